@@ -48,7 +48,7 @@ class Cluster:
         """Wait until every view table has been written up to the head."""
         if not self.has_tables:
             return
-        views = len(views_of(self.runtime.rules.profile)())
+        views = len(views_of(self.runtime.info.settings)())
         with anyio.fail_after(WAIT_SECONDS):
             while True:
                 written = await self.store.views.checkpoints(self.runtime.info.id)

@@ -77,7 +77,7 @@ async def project(
         log=store.log,
         views=memory_store().views,
         history=info.id,
-        make=views_of(profile),
+        make=views_of(profile.settings()),
         bounds=FoldingBounds(page_max=size),
     )
     await projector.open()

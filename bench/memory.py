@@ -52,7 +52,7 @@ class Consumers:
                 profile, features_of(profile), compiler_of(profile), registry.options_from({})
             )
         if "projections" in parts:
-            self.projections = views_of(profile)()
+            self.projections = views_of(profile.settings())()
 
     def fold(self, event: Event) -> None:
         """One event into all of them, and the rows as the projector takes them."""

@@ -22,6 +22,8 @@ def all_projections(
     with_patches: bool = True,
     rules_unseen: bool = False,
     rules_without_selector_match: bool = True,
+    rules_without_selector_evict: bool = False,
+    empty_effect_tolerates: bool = False,
     decoded_max: int | None = None,
 ) -> "tuple[Projection, ...]":
     """Fresh, empty instances of every view.
@@ -29,7 +31,9 @@ def all_projections(
     `compiler` reads the CEL of ResourceSlicePatches. `with_rules` and `with_patches` are the gates
     that let DeviceTaintRules and patches act on devices. With `rules_unseen` the scheduler doesn't
     see rules (C24). `rules_without_selector_match` tells whether a rule without selector taints
-    every device (Q14). `decoded_max` limits the decoded trees.
+    every device (Q14), `rules_without_selector_evict` whether its taint evicts (C1 repaired), and
+    `empty_effect_tolerates` whether a toleration without an effect keeps from eviction (C2
+    repaired). `decoded_max` limits the decoded trees.
     """
     # The folds load CEL and the inventory; `projections.tables` is read without them.
     from projections.activity import ActivityProjection
@@ -51,7 +55,10 @@ def all_projections(
         ),
         CountersProjection(),
         TaintsProjection(
-            with_rules=with_rules, rules_without_selector_match=rules_without_selector_match
+            with_rules=with_rules,
+            rules_without_selector_match=rules_without_selector_match,
+            rules_without_selector_evict=rules_without_selector_evict,
+            empty_effect_tolerates=empty_effect_tolerates,
         ),
         ClaimsProjection(),
         DecisionsProjection(),

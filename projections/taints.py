@@ -4,12 +4,12 @@ There is one row per taint of a device: first the taints of its slice, then the 
 name. There is one row per rule: the devices it matches, the claims and pods it concerns, and the
 tolerations. Where the gate of rules is off, a rule taints no device. A scheduler that doesn't see
 rules (C24) changes nothing here: the eviction controller sees them. A rule without selector taints
-every device for allocation (quirk Q14) and none for eviction. Only devices of the newest generation
-of their pool count.
+every device for allocation (quirk Q14) and none for eviction (quirk C1). Only devices of the newest
+generation of their pool count.
 Parity: allocator.md 9 and 13, controllers.md 1.2 and 1.3.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
 import msgspec
@@ -71,14 +71,21 @@ class TaintsProjection(LateRows, PagedView):
     """
 
     name = "taints"
-    version = 2
+    version = 3
 
     def __init__(
-        self, *, with_rules: bool = True, rules_without_selector_match: bool = True
+        self,
+        *,
+        with_rules: bool = True,
+        rules_without_selector_match: bool = True,
+        rules_without_selector_evict: bool = False,
+        empty_effect_tolerates: bool = False,
     ) -> None:
         self.revision = Revision(0)
         self._with_rules = with_rules
-        self._q14 = rules_without_selector_match
+        self._everywhere = rules_without_selector_match or rules_without_selector_evict
+        self._evicts_everywhere = rules_without_selector_evict
+        self._evicts_despite = ("NoExecute", "") if empty_effect_tolerates else ("NoExecute",)
         self._slices: dict[str, _Slice] = {}
         self._by_pool: dict[PoolId, set[str]] = {}
         self._merged: dict[PoolId, _Merged] = {}
@@ -237,7 +244,7 @@ class TaintsProjection(LateRows, PagedView):
 
     def _taints(self, rule: TaintRule, device: DeviceId) -> bool:
         """Whether the rule taints the device, published or not."""
-        return self._with_rules and rule.matches(device, without_selector=self._q14)
+        return self._with_rules and rule.matches(device, without_selector=self._everywhere)
 
     def _matched(self, rule: TaintRule) -> Iterator[DeviceId]:
         """The published devices that the rule taints, in order."""
@@ -297,30 +304,36 @@ class TaintsProjection(LateRows, PagedView):
     ) -> Iterator[tuple[_ClaimName, JsonObject]]:
         """Each allocation result on one of the devices, with its response to the taint."""
         rule = self._rules.get(taint.rule)
-        evicts = rule is None or rule.selects
+        evicts = rule is None or rule.selects or self._evicts_everywhere
+        despite = self._evicts_despite if evicts else None
         for device in devices:
             for name in sorted(self._holders.get(device, ())):
                 claim = self._claims[name]
                 for held in claim.held:
                     if held.device == device:
-                        yield name, _concern_row(name, claim, held, taint, evicts=evicts)
+                        yield name, _concern_row(name, claim, held, taint, despite)
 
 
 def _concern_row(
-    name: _ClaimName, claim: _Claim, held: _Held, taint: Taint, *, evicts: bool
+    name: _ClaimName,
+    claim: _Claim,
+    held: _Held,
+    taint: Taint,
+    despite: Collection[str] | None,
 ) -> JsonObject:
     """The row of an allocation result that a taint concerns.
 
     `tolerated` is the rule for allocation; `evicted_after` is the delay of eviction in seconds,
-    or None, as for a rule without selector, which evicts nobody. Parity: for eviction a toleration
-    must name the effect NoExecute itself (quirk C2), and a toleration without seconds overrides all
-    others (controllers.md 1.3).
+    or None. `despite` are the effects of tolerations that count for it, None when the taint evicts
+    nobody, as that of a rule without selector. Parity: for eviction a toleration must name the
+    effect NoExecute itself (quirk C2), and a toleration without seconds overrides all others
+    (controllers.md 1.3).
     """
     known = [(tree, taints.toleration_of(tree)) for tree in held.tolerations]
     matching = [tree for tree, toleration in known if taints.tolerates(toleration, taint)]
     evicted_after: int | None = None
-    if taint.effect == "NoExecute" and evicts:
-        exact = [tree for tree in matching if tree.get("effect") == "NoExecute"]
+    if taint.effect == "NoExecute" and despite is not None:
+        exact = [tree for tree in matching if (tree.get("effect") or "") in despite]
         seconds = [json_tree.integer(tree, "tolerationSeconds") for tree in exact]
         bounded = [max(0, delay) for delay in seconds if delay is not None]
         evicted_after = None if len(bounded) < len(seconds) else min(bounded, default=0)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from app.domain.allocation import AllocatedState, Features
 from app.domain.allocation.allocator import reading_of
 from app.domain.allocation.quirks import Quirks
+from app.domain.controllers import registry
 from app.domain.devices import nodes, pools
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
@@ -22,7 +23,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.profile import GATES, Profile
 from app.domain.values import api_groups, api_resources
 from app.domain.values.identifiers import PoolId
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from projections import all_projections
 from projections.objects import ObjectsProjection
 
@@ -52,18 +53,25 @@ def compiler_of(profile: Profile) -> CelCompiler:
     return CelCompiler(detailed_errors=profile.follows(profiles.SELECTOR_ERRORS))
 
 
-def projections_of(profile: Profile, *, decoded_max: int | None = None) -> Sequence[Projection]:
-    """New instances of every view that is stored as tables, with the switches of the profile.
+def projections_of(
+    settings: JsonView, *, decoded_max: int | None = None
+) -> Callable[[], Sequence[Projection]]:
+    """A function that makes new instances of every view that is stored as tables.
 
-    They show what `LiveViews` show. `decoded_max` limits the decoded trees.
+    They show what `LiveViews` show, with the gates and quirks in the settings of a history.
+    `decoded_max` limits the decoded trees. Raises InputError for settings that can't be read.
     """
+    profile = profiles.from_settings(settings)
+    quirks = registry.quirks_of(profile, registry.options_from(settings))
     features = _of_gates(profile)
-    return all_projections(
+    return lambda: all_projections(
         compiler=compiler_of(profile),
         with_rules=features.taint_rules,
         with_patches=features.patches,
         rules_unseen=profile.ignores_rules,
         rules_without_selector_match=profile.empty_rules_taint,
+        rules_without_selector_evict=not quirks.c1,
+        empty_effect_tolerates=not quirks.c2,
         decoded_max=decoded_max,
     )
 

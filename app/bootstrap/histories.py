@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from app.analysis.views import projections_of
@@ -18,9 +18,9 @@ from app.domain.objects import profile as profiles
 from app.domain.objects import webhook_targets
 from app.domain.objects.kinds import services
 from app.domain.objects.prepared_creates import Forms
-from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
 from app.service.folding import FoldingBounds
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
@@ -91,10 +91,10 @@ class _Planes:
 
 
 def views_of(
-    profile: Profile, *, decoded_max: int = DECODED_MAX
+    settings: JsonView, *, decoded_max: int = DECODED_MAX
 ) -> Callable[[], Sequence[Projection]]:
-    """A function that makes new instances of every view, with the switches of the profile."""
-    return partial(projections_of, profile, decoded_max=decoded_max)
+    """A function that makes new instances of every view, with the switches in the settings."""
+    return projections_of(settings, decoded_max=decoded_max)
 
 
 async def default_history(histories: Histories, settings: Settings) -> None:

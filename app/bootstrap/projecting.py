@@ -21,7 +21,6 @@ from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import HistoryId
-from app.domain.objects import profile as profiles
 from app.settings import Settings
 from app.workers import projecting
 
@@ -91,7 +90,7 @@ async def start_each(
                 continue
             started.add(info.id)
             try:
-                profile = profiles.from_settings(info.settings)
+                make = views_of(info.settings, decoded_max=settings.projector_decoded_max)
             except InputError as problem:
                 _log.error("the view tables of history %s are not kept: %s", info.name, problem)
                 continue
@@ -101,7 +100,7 @@ async def start_each(
                 log=store.log,
                 wake_up=store.ports.wake_up,
                 views=store.views,
-                make=views_of(profile, decoded_max=settings.projector_decoded_max),
+                make=make,
                 bounds=folding_bounds(settings),
                 idle_seconds=settings.history_idle_seconds,
             )

@@ -330,7 +330,7 @@ async def rebuild(
         log=store.log,
         views=store.views,
         history=info.id,
-        make=views_of(profiles.from_settings(info.settings)),
+        make=views_of(info.settings),
         bounds=folding_bounds(settings),
         check_rows=True,
         progress=tell,

@@ -57,7 +57,7 @@ async def fold(
         store.log,
         info,
         until=await _until(store, info, moment),
-        views=views_of(profiles.from_settings(info.settings))(),
+        views=views_of(info.settings)(),
         bounds=replay_bounds(settings),
         progress=progress,
     )

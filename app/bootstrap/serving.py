@@ -98,7 +98,7 @@ def supervise(
         if with_controllers and not runtime.info.is_decided_elsewhere:
             tasks.start_soon(supervisor.run, runtime, setting)
         if with_projector:
-            make = views_of(runtime.rules.profile)
+            make = views_of(runtime.info.settings)
             tasks.start_soon(
                 partial(
                     projecting.run,

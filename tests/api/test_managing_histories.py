@@ -111,6 +111,29 @@ async def test_fork_goes_on_by_itself_with_its_own_switches():
         assert (await server.get("/h/fork/version"))["minor"] == "35"
 
 
+async def test_tables_of_the_past_that_a_fork_shares_have_the_switches_of_its_source():
+    """A rule without selector taints every device for allocation, unless Q14 is repaired."""
+    device = {"driver": "example.com", "pool": {"name": "p", "generation": 1}}
+    device["pool"]["resourceSliceCount"] = 1
+    published = {"nodeName": "n1", **device, "devices": [{"name": "d"}]}
+    taint = {"taint": {"key": "k", "effect": "NoSchedule"}}
+    async with serving() as server:
+        await server.post(ALL, {"name": "night", "gates": {"DRADeviceTaintRules": True}})
+        dra = "/h/night/apis/resource.k8s.io/v1"
+        for path, kind, spec in (
+            (f"{dra}/resourceslices", "ResourceSlice", published),
+            (f"{dra}beta2/devicetaintrules", "DeviceTaintRule", taint),
+        ):
+            version = path.split("/apis/")[1].rpartition("/")[0]
+            named = {"apiVersion": version, "kind": kind, "metadata": {"name": "one"}}
+            await server.post(path, {**named, "spec": spec})
+        revision = (await server.get(f"{ALL}/night"))["revision"]
+        await server.post(f"{ALL}/night/fork", {"name": "fork", "quirks": {"q14": False}})
+        for at, count in ((f"?at={revision}", 1), ("", 0), (f"?at={revision}", 1)):
+            answer = await server.get(f"{ALL}/fork/views/taints{at}")
+            assert len(answer["items"]) == count, at
+
+
 async def test_inputs_of_a_recording_end_with_it():
     store = MemoryStore()
     log = MemoryLog(store)

@@ -291,7 +291,7 @@ async def follow(world: World, runtime: HistoryRuntime) -> None:
         log=world.log,
         wake_up=world.ports.wake_up,
         views=world.ports.views,
-        make=views_of(Profile()),
+        make=views_of({}),
         bounds=FoldingBounds(),
         idle_seconds=3_600.0,
     )

@@ -147,7 +147,7 @@ class Process:
                     projecting.run,
                     runtime,
                     views=views,
-                    make=views_of(PROFILE),
+                    make=views_of(PROFILE.settings()),
                     bounds=FoldingBounds(page_max=200, snapshot_every=100),
                 )
                 tasks.start_soon(follow)
@@ -250,7 +250,7 @@ async def check_tables(world: World) -> list[str]:
             log=log,
             views=store,
             history=world.info.id,
-            make=views_of(PROFILE),
+            make=views_of(PROFILE.settings()),
             bounds=FoldingBounds(),
         )
         await projector.open()

@@ -276,7 +276,7 @@ async def _check_tables(opened: Database, info: HistoryInfo) -> None:
     log, tables = PostgresLog(opened), view_tables()
     stored, fresh = PostgresViewStore(opened, view_tables), MemoryViewStore(tables)
     bounds = FoldingBounds()
-    make = views_of(profiles.from_settings(info.settings))
+    make = views_of(info.settings)
     projector = Projector(log=log, views=fresh, history=info.id, make=make, bounds=bounds)
     await projector.open()
     end = time.monotonic() + PATIENCE_SECONDS

@@ -286,11 +286,11 @@ async def _replayed(rng, store):
     again = await importing.rebuild(store, SETTINGS, NAME, progress)
     assert all(row["same"] for row in again), again
     profile = profiles.from_settings(info.settings)
-    for view in views_of(profile)():
+    for view in views_of(profile.settings())():
         events = await store.log.read(info.id, after=Revision(0), limit=PAGE)
         for event in events:
             view.fold(event)
-        fresh = next(other for other in views_of(profile)() if other.name == view.name)
+        fresh = next(other for other in views_of(profile.settings())() if other.name == view.name)
         fresh.load(view.dump())
         assert fresh.state_hash() == view.state_hash(), view.name
 

@@ -22,6 +22,7 @@ from app.domain.devices import pools, taints
 from app.domain.devices.model import Device, Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import ObjectKey
+from app.domain.objects.profile import Profile
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
@@ -185,6 +186,11 @@ def not_copied(claim: JsonObject, result: DeviceResult) -> list[JsonObject]:
     return [toleration for toleration in wanted if toleration not in result.tolerations]
 
 
+def are_rules_on(profile: Profile) -> bool:
+    """Whether DeviceTaintRules taint devices, also where the scheduler does not see them (C24)."""
+    return profile.enabled("DRADeviceTaints") and profile.enabled("DRADeviceTaintRules")
+
+
 def unseen_rules(views: LiveViews, pod: JsonObject) -> tuple[Reason, ...]:
     """The rules that would evict the pod from devices on which its scheduler places it.
 
@@ -192,8 +198,7 @@ def unseen_rules(views: LiveViews, pod: JsonObject) -> tuple[Reason, ...]:
     controllers.md C24.
     """
     profile = views.profile
-    evicts = profile.enabled("DRADeviceTaints") and profile.enabled("DRADeviceTaintRules")
-    if not (profile.ignores_rules and evicts):
+    if not (profile.ignores_rules and are_rules_on(profile)):
         return ()
     return tuple(islice(_evicting(views, pod), NAMES_MAX))
 

@@ -11,7 +11,7 @@ from app.domain.errors import NotFound, TooLarge
 from app.domain.log import Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey, Table
-from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonView
 from app.service.runtime import HistoryRuntime
 from projections import tables
 from projections.objects import ObjectsProjection
@@ -54,7 +54,8 @@ class ViewTables:
         place = (runtime.life, projection_name)
         folded = self._kept.get(place)
         if folded is None or folded.projection.revision > until:
-            folded = _Folded(_empty(projection_name, runtime.rules.profile))
+            then = await runtime.as_of(until)
+            folded = _Folded(_empty(projection_name, then.settings))
             if until == runtime.views.revision:
                 self._keep(place, folded)
         async with folded.lock:
@@ -69,9 +70,9 @@ class ViewTables:
         self._kept[place] = folded
 
 
-def _empty(name: str, profile: Profile) -> Projection:
-    """The projection of that name, with the switches of the profile, before the first event."""
-    return next(view for view in projections_of(profile) if view.name == name)
+def _empty(name: str, settings: JsonView) -> Projection:
+    """The projection of that name, with the switches in the settings, before the first event."""
+    return next(view for view in projections_of(settings)() if view.name == name)
 
 
 def limited(rows: list[Row], limit: int) -> tuple[list[Row], int]:

@@ -36,7 +36,12 @@ if TYPE_CHECKING:  # heavy: only rules have a blast
 async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     """The biography of a device. Raises NotFound for an unknown one, naming others."""
     device_id = questions.device_of(name)
-    life = Biography(device_id)
+    profile = evidence.views.profile
+    life = Biography(
+        device_id,
+        with_rules=tainted.are_rules_on(profile),
+        rules_without_selector_match=profile.empty_rules_taint or not evidence.rules.quirks.c1,
+    )
     async for event in evidence.every():
         life.fold(event)
     if not life.is_known:

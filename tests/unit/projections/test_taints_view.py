@@ -64,6 +64,28 @@ def test_a_rule_without_selector_evicts_nobody(log: LogOf) -> None:
     assert (concerned["tolerated"], concerned["evicted_after"]) == (False, None)
 
 
+def test_where_c1_is_switched_off_a_rule_without_selector_evicts_everybody():
+    log = LogOf(TaintsProjection(rules_without_selector_evict=True))
+    log.put("slice", "s", spec=slice_spec("p", device("a")))
+    log.put("claim", "ns/c", status=reserved(allocation("p/a"), "x"))
+    log.put("rule", "r", spec={"taint": taint("k:NoExecute")})
+    [concerned] = log.row("view_taints", "d", "p", "a", 0)["claims"]
+    assert concerned["evicted_after"] == 0
+
+
+@pytest.mark.parametrize(("is_repaired", "evicted_after"), [(False, 0), (True, 60)])
+def test_where_c2_is_switched_off_a_toleration_without_effect_keeps_from_eviction(
+    is_repaired: bool, evicted_after: int
+) -> None:
+    log = LogOf(TaintsProjection(empty_effect_tolerates=is_repaired))
+    tolerations = [{"operator": "Exists", "tolerationSeconds": 60}]
+    log.put("slice", "s", spec=slice_spec("p", device("a")))
+    log.put("claim", "ns/c", status=reserved(allocation("p/a", tolerations=tolerations), "x"))
+    log.put("rule", "r", spec={"taint": taint("k:NoExecute"), "deviceSelector": {"pool": "p"}})
+    [concerned] = log.row("view_taints", "d", "p", "a", 0)["claims"]
+    assert (concerned["tolerated"], concerned["evicted_after"]) == (True, evicted_after)
+
+
 @pytest.mark.parametrize(
     "switches", [{"with_rules": False}, {"rules_without_selector_match": False}]
 )

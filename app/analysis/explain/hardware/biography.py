@@ -63,17 +63,30 @@ def _kind(holds: Sequence[dra.DeviceResult]) -> str:
 
 
 class Biography:
-    """The life of one device. Feed it every event, in order."""
+    """The life of one device. Feed it every event, in order.
 
-    def __init__(self, place: DeviceId) -> None:
+    The taints are those of `view_taints`, which has the same switches: of slices of the pool's
+    newest generation, and of rules.
+    """
+
+    def __init__(
+        self,
+        place: DeviceId,
+        *,
+        with_rules: bool = True,
+        rules_without_selector_match: bool = True,
+    ) -> None:
         self.place = place
+        self._with_rules = with_rules
+        self._rules_without_selector_match = rules_without_selector_match
         self.holders: list[DeviceSpan] = []
         self.taints: list[DeviceSpan] = []
         self.published: list[DeviceSpan] = []
         self.changes: list[DeviceChange] = []
-        self._name = place[2].encode()
+        self._pool, self._name = place[1].encode(), place[2].encode()
         self._holding: dict[str, DeviceSpan] = {}
         self._tainting: dict[str, DeviceSpan] = {}
+        self._generations: dict[str, int] = {}
         self._slices: dict[str, JsonView] = {}
         self._publishing: dict[str, DeviceSpan] = {}
 
@@ -87,7 +100,7 @@ class Biography:
                 if event.uid in self._holding or self._name in event.body:
                     self._fold_claim(event)
             case "resourceslices":
-                if key.name in self._slices or self._name in event.body:
+                if key.name in self._generations or self._pool in event.body:
                     self._fold_slice(event)
             case "devicetaintrules":
                 self._fold_rule(event)
@@ -173,9 +186,15 @@ class Biography:
         key = event.key
         tree = event.object
         before = self._slices.get(key.name)
-        entry = None
-        if event.type is not EventType.OBJECT_DELETED:
-            entry = _entry(tree, self.place)
+        entry, tainted = None, self._tainted()
+        is_there = event.type is not EventType.OBJECT_DELETED
+        if is_there and (dra.driver(tree), dra.pool_name(tree)) == self.place[:2]:
+            self._generations[key.name] = dra.pool(tree).generation
+            entry = next(
+                (one for one in dra.devices(tree) if one.get("name") == self.place[2]), None
+            )
+        else:
+            self._generations.pop(key.name, None)
         if entry is None:
             self._slices.pop(key.name, None)
         else:
@@ -183,7 +202,7 @@ class Biography:
         self._fold_published(event, entry, is_first=before is None)
         if entry is not None and before is not None:
             self._compare(event, before, entry)
-        self._fold_taints(event, before, entry)
+        self._fold_taints(event, tainted)
 
     def _fold_published(self, event: Event, entry: JsonView | None, *, is_first: bool) -> None:
         if entry is not None:
@@ -196,12 +215,15 @@ class Biography:
         elif entry is None and (ended := self._publishing.pop(event.key.name, None)) is not None:
             ended.end = event
 
-    def _fold_taints(self, event: Event, before: JsonView | None, entry: JsonView | None) -> None:
-        rest = [one for name, one in self._slices.items() if name != event.key.name]
-        old, new = (
-            {taints.taint_of(tree).text for one in slices for tree in dra.device_taints(one)}
-            for slices in ([*rest, before or {}], [*rest, entry or {}])
-        )
+    def _tainted(self) -> set[str]:
+        """The driver's own taints: of the first slice of the newest generation that has it."""
+        newest = max(self._generations.values(), default=0)
+        names = sorted(name for name in self._slices if self._generations[name] == newest)
+        entry = self._slices[names[0]] if names else {}
+        return {taints.taint_of(tree).text for tree in dra.device_taints(entry)}
+
+    def _fold_taints(self, event: Event, old: set[str]) -> None:
+        new = self._tainted()
         for text in sorted(new - old):
             self._begin_taint(f"slice {text}", f"tainted {text} by the driver", event)
         for text in sorted(old - new):
@@ -212,7 +234,11 @@ class Biography:
         rule = taints.rule_of(event.object)
         text = f"tainted {rule.taint.text} by rule {name}"
         known = self._tainting.get(f"rule {name}")
-        applies = event.type is not EventType.OBJECT_DELETED and rule.matches(self.place)
+        applies = (
+            self._with_rules
+            and event.type is not EventType.OBJECT_DELETED
+            and rule.matches(self.place, without_selector=self._rules_without_selector_match)
+        )
         if known is not None and (not applies or known.text != text):
             self._end_taint(f"rule {name}", event)
             known = None
@@ -281,10 +307,3 @@ def _span(span: DeviceSpan, now: Instant) -> Reason:
     return Reason(
         text=text, revision=span.begin.revision, about=span.begin.key, is_kept=span.end is None
     )
-
-
-def _entry(tree: JsonView, place: DeviceId) -> JsonView | None:
-    """The entry of the device in a slice; None when the slice does not publish it."""
-    if (dra.driver(tree), dra.pool_name(tree)) != place[:2]:
-        return None
-    return next((one for one in dra.devices(tree) if one.get("name") == place[2]), None)

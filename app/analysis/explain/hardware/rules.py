@@ -64,11 +64,16 @@ def reasons(
         if number % STEP_MAX == 0:
             yield
         for item in pools.newest(views.inventory.slices_of(pool)):
-            matched += [device.id for device in item.devices if selects(selector, device.id)]
+            matched += [
+                device.id
+                for device in item.devices
+                if selects(selector, device.id, everywhere=not quirks.c1)
+            ]
     taint = taints.rule_of(tree).taint
     hits = yield from _hits(views, selector, taint, quirks, now)
     said = [_condition(condition.reason, condition.message) for condition in meta.conditions(tree)]
-    text, issues = _taint_text(selector, taint, matched, quirks)
+    everywhere = views.profile.empty_rules_taint
+    text, issues = _taint_text(selector, taint, matched, quirks, everywhere=everywhere)
     children = [
         *said,
         *(() if hits else missed(views, tree)),
@@ -106,19 +111,26 @@ def held(views: LiveViews) -> frozenset[DeviceId]:
 
 
 def _taint_text(
-    selector: object, taint: Taint, matched: Sequence[DeviceId], quirks: ControllerQuirks
+    selector: object,
+    taint: Taint,
+    matched: Sequence[DeviceId],
+    quirks: ControllerQuirks,
+    *,
+    everywhere: bool,
 ) -> tuple[str, tuple[str, ...]]:
     noun = "published device" if len(matched) == 1 else "published devices"
     text = f"taint {taint.text} on {len(matched)} {noun}"
-    if selector is not None:
+    if selector is not None or not quirks.c1:
         drivers = sorted({device[0] for device in matched})
         # Drivers name pools after nodes, so a rule by pool may mean more than its author did.
         several = f" of {len(drivers)} drivers" if len(drivers) > 1 else ""
         return (f"{text}{several}: {devices_text(matched)}" if matched else text), ()
     text += "; a rule without deviceSelector evicts nobody"
-    if taint.effect in ("NoSchedule", "NoExecute"):
+    if not everywhere:
+        return f"{text} and keeps no pod away", ("C1",)
+    if taint.effect in taints.BLOCKING_EFFECTS:
         text += ", but new pods keep away from every device"
-    return text, ("C1", "Q14") if quirks.c1 else ()
+    return text, ("C1", "Q14")
 
 
 def _hits(
@@ -130,7 +142,7 @@ def _hits(
             yield
         tree = views.objects.get(key) or {}
         for result in dra.results(tree):
-            if selects(selector, result.id):
+            if selects(selector, result.id, everywhere=not quirks.c1):
                 hits.append(_hit(views, key, tree, result, taint, quirks, now))
     return hits
 
@@ -190,6 +202,11 @@ def _condition(reason: str, message: str) -> Reason:
     return Reason(text=f"{reason}: {message}".rstrip(": "))
 
 
-def selects(selector: object, place: DeviceId) -> bool:
-    """Whether the selector matches, for eviction: an absent one never does (controllers.md C1)."""
-    return isinstance(selector, dict) and device_selectors.matches(selector, place)
+def selects(selector: object, place: DeviceId, *, everywhere: bool = False) -> bool:
+    """Whether the selector matches, for eviction: an absent one never does (controllers.md C1).
+
+    `everywhere` is the result for an absent one where C1 is switched off.
+    """
+    if not isinstance(selector, dict):
+        return everywhere
+    return device_selectors.matches(selector, place)

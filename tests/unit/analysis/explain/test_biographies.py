@@ -37,15 +37,15 @@ def test_only_claims_that_exclude_each_other_hold_a_device_twice(kinds, is_twice
     assert len(held.children) == 2
 
 
-def publish(cluster, name, taints=()):
-    tree = {"name": "d0", "taints": [*taints]}
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+def publish(cluster, name, taints=(), *, generation=1, device="d0"):
+    tree = {"name": device, "taints": [*taints]}
+    pool = {"name": "n1", "generation": generation, "resourceSliceCount": 2}
     spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": [tree]}
     cluster.create("resource.k8s.io/v1", "ResourceSlice", name, spec=spec)
 
 
-def life_in(cluster):
-    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+def life_in(cluster, **switches):
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"), **switches)
     for event in cluster.line.events:
         life.fold(event)
     return [reason.text for reason in life.reasons(cluster.line.now)]
@@ -106,3 +106,36 @@ def test_slice_that_a_driver_wrote_anew_is_of_its_present_generation():
         life.fold(msgspec.structs.replace(created, body=json.dumps(tree).encode(), tree=None))
     (text, *_) = (reason.text for reason in life.reasons(cluster.line.now))
     assert text.startswith("published in slice s of pool generation 2, ")
+
+
+@pytest.mark.parametrize("device", ["d0", "another"])
+def test_taint_of_a_slice_that_a_newer_generation_replaced_has_ended(device):
+    """Only the newest generation of a pool counts, also where it lacks the device."""
+    cluster = Cluster()
+    publish(cluster, "old", [{"key": "example.com/hot", "effect": "NoSchedule"}])
+    publish(cluster, "new", generation=2, device=device)
+    (tainted,) = (text for text in life_in(cluster) if text.startswith("tainted "))
+    assert tainted.endswith(f"ended by revision {cluster.line.events[-1].revision}")
+    cluster.delete("resourceslices", "new", "")
+    (_, again) = (text for text in life_in(cluster) if text.startswith("tainted "))
+    assert "still at" in again
+
+
+@pytest.mark.parametrize(
+    ("selector", "switches", "tainted"),
+    [
+        ({"pool": "n1"}, {}, True),
+        ({"pool": "n1"}, {"with_rules": False}, False),
+        (None, {}, True),
+        (None, {"rules_without_selector_match": False}, False),
+    ],
+)
+def test_rules_taint_a_device_as_the_history_lets_them(selector, switches, tainted):
+    cluster = Cluster()
+    publish(cluster, "s")
+    spec = {"taint": {"key": "k", "effect": "NoExecute"}, "deviceSelector": selector}
+    if selector is None:
+        del spec["deviceSelector"]
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "r", spec=spec)
+    texts = life_in(cluster, **switches)
+    assert any(text.startswith("tainted ") for text in texts) is tainted
