@@ -41,7 +41,7 @@ from app.api.server.messages import (
     warning,
 )
 from app.api.server.metrics import RequestMeter
-from app.api.ui import routes as ui
+from app.api.ui import responses
 from app.api.ui.routes import Pages
 from app.domain.errors import HistoryOpening, RedraError
 from app.domain.objects import rejections
@@ -144,7 +144,7 @@ class Application:
         if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
             return await self._health.answer(path)
         if path.startswith(STATIC):
-            return ui.static(path) or status.page_not_found()
+            return responses.static(path) or status.page_not_found()
         place = paths.split_history(path, self._default)
         if place is None:
             return status.page_not_found()
@@ -299,7 +299,7 @@ def _refused(request: HttpRequest, answer: Response, problem: Exception) -> Resp
         _log.warning("a request was answered %d: %s (%s)", answer.status, problem, cause)
     wants_json = request.header(b"accept").startswith("application/json")
     is_page = paths.is_page(request.path) and not wants_json
-    return ui.problem(problem, answer.status) if is_page else answer
+    return responses.problem(problem, answer.status) if is_page else answer
 
 
 async def _live(receive: Receive, send: Send) -> None:

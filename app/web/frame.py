@@ -116,6 +116,7 @@ def _environment() -> Environment:
     made.globals["asset"] = lambda name: assets[name].url
     made.globals["parts"] = PARTS
     made.globals["root"] = links.ROOT
+    made.globals["sweeps"] = links.JOBS
     made.globals["has_page"] = links.has_page
     made.filters["time"] = time_text
     made.filters["count"] = count_text

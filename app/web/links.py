@@ -9,6 +9,8 @@ from app.domain.log import DECISION, ObjectKey
 ROOT = "/ui/"
 BELOW = "/ui/h/"
 STATIC = "/ui/static/"
+JOBS = "/ui/jobs"
+SWEEP = "/ui/sweep"
 FINDINGS = "findings"
 
 
@@ -40,6 +42,11 @@ class Links:
     def now(self) -> "Links":
         """The same history at present."""
         return replace(self, moment="")
+
+
+def job(name: str, first: int = 0) -> str:
+    """The URL of the page of a job that belongs to no history, from one of its runs on."""
+    return f"{JOBS}/{quote(name)}{query({'from': first or ''})}"
 
 
 def has_page(key: ObjectKey) -> bool:

@@ -34,7 +34,7 @@ TAGS = {
     "ul", "li", "footer", "table", "thead", "tbody", "tr", "th", "td", "select", "option",
     "section", "aside", "dl", "dt", "dd", "details", "summary", "ins", "del", "code", "svg", "g",
     "rect", "line", "polygon", "path", "text", "tspan", "br", "wbr", "defs", "pattern", "article",
-    "h3",
+    "h3", "noscript", "textarea",
 }  # fmt: skip
 
 

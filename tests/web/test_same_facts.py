@@ -21,6 +21,7 @@ from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.ui import parameters, routes
 from app.bootstrap.gallery import incident_files
 from tests.api.serving import running_app
+from tests.api.test_jobs import Worker
 from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
 from tests.web.invented import (
@@ -37,6 +38,7 @@ from tests.web.invented import (
 )
 from tests.web.reading import read
 from tests.web.test_incident_stories import stored
+from tests.web.test_sweeps import outcome, run
 
 BELOW = "/redra/v1/histories/default"
 UI = "/ui/h/default"
@@ -71,7 +73,7 @@ WORLDS = {
 
 
 @asynccontextmanager
-async def listening(store):
+async def listening(store, **options):
     """A real server on a port of its own: commands ask it as people do.
 
     Its clock stands still, so that a duration is the same in each form of an answer.
@@ -79,7 +81,7 @@ async def listening(store):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         async with (
-            running_app(store=store, clock=VirtualClock()) as (app, _),
+            running_app(store=store, clock=VirtualClock(), **options) as (app, _),
             anyio.create_task_group() as tasks,
         ):
             config = uvicorn.Config(
@@ -351,3 +353,48 @@ async def test_text_json_and_page_carry_the_same_facts(made, name):
         )
         assert code in (0, 1), error
         assert lacking(row, facts, text) == []
+
+
+def runs_of(answer):
+    """Each run as the line of a table."""
+    for row in answer["result"]["rows"]:
+        made_of = [
+            row[name] for name in ("history", "profile", "gates", "quirks", "change", "seed")
+        ]
+        if row["problem"]:
+            yield " ".join(map(str, filter(None, [*made_of[:-1], str(made_of[-1])])))
+            yield row["problem"]
+            continue
+        result = [row[name] for name in ("placed", "waiting", "evicted", "boundMean")]
+        known = [*made_of, *result, "memory 25.0%", row["differing"]]
+        yield " ".join(str(one) for one in known if one != "")
+
+
+async def test_text_json_and_page_of_a_sweep_carry_the_same_facts(tmp_path):
+    rows = [
+        run(0, "default", boundMean=1.234567),
+        run(1, "default", profile="1.37", gates="DRADeviceTaints=false", quirks="c2=false", seed=3),
+        run(2, "default", problem="no release has this gate"),
+    ]
+    worker = Worker()
+    for _ in range(2):
+        worker.end(outcome(*rows))
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("histories: [default]\n")
+    async with (
+        listening(await stored(world()), worker=worker) as url,
+        httpx.AsyncClient(base_url=url, timeout=PATIENCE_SECONDS) as client,
+    ):
+        body = {"plan": {"histories": ["default"]}}
+        job = (await client.post("/redra/v1/sweep", json=body)).json()
+        answer = (await client.get(f"{job['path']}?wait=60")).json()
+        facts = list(runs_of(answer))
+        assert len(facts) == 4
+        page = await client.get(f"/ui/jobs/{answer['id']}")
+        assert page.status_code == 200, page.text
+        assert lacking(ROWS["map"], facts, words_of(read(page.text).one("main"))) == []
+        code, text, error = await anyio.to_thread.run_sync(
+            lambda: redra("sweep", plan, "-o", tmp_path / "out", "--server", url, COLUMNS="100000")
+        )
+        assert code == 1, error
+        assert lacking(ROWS["map"], facts, text) == []

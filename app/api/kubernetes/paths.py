@@ -98,6 +98,10 @@ def _split_page(path: str, default: str) -> RequestedTimeline | None:
         return RequestedTimeline(
             history=default, moment="", prefix=_PAGES, path="/redra/v1/histories"
         )
+    if steps in (["jobs"], ["sweep"]) or (steps[0] == "jobs" and len(steps) == 2):
+        return RequestedTimeline(
+            history=default, moment="", prefix=_PAGES, path="/".join(["/redra/v1", *steps])
+        )
     if steps[0] != "h" or not 2 <= len(steps) <= 3:
         return None
     history, at, moment = steps[1].partition("@")

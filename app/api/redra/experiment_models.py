@@ -4,7 +4,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from app.api.kubernetes import status
 from app.api.redra.models import Model
+from app.domain.log import HistoryInfo
+from app.domain.values.json_tree import JsonObject
+from app.service.answering.jobs import Job
+
+ROOT = "/redra/v1"
 
 ExportForm: TypeAlias = Literal[
     "bundle", "pytest", "manifests", "go-allocator-case", "audit", "watch", "objects", "k8shark"
@@ -173,3 +179,31 @@ class JobList(Model):
     """The jobs that a user may see, the oldest first, without results."""
 
     items: list[JobStatus]
+
+
+def job_status(job: Job, place: HistoryInfo | None) -> JobStatus:
+    """A job as it is shown, which belongs to a history or to none."""
+    root = ROOT if place is None else f"{ROOT}/histories/{place.name}"
+    path = f"{root}/jobs/{job.id}"
+    outcome = job.outcome
+    return JobStatus(
+        id=job.id,
+        kind=job.wish.kind.value,
+        state=job.state.value,
+        path=path,
+        seconds=round(job.seconds, 3),
+        progress=job.progress,
+        problem=_problem(job.problem) if job.problem else None,
+        result=None if outcome is None else outcome.result,
+        files=[]
+        if outcome is None
+        else [
+            JobFile(name=name, bytes=len(content), path=f"{path}/files/{name}")
+            for name, content in outcome.files.items()
+        ],
+    )
+
+
+def _problem(tree: JsonObject) -> JobProblem:
+    """The reason of a failure, about a field of the request."""
+    return JobProblem(**{**tree, "place": status.field_of(tree.get("place", ""))})

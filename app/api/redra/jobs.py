@@ -44,7 +44,6 @@ from app.service.runtime import HistoryRuntime
 
 _Body = TypeVar("_Body", bound=BaseModel)
 
-_ROOT = "/redra/v1"
 _BINARY = b"application/octet-stream"
 _TYPES = {
     ".zip": b"application/zip",
@@ -92,9 +91,9 @@ class JobsApi:
             case "GET", ["incidents", name]:
                 return _answer(self._gallery.show(name))
             case "POST", ["incidents", "run"]:
-                return await self._run_incidents(request, await self._own(), actor)
+                return await self._run_incidents(request, await self.own(), actor)
             case "POST", ["sweep"]:
-                return await self._sweep(request, await self._own(), actor)
+                return await self._sweep(request, await self.own(), actor)
             case "POST", ["histories", name, "minimise"]:
                 return await self._minimise(request, await self._histories.open(name), actor)
             case "POST", ["histories", name, "rehearse"]:
@@ -102,7 +101,7 @@ class JobsApi:
             case "POST", ["histories", name, "export"]:
                 return await self._export(request, await self._histories.open(name), actor)
             case _, ["jobs", *rest]:
-                return await self._about_jobs(request, await self._own(), None, actor, rest)
+                return await self._about_jobs(request, await self.own(), None, actor, rest)
             case _, ["histories", name, "jobs", *rest]:
                 runtime = await self._histories.open(name)
                 return await self._about_jobs(request, runtime, runtime.info, actor, rest)
@@ -112,7 +111,7 @@ class JobsApi:
         """Remove the jobs that read a history, because it is deleted."""
         await self._jobs.forget(history)
 
-    async def _own(self) -> HistoryRuntime:
+    async def own(self) -> HistoryRuntime:
         """The history whose rules apply to paths that name none, and whose errands jobs are."""
         return await self._histories.open(DEFAULT_HISTORY)
 
@@ -238,6 +237,10 @@ class JobsApi:
     async def _sweep(self, request: HttpRequest, own: HistoryRuntime, actor: Actor) -> Response:
         """Start the runs of a plan. Raises Rejected, InputError."""
         wish = await self._body(request, models.SweepWish)
+        return under_way(await self.sweep(own, wish, actor), None)
+
+    async def sweep(self, own: HistoryRuntime, wish: models.SweepWish, actor: Actor) -> Job:
+        """A new job that runs a plan; `own` is that of `own()`. Raises Rejected, InputError."""
         plan = plans.parse(wish.plan, "plan")
         self._check_fleets(plan, wish.manifests)
         count = sum(1 for _ in plans.cells(plan))
@@ -254,7 +257,7 @@ class JobsApi:
             "title": f"Sweep {wish.name}".strip(),
         }
         started = JobWish(kind=JobKind.SWEEP, parameters=parameters, sources=sources)
-        return self._begun(own, started, actor, None)
+        return self._start(own, started, actor, None)
 
     async def _run_incidents(
         self, request: HttpRequest, own: HistoryRuntime, actor: Actor
@@ -280,25 +283,32 @@ class JobsApi:
         """
         match request.method, rest:
             case "GET", []:
-                seen = [each for each in self._of(place) if await self._sees(each, own, actor)]
-                items = [_status(job, place).model_copy(update={"result": None}) for job in seen]
+                seen = await self.seen(own, place, actor)
+                items = [
+                    models.job_status(job, place).model_copy(update={"result": None})
+                    for job in seen
+                ]
                 return _answer(models.JobList(items=items))
             case "GET", [name]:
-                job = await self._find(name, own, place, actor)
+                job = await self.find(name, own, place, actor)
                 await job.wait_ended(self.wait_seconds(request, 0.0))
-                return await _encoded(_status(job, place))
+                return await _encoded(models.job_status(job, place))
             case "DELETE", [name]:
-                job = await self._find(name, own, place, actor)
+                job = await self.find(name, own, place, actor)
                 await self._jobs.remove(job)
-                return _answer(_status(job, place))
+                return _answer(models.job_status(job, place))
             case "GET", [name, "files", file]:
-                return _file(await self._find(name, own, place, actor), file)
+                return _file(await self.find(name, own, place, actor), file)
         return status.page_not_found()
+
+    async def seen(self, own: HistoryRuntime, place: HistoryInfo | None, actor: Actor) -> list[Job]:
+        """The jobs of a history, or of none, that the user may see."""
+        return [each for each in self._of(place) if await self._sees(each, own, actor)]
 
     def _of(self, place: HistoryInfo | None) -> list[Job]:
         return self._jobs.of(None if place is None else place.id)
 
-    async def _find(
+    async def find(
         self, name: str, own: HistoryRuntime, place: HistoryInfo | None, actor: Actor
     ) -> Job:
         """A job that the user may see. Raises NotFound, Forbidden."""
@@ -428,7 +438,7 @@ def _words(switches: dict[str, bool]) -> list[str]:
 
 def under_way(job: Job, place: HistoryInfo | None) -> Response:
     """The answer that leads to a job, which belongs to a history or to none."""
-    shown = _status(job, place).model_copy(update={"result": None})
+    shown = models.job_status(job, place).model_copy(update={"result": None})
     location = (b"location", shown.path.encode())
     return Response(shown.model_dump_json().encode(), status=202, headers=(location,))
 
@@ -443,33 +453,6 @@ def _answers(job: Job, wanted: JobWish) -> bool:
     if job.state is JobState.DONE and job.wish.sources != wanted.sources:
         return False
     return all(job.wish.parameters[name] == wanted.parameters[name] for name in _OF_REHEARSALS)
-
-
-def _status(job: Job, place: HistoryInfo | None) -> models.JobStatus:
-    root = _ROOT if place is None else f"{_ROOT}/histories/{place.name}"
-    path = f"{root}/jobs/{job.id}"
-    outcome = job.outcome
-    return models.JobStatus(
-        id=job.id,
-        kind=job.wish.kind.value,
-        state=job.state.value,
-        path=path,
-        seconds=round(job.seconds, 3),
-        progress=job.progress,
-        problem=_problem(job.problem) if job.problem else None,
-        result=None if outcome is None else outcome.result,
-        files=[]
-        if outcome is None
-        else [
-            models.JobFile(name=name, bytes=len(content), path=f"{path}/files/{name}")
-            for name, content in outcome.files.items()
-        ],
-    )
-
-
-def _problem(tree: JsonObject) -> models.JobProblem:
-    """The reason of a failure, about a field of the request."""
-    return models.JobProblem(**{**tree, "place": status.field_of(tree.get("place", ""))})
 
 
 def _file(job: Job, name: str) -> Response:

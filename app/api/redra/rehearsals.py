@@ -152,12 +152,17 @@ def _result(job: Job) -> JsonObject:
 
 
 def switches(request: HttpRequest, name: str) -> dict[str, bool]:
-    """The switches in a parameter: `NAME=true` and the like, separated by commas.
+    """The switches in a parameter, as in `read_switches`. Raises BadRequest."""
+    return read_switches(request.parameter(name), name)
+
+
+def read_switches(text: str, name: str) -> dict[str, bool]:
+    """The switches in a text: `NAME=true` and the like, separated by commas.
 
     Quirks have lower-case names. Raises BadRequest.
     """
     states: dict[str, bool] = {}
-    for part in filter(None, (part.strip() for part in request.parameter(name).split(","))):
+    for part in filter(None, (part.strip() for part in text.split(","))):
         switch, _, state = part.partition("=")
         if not switch or state.lower() not in _STATES:
             raise BadRequest(f'{name} must be NAME=true or NAME=false, not "{part[:64]}"')

@@ -59,14 +59,14 @@ class RedraApi:
         self.incident = beside.incident
         self._holders = beside.holders
         self._lints = LintApi(beside.lint, limits)
-        self._jobs = JobsApi(histories, limits, authorizer, beside)
+        self.jobs = JobsApi(histories, limits, authorizer, beside)
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
         self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits, gate, beside)
-        self.rehearsals = RehearsalApi(histories, limits, beside, self._jobs)
-        self.agains = AgainApi(limits, beside, self._jobs)
+        self.rehearsals = RehearsalApi(histories, limits, beside, self.jobs)
+        self.agains = AgainApi(limits, beside, self.jobs)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
@@ -92,9 +92,9 @@ class RedraApi:
             case "GET", ["openapi.json"]:
                 return Response(document.document())
             case _, ["jobs" | "sweep" | "incidents", *_]:
-                return await self._jobs.answer(request, parts[1:], actor)
+                return await self.jobs.answer(request, parts[1:], actor)
             case _, ["histories", _, "jobs" | "minimise" | "rehearse" | "export", *_]:
-                return await self._jobs.answer(request, parts[1:], actor)
+                return await self.jobs.answer(request, parts[1:], actor)
             case "GET", ["workers"]:
                 return await self._workers(actor)
             case "GET", ["histories"]:
@@ -109,7 +109,7 @@ class RedraApi:
             case "DELETE", ["histories", name]:
                 doomed = await self._histories.info(name)
                 tombstone = await self._managing.delete(name, actor)
-                await self._jobs.forget(doomed.id)
+                await self.jobs.forget(doomed.id)
                 return _answer(tombstone)
             case "POST", ["histories", name, "rename" | "copy" | "fork" as what]:
                 return await self._manage(request, name, what, actor)

@@ -1,26 +1,25 @@
-"""Posted forms: a proposal of objects to apply or delete, and of nodes to cordon or drain."""
+"""Posted forms: objects to apply or delete, nodes to cordon or drain, and the plan of a sweep."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qs
 
 from app.analysis.blast import compare
 from app.analysis.blast.compare import Change
+from app.api.redra import rehearsals
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, InputError
 from app.domain.objects.schema import decode
+from app.domain.values.json_tree import JsonObject
 from app.web.pages.blast import Typed
+from app.web.pages.sweeps import TypedPlan
 
 _FIELDS_MAX = 10
 
 
 async def proposal(request: HttpRequest, limits: ApiLimits) -> Typed:
     """The proposal in a form, as it was typed. Raises BadRequest."""
-    body = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
-    try:
-        fields = parse_qs(body.decode(), max_num_fields=_FIELDS_MAX)
-    except ValueError as problem:
-        raise BadRequest("the form cannot be read") from problem
+    fields = await _fields(request, limits, _FIELDS_MAX)
     first = {name: values[0].replace("\r\n", "\n") for name, values in fields.items()}
     return Typed(
         manifest=first.get("manifest", ""),
@@ -28,6 +27,52 @@ async def proposal(request: HttpRequest, limits: ApiLimits) -> Typed:
         cordon=first.get("cordon", ""),
         drain=first.get("drain", ""),
     )
+
+
+async def plan(request: HttpRequest, limits: ApiLimits) -> TypedPlan:
+    """The plan in a form, as it was typed. Raises BadRequest."""
+    fields = await _fields(request, limits, _FIELDS_MAX + limits.jobs.cells_max)
+    texts = {
+        name: fields.get(name, [""])[0].replace("\r\n", "\n").strip()
+        for name in ("name", "gates", "quirks", "seeds")
+    }
+    return TypedPlan(
+        histories=tuple(fields.get("histories", ())),
+        profiles=tuple(fields.get("profiles", ())),
+        **texts,
+    )
+
+
+def plan_tree(typed: TypedPlan) -> JsonObject:
+    """The plan as in a file for `redra sweep`. Raises BadRequest.
+
+    The first run of each history is as it is: its own release, gates and behaviours.
+    """
+    if not typed.histories:
+        raise BadRequest("choose a history")
+    if typed.seeds and not (typed.seeds.isascii() and typed.seeds.isdigit()):
+        raise BadRequest(f'the number of orders must be a whole number, not "{typed.seeds[:64]}"')
+    return {
+        "histories": list(typed.histories),
+        "profiles": ["", *typed.profiles],
+        "gates": [{}, *_switches("gates", typed.gates)],
+        "quirks": [{}, *_switches("quirks", typed.quirks)],
+        "seeds": int(typed.seeds or "1"),
+    }
+
+
+def _switches(name: str, text: str) -> list[dict[str, bool]]:
+    """The sets of switches in a text, one a line."""
+    return [rehearsals.read_switches(line, name) for line in text.splitlines() if line.strip()]
+
+
+async def _fields(request: HttpRequest, limits: ApiLimits, fields_max: int) -> dict[str, list[str]]:
+    """The fields of a posted form. Raises BadRequest."""
+    body = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
+    try:
+        return parse_qs(body.decode(), max_num_fields=fields_max)
+    except ValueError as problem:
+        raise BadRequest("the form cannot be read") from problem
 
 
 def documents(manifest: str, limits: ApiLimits) -> list[tuple[str, object]]:

@@ -1,7 +1,8 @@
 """`/ui/`: maps paths to pages.
 
-`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one history. Pages are
-read-only; posted forms are questions that are too long for an address, and change nothing.
+`/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one history, and
+`/ui/jobs` those of sweeps. Pages are read-only; posted forms are questions that are too long for
+an address, and change no history.
 """
 
 from collections.abc import Awaitable, Callable
@@ -35,22 +36,22 @@ from app.api.redra.linting import ignored_rules
 from app.api.redra.routes import RedraApi
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Header, HttpRequest, Response, Stream
+from app.api.server.messages import HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
 from app.api.ui.live import LivePages
+from app.api.ui.responses import HEADERS, HTML, NO_GUESS, shown
+from app.api.ui.sweeps import BESIDE, SweepPages
 from app.api.ui.unready import UnreadyPages
 from app.domain.errors import (
     Forbidden,
     InputError,
     MethodNotAllowed,
     NotFound,
-    RedraError,
     Rejected,
 )
 from app.domain.log import Actor
 from app.service.histories import Histories
-from app.web import assets, links
-from app.web.links import STATIC
+from app.web import links
 from app.web.pages import (
     again,
     attempts,
@@ -74,22 +75,6 @@ from app.web.pages import (
 )
 from app.web.pages.compare import Tree
 
-HTML = b"text/html; charset=utf-8"
-
-HEADERS: tuple[Header, ...] = (
-    (
-        b"content-security-policy",
-        b"default-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'self'; "
-        b"frame-ancestors 'none'; object-src 'none'",
-    ),
-    (b"referrer-policy", b"same-origin"),
-    (b"cache-control", b"no-cache, private"),
-)
-"""Security headers: only our own scripts and styles, no frames, no content of other sites.
-
-Images may be blobs, which only a script of the page can make: a picture is drawn as PNG from one.
-"""
-
 LIVE = "live"
 
 PROPOSAL = "blast"
@@ -101,14 +86,6 @@ REPORT = "report"
 
 _ACCEPTED = 202
 """The status of a page that is being worked out: it is there, but not the answer yet."""
-
-_NO_GUESS: Header = (b"x-content-type-options", b"nosniff")
-"""Error responses of every kind already have this header."""
-
-_KEPT: tuple[Header, ...] = (
-    (b"cache-control", b"public, max-age=31536000, immutable"),
-    _NO_GUESS,
-)
 
 
 class Pages:
@@ -123,6 +100,7 @@ class Pages:
         self._limits = limits
         self._live = LivePages(limits.live)
         self._unready = UnreadyPages(limits.waits, limits.diffs_at_once_max)
+        self._sweeps = SweepPages(api, limits)
         self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
 
     @property
@@ -150,6 +128,8 @@ class Pages:
                 raise MethodNotAllowed("this page is read-only")
             items = [one.model_dump() for one in await self._api.histories(actor)]
             return shown(histories.page(items))
+        if place.path.startswith(BESIDE):
+            return await self._sweeps.answer(request, place.path, actor)
         part = place.path.rpartition("/")[2]
         if part in parameters.NAMES:
             parameters.check(request, part)
@@ -434,20 +414,6 @@ _FORMS: dict[str, _Make] = {PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting}
 """The handlers of posted forms."""
 
 
-def static(path: str) -> Response | None:
-    """A static file of the pages, equal for all users; None when it does not exist."""
-    asset = assets.all_assets().get(path.removeprefix(STATIC))
-    if asset is None:
-        return None
-    return Response(asset.content, content_type=asset.content_type, headers=_KEPT)
-
-
-def shown(page: bytes, code: int = 200) -> Response:
-    """A page as a response."""
-    headers = HEADERS if code >= 400 else (*HEADERS, _NO_GUESS)
-    return Response(page, status=code, content_type=HTML, headers=headers)
-
-
 def _not_ready(inquiry: Inquiry, part: str, *, read: int, last: int, before: int = 0) -> Response:
     """The page that says that another one is being made, and leads to it."""
     there = links.Links(history=inquiry.runtime.info.name, moment=inquiry.moment)
@@ -461,27 +427,8 @@ def _to_take_away(inquiry: Inquiry, report: bytes) -> Response:
     revision = f"-at-{inquiry.moment}" if inquiry.moment else ""
     name = f"{inquiry.runtime.info.name}{revision}.html"
     attachment = f'attachment; filename="{quote(name, safe="")}"'
-    headers = (*HEADERS, _NO_GUESS, (b"content-disposition", attachment.encode()))
+    headers = (*HEADERS, NO_GUESS, (b"content-disposition", attachment.encode()))
     return Response(report, content_type=HTML, headers=headers)
-
-
-def problem(refusal: Exception, code: int) -> Response:
-    """The page for an error; for a mistake in redra it shows only the type of the error."""
-    title = _TITLES.get(code, "Something went wrong")
-    text = f"Internal error: {type(refusal).__name__}"
-    if isinstance(refusal, RedraError):
-        text = getattr(refusal, "message", "") or str(refusal)
-    return shown(histories.problem(code, title, text), code)
-
-
-_TITLES = {
-    400: "The request cannot be answered",
-    401: "Who are you?",
-    403: "Access denied",
-    404: "Not found",
-    405: "Pages are read-only",
-    503: "Not available now",
-}
 
 
 def _pinned(request: HttpRequest, place: RequestedTimeline, part: str) -> Response:

@@ -133,6 +133,7 @@ def _served(
 
 def _show(swept: "JsonObject", folder: Path, output: Output) -> None:
     """Print the table, and set the exit code."""
+    from app.analysis.sweep import columns
     from app.bootstrap.sweeping import tables
 
     if swept["failed"]:
@@ -141,15 +142,8 @@ def _show(swept: "JsonObject", folder: Path, output: Output) -> None:
         if output is Output.JSON:
             console.say_json(swept)
         else:
-            shown = ("history", "profile", "gates", "quirks", "change", "seed")
-            measured = (
-                *("placed", "waiting", "evicted", "boundMean", "stranded", "differing", "problem"),
-            )
-            rows = [{**row, "stranded": tables.stranded_text(row)} for row in swept["rows"]]
-            console.table(
-                (*shown, *measured),
-                [[row.get(name, "") for name in (*shown, *measured)] for row in rows],
-            )
+            rows = [columns.brief(row) for row in swept["rows"]]
+            console.table(columns.BRIEF, [list(row.values()) for row in rows])
             console.say()
             console.say(
                 f"{counts.of(len(rows), 'run')}, {swept['ran']} of them now: "

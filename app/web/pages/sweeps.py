@@ -1,0 +1,104 @@
+"""The pages of sweeps: the list with the form that starts one, and the runs of one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.analysis import profiles
+from app.analysis.sweep import columns
+from app.domain.values.json_tree import JsonObject
+from app.web import links
+from app.web.frame import render
+from app.web.pictures import runs
+
+JOBS = links.JOBS
+
+RUNS_MAX = 30
+"""Runs that a page shows; the others are on the next ones."""
+
+PICTURES_MAX = 8
+FURTHER_MAX = 20
+"""Measures that a page draws, and those of its second table; the file of the table has all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedPlan:
+    """The form of a sweep as it was typed; gates and behaviours are sets of them, one a line."""
+
+    name: str = ""
+    histories: Sequence[str] = ()
+    profiles: Sequence[str] = ()
+    gates: str = ""
+    quirks: str = ""
+    seeds: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownJob:
+    """A job that belongs to no history. `files` have name, bytes and path."""
+
+    id: str
+    kind: str
+    title: str
+    state: str
+    seconds: float
+    progress: Mapping[str, object] = field(default_factory=dict)
+    problem: str = ""
+    rows: Sequence[JsonObject] = ()
+    failed: int = 0
+    files: Sequence[tuple[str, int, str]] = ()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more becomes of it."""
+        return self.state not in ("waiting", "running")
+
+
+def listed(
+    jobs: Sequence[ShownJob], histories: Sequence[str], typed: TypedPlan, problem: str = ""
+) -> bytes:
+    """The list of jobs, the newest first, and the form. `problem` says why that was refused."""
+    return render(
+        "jobs.html",
+        jobs=jobs,
+        histories=histories,
+        releases=profiles.names(),
+        typed=typed,
+        problem=problem,
+        to_job=links.job,
+        sweep=links.SWEEP,
+    )
+
+
+def page(job: ShownJob, first: int) -> bytes:
+    """The page of a job: of a sweep its runs from the number `first` on, drawn and as tables."""
+    names = columns.columns_of(job.rows)
+    rows = job.rows[first : first + RUNS_MAX]
+    flat = [columns.flat(row, names) for row in rows]
+    measures = runs.measures([columns.flat(row, names) for row in job.rows], names)
+    drawn = [name for name, _ in measures[:PICTURES_MAX]]
+    further = [
+        name
+        for name in dict.fromkeys((*drawn, *names))
+        if name not in columns.BRIEF and name != "cell"
+    ]
+    return render(
+        "sweep.html",
+        job=job,
+        jobs=JOBS,
+        again=links.job(job.id, first),
+        first=first,
+        last=min(first + RUNS_MAX, len(job.rows)),
+        before=links.job(job.id, max(0, first - RUNS_MAX)) if first else "",
+        after=links.job(job.id, first + RUNS_MAX) if first + RUNS_MAX < len(job.rows) else "",
+        brief=columns.BRIEF,
+        rows=[columns.brief(row) | {"cell": row["cell"]} for row in rows],
+        further=further[:FURTHER_MAX],
+        omitted=len(further[FURTHER_MAX:]),
+        flat=flat,
+        pictures=[
+            (runs.heading(name), runs.picture(name, flat, most))
+            for name, most in measures[:PICTURES_MAX]
+        ],
+        headings=runs.HEADINGS,
+        text=runs.text,
+    )
