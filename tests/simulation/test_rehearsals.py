@@ -47,7 +47,8 @@ class Expected:
     `dropped`, `begins`, `texts`, `fields` and `versions` must be part of an entry, and each entry
     must contain one of them. `by` holds sets of settings: each change must come from one of them,
     and each of them must cause a change. Of the objects `over_limit`, those in `split` must be
-    split.
+    split. `roots` are the objects below which the pods are listed; an empty one is the settings.
+    The page must contain each part of `says`, and none of `says_not`.
     """
 
     pods: dict[str, str] = field(default_factory=dict)
@@ -61,6 +62,9 @@ class Expected:
     by: tuple[tuple[str, ...], ...] = ()
     over_limit: tuple[str, ...] = ()
     split: tuple[str, ...] = ()
+    roots: tuple[str, ...] | None = None
+    says: tuple[str, ...] = ()
+    says_not: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ def config_of_class(cluster: Cluster, drawn: random.Random) -> Expected:
     return Expected(
         fields=("resourceclaims status.allocation.devices.config",),
         by=((RULES["configurations"],),),
+        says=("a driver must apply an entry without `requests` to all requests of the claim",),
     )
 
 
@@ -421,6 +426,78 @@ def counters_dropped(cluster: Cluster, drawn: random.Random) -> Expected:
     )
 
 
+def devices_by_node(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Without the gate, a slice loses the nodes of its devices, and is refused for lack of a node.
+
+    The slice with the counters of its pool is accepted without them: the pod has no device because
+    of the refused one, although that is the second by its name, and may be so by its time.
+    """
+    sets, devices = "alone-a", "alone-b"
+    lonely(cluster, "alone", [{"name": "other"}])
+    pool = {"name": "fabric", "generation": 1, "resourceSliceCount": 2}
+    consumes = [{"counterSet": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
+    own = {"attributes": {"own": {"string": "fabric"}}}
+    parts = [
+        {"name": f"part-{n}", "nodeName": "alone", "consumesCounters": consumes, **own}
+        for n in range(drawn.randrange(1, 4))
+    ]
+    counters = [{"name": "gpu", "counters": {"memory": {"value": "40Gi"}}}]
+    specs: dict[str, JsonObject] = {
+        sets: {"allNodes": True, "sharedCounters": counters},
+        devices: {"perDeviceNodeSelection": True, "devices": parts},
+    }
+    expression = f'device.attributes["{DRIVER}"].?own.orValue("") == "fabric"'
+    cluster.device_class("fabric", expression)
+    for name in drawn.sample((sets, devices), 2):
+        spec = {"driver": DRIVER, "pool": pool, **specs[name]}
+        cluster.create("resource.k8s.io/v1", "ResourceSlice", name, spec=spec)
+    cluster.create(
+        "resource.k8s.io/v1", "ResourceClaimTemplate", "fabric", spec={"spec": claim_spec("fabric")}
+    )
+    come(cluster, "first", "fabric")
+    assert cluster.must("pods", "first", "default")["spec"].get("nodeName") == "alone"
+    return Expected(
+        pods={"first": "newly unschedulable"},
+        refused=("`perDeviceNodeSelection` is required",),
+        dropped=(
+            "spec.sharedCounters",
+            "spec.devices[].consumesCounters",
+            "spec.devices[].nodeName",
+            "spec.perDeviceNodeSelection",
+        ),
+        by=(("gate DRAPartitionableDevices: true → false",),),
+        roots=(f"resourceslices.resource.k8s.io/{devices}",),
+        says=(
+            "the API first drops spec.devices[].consumesCounters, spec.devices[].nodeName, "
+            "spec.perDeviceNodeSelection because the feature gate DRAPartitionableDevices is off",
+            f"spec.sharedCounters: the field is dropped because the feature gate "
+            f"DRAPartitionableDevices is off: resourceslices.resource.k8s.io/{sets}",
+        ),
+        says_not=(f"is off: resourceslices.resource.k8s.io/{devices}",),
+    )
+
+
+def rule_without_taints(cluster: Cluster, drawn: random.Random) -> Expected:
+    """Up to 1.35 nothing acts on rules: the status of a rule is gone, and it evicts nobody."""
+    lonely(cluster, "alone", [{"name": "gpu-0"}])
+    effect = drawn.choice(["NoSchedule", "None"])
+    cluster.create(
+        "resource.k8s.io/v1alpha3",
+        "DeviceTaintRule",
+        "idle",
+        spec={"deviceSelector": {"pool": "nowhere"}, "taint": {"key": KEY, "effect": effect}},
+    )
+    cluster.settle()
+    cluster.wait(5)
+    assert cluster.must("devicetaintrules", "idle")["status"]["conditions"]
+    return Expected(
+        texts=("no longer: EvictionInProgress",),
+        by=(("gate DRADeviceTaints: true → false", "profile: 1.36 → 1.35"),),
+        says=("no rule has any effect there, because the feature gate DRADeviceTaints is off",),
+        says_not=("devicetaintrules status", "only texts change"),
+    )
+
+
 def either_gate(cluster: Cluster, drawn: random.Random) -> Expected:
     """A taint blocks one device and counters block another; without either gate one is free.
 
@@ -526,6 +603,10 @@ PLANTS = {
     "step": Plant("1.36", "1.37", step_too_large),
     "taint": Plant("1.37", "1.35", taint_of_slice),
     "counters": Plant("1.36", "1.35", counters_dropped),
+    "devices-by-node": Plant("1.36", "1.35", devices_by_node),
+    "rule-without-taints": Plant(
+        "1.36", "1.35", rule_without_taints, gates=("DRADeviceTaintRules",)
+    ),
     "rule-in-v1": Plant("1.37", "1.36", rule_in_v1, gates=("DRADeviceTaintRules",)),
     "beta": Plant("1.34", "1.35", written_in_beta),
     "applied": Plant("1.34", "1.36", applied_taint),
@@ -627,6 +708,12 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     page = " ".join(" ".join(text.page(report, 100)).replace("│", "").split())
     assert ("it must be split" in page) is bool(expected.split)
     assert ("it is over a limit" in page) is (expected.over_limit != expected.split)
+    if expected.roots is not None:
+        roots = [root for root, _ in report.diff.roots()]
+        named = [root.name if root.kind is RootKind.CHANGE else "" for root in roots]
+        assert sorted(named) == sorted(expected.roots)
+    assert [part for part in expected.says if part not in page] == []
+    assert [part for part in expected.says_not if part in page] == []
     assert {proof.settings for proof in report.proofs.values()} == set(expected.by)
     assert all(proof.is_minimal for proof in report.proofs.values())
     # Of several settings not each was tried alone.

@@ -390,14 +390,17 @@ def _by_device(
 
 
 def _slices(sides: Sides, device: str) -> Iterator[Cause]:
+    """The slices of the pool of a device, those that publish it first."""
     pool = pool_of(device)
+    published = (side.devices.get(device) for side in sides.values())
+    publishing = {facts.slice for facts in published if facts is not None}
     names = {
         name
         for side in sides.values()
         if (facts := side.pools.get(pool)) is not None
         for name in facts.slices
     }
-    for name in sorted(names):
+    for name in sorted(names, key=lambda name: (name not in publishing, name)):
         yield ByObject(ObjectKey(*api_resources.RESOURCE_SLICES, "", name))
 
 

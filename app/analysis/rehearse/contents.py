@@ -20,11 +20,12 @@ from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
+from app.domain.values.json_tree import JsonObject
+
+RULES_CONDITION = "a rule's condition"
+"""The subject of a changed text in the status of a DeviceTaintRule."""
 
 TEXTS = frozenset((Aspect.CONDITIONS, Aspect.RULES, Aspect.SAID))
-
-_SAID_ELSEWHERE = ("status.conditions",)
-"""Fields of objects that are compared as texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,11 @@ class Contents:
     fields: tuple[Rewritten, ...]
     following: frozenset[ObjectKey]
     subjects: Mapping[Finding, frozenset[ObjectKey]]
+
+    @property
+    def loses_rules(self) -> bool:
+        """Whether a DeviceTaintRule loses its status: no controller reads it there."""
+        return any(each.what == RULES_CONDITION and not each.after for each in self.texts)
 
     def hidden(self, subjects: Mapping[Finding, frozenset[ObjectKey]]) -> frozenset[Finding]:
         """The findings whose objects all follow from decisions here: nobody knows if they show."""
@@ -119,7 +125,7 @@ def _counts_pods(key: ObjectKey) -> bool:
 def _texts(sides: Sides) -> Iterator[tuple[str, str, str]]:
     """Pairs of corresponding texts, in their order."""
     # The scheduler writes the same text into a condition and an Event.
-    what = "a rule's condition" if sides.aspect is Aspect.RULES else "conditions and Events"
+    what = RULES_CONDITION if sides.aspect is Aspect.RULES else "conditions and Events"
     left = [step.text for step in sides.only_recorded]
     right = [step.text for step in sides.only_again]
     for number in range(max(len(left), len(right))):
@@ -144,11 +150,22 @@ def _fields(sides: Sides, key: ObjectKey) -> Iterator[tuple[str, str, str]]:
         side = "exists" if sides.recorded else ""
         yield kind, side, "" if side else "exists"
         return
-    for path, was, now in masks.changes(sides.recorded[0], sides.again[0]):
+    before, after = _without_texts(sides.recorded[0]), _without_texts(sides.again[0])
+    for path, was, now in masks.changes(before, after):
         # Allocations are compared as decisions, not as parts of final objects.
-        if path.startswith((*_SAID_ELSEWHERE, "status.allocation")):
+        if path.startswith("status.allocation"):
             continue
         yield f"{kind} {path}", _shown(was), _shown(now)
+
+
+def _without_texts(tree: JsonObject) -> JsonObject:
+    """The object without its conditions, which are compared as texts."""
+    status = tree.get("status")
+    if not isinstance(status, dict):
+        return tree
+    rest = {name: part for name, part in status.items() if name != "conditions"}
+    others = {name: part for name, part in tree.items() if name != "status"}
+    return {**others, "status": rest} if rest else others
 
 
 def _shown(value: object) -> str:

@@ -81,6 +81,7 @@ class Rehearsal:
             or self.begins
             or self.versions
             or self.contents.fields
+            or self.contents.loses_rules
             or self.defects.changing
             or self.unapplied
             or self.aside
@@ -112,6 +113,28 @@ class Rehearsal:
         """The settings that were shown to cause a change, if any."""
         return self.proofs.get(finding)
 
+    def dropped_before(self, write: RefusedWrite) -> list[FieldsKept]:
+        """The fields that a refused write loses before its object is judged."""
+        place = (write.key, write.revision)
+        return [each for each in self.dropped if (each.key, each.revision) == place]
+
+    @property
+    def dropped_only(self) -> list[FieldsKept]:
+        """The fields that are no longer kept of accepted writes."""
+        refused = {(each.key, each.revision) for each in self.refused}
+        return [each for each in self.dropped if (each.key, each.revision) not in refused]
+
+    @property
+    def shown_defects(self) -> frozenset[str]:
+        """The numbers of the repaired and introduced defects from which a change here follows."""
+        numbers = {each.number.lower() for each in self.defects.incidents}
+        for proof in self.proofs.values():
+            for setting in proof.settings:
+                kind, _, rest = setting.partition(" ")
+                if kind == "quirk":
+                    numbers.add(rest.partition(":")[0])
+        return frozenset(numbers)
+
     @property
     def over_limit(self) -> list[RefusedWrite]:
         """The objects with a list that is too long there: slices that must be split, and others."""
@@ -119,6 +142,8 @@ class Rehearsal:
 
     def to_json(self) -> JsonObject:
         """The report as JSON for programs. A is the world as it was, B as it would be."""
+        accepted = self.dropped_only
+        shown = self.shown_defects
         return {
             "history": self.history,
             "revision": self.revision,
@@ -140,7 +165,11 @@ class Rehearsal:
                 str(each.key) for each in self.over_limit[:LISTED_MAX] if each.must_be_split
             ],
             "fieldsDropped": [
-                {**_kept(each), **self._proof(each.findings[0])}
+                {
+                    **_kept(each),
+                    "refused": each not in accepted,
+                    **self._proof(each.findings[0]),
+                }
                 for each in self.dropped[:LISTED_MAX]
             ],
             "fieldsBeginToBeKept": [_kept(each) for each in self.begins[:LISTED_MAX]],
@@ -160,6 +189,11 @@ class Rehearsal:
             "defects": {
                 "repaired": list(self.defects.repaired),
                 "introduced": list(self.defects.introduced),
+                "changing": [
+                    number
+                    for number in (*self.defects.repaired, *self.defects.introduced)
+                    if number in shown
+                ],
                 "shown": [_incidence(each) for each in self.defects.incidents],
             },
             "compared": dict(self.compared),

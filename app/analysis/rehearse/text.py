@@ -12,14 +12,21 @@ from app.analysis.diff.words import Rewritten
 from app.analysis.explain import pages
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.recordings import uncertainty
-from app.analysis.rehearse.admission import FieldsKept
+from app.analysis.rehearse.admission import FieldsKept, RefusedWrite
 from app.analysis.rehearse.attribution import Finding
+from app.analysis.rehearse.contents import RULES_CONDITION
 from app.analysis.rehearse.defects import Incidence, Shows
 from app.analysis.rehearse.report import Rehearsal
+from app.domain.controllers import registry
+from app.domain.objects.profile import CONFIGURATIONS
 from app.domain.values.json_tree import JsonObject
 
 LINES_MAX = 120
 """The number of lines of a page; the JSON has everything."""
+
+_CONFIGURATIONS_CURE = (
+    "a driver must apply an entry without `requests` to all requests of the claim"
+)
 
 _IN_WORDS = {
     "nodes": "placements",
@@ -86,17 +93,23 @@ def notes_of(report: Rehearsal) -> list[str]:
     gates = [each.removeprefix("gate ") for each in report.diff.switches if "gate " in each[:5]]
     if gates:
         notes.append(f"gates: {', '.join(gates)}")
-    for numbers, word in (
-        (report.defects.repaired, "repaired"),
-        (report.defects.introduced, "introduced"),
-    ):
-        if numbers and report.is_quiet:
-            listing = ", ".join(numbers)
-            notes.append(f"known defects {word}: {listing} (`redra profiles {numbers[0]}`)")
-        elif numbers:
-            notes.append(f"known defects {word}:")
-            notes += [f"  {number.upper()}: {profiles.WORDS[number]}" for number in numbers]
+    notes += _defects(report, report.defects.repaired, "repaired")
+    notes += _defects(report, report.defects.introduced, "introduced")
     return [*notes, *_unattributed(report), *_unsure(report)]
+
+
+def _defects(report: Rehearsal, numbers: Sequence[str], word: str) -> Iterator[str]:
+    """The known defects that the release repairs or introduces, with those that show here apart."""
+    shown = [number for number in numbers if number in report.shown_defects]
+    if shown:
+        yield f"known defects {word} that change something here:"
+        yield from (f"  {number.upper()}: {profiles.WORDS[number]}" for number in shown)
+    others = [number.upper() for number in numbers if number not in shown]
+    if others:
+        also = "also " if shown else "known defects "
+        known = "from which no change here is known to follow" if not report.is_quiet else ""
+        rest = known or "none of which changes anything here"
+        yield f"{also}{word}, {rest}: {', '.join(others)} (`redra profiles {others[0].lower()}`)"
 
 
 def reasons_of(report: Rehearsal) -> list[Reason]:
@@ -104,7 +117,7 @@ def reasons_of(report: Rehearsal) -> list[Reason]:
     branches = (
         _branch("the API refuses", _refusals(report)),
         _branch("API versions", _versions(report)),
-        _branch("fields are no longer kept", _fields_kept(report, report.dropped)),
+        _branch("fields are no longer kept", _fields_kept(report, report.dropped_only)),
         _branch(
             "fields begin to be kept; decisions here are made without them",
             _fields_kept(report, report.begins),
@@ -138,7 +151,28 @@ def _by(report: Rehearsal, finding: Finding) -> tuple[Reason, ...]:
 def _rewritten(report: Rehearsal, kind: str, entries: Sequence[Rewritten]) -> Iterator[Reason]:
     for each in entries:
         reason = words.reason_of(each)
-        yield replace(reason, children=_by(report, (kind, *each.words)))
+        finding = (kind, *each.words)
+        below = (*_by(report, finding), *_consequences(report, each, finding))
+        yield replace(reason, children=below)
+
+
+def _consequences(report: Rehearsal, change: Rewritten, finding: Finding) -> Iterator[Reason]:
+    """What a changed text or field means for those who rely on it."""
+    off = registry.gates_off(registry.RULE_STATUS, report.diff.b.profile)
+    if change.what == RULES_CONDITION and not change.after and off:
+        yield Reason(text=f"no rule has any effect there, because {_are_off(off)}", is_kept=True)
+    proof = report.proof(finding)
+    for setting in () if proof is None else proof.settings:
+        kind, _, rest = setting.partition(" ")
+        if kind == "rule" and rest.startswith(f"{CONFIGURATIONS}: off → on"):
+            yield Reason(text=_CONFIGURATIONS_CURE, is_kept=True)
+
+
+def _are_off(gates: Sequence[str]) -> str:
+    """Disabled gates in words."""
+    if len(gates) == 1:
+        return f"the feature gate {gates[0]} is off"
+    return f"the feature gates {' and '.join(gates)} are off"
 
 
 def _refusals(report: Rehearsal) -> Iterator[Reason]:
@@ -150,12 +184,25 @@ def _refusals(report: Rehearsal) -> Iterator[Reason]:
         cure = ""
         if each.is_over_limit:
             cure = "; it must be split" if each.must_be_split else "; it is over a limit"
-        place = (cure, text, each.version, _by(report, each.finding))
+        why = (*_dropped_first(report, each), *_by(report, each.finding))
+        place = (cure, text, each.version, why)
         grouped.setdefault(place, {})[str(each.key)] = None
     for (cure, text, version, why), names in grouped.items():
         written = f" (written as {version})" if version else ""
         objects = listed(list(names), len(names))
         yield Reason(text=f"{text}{written}{cure}: {objects}", children=why)
+
+
+def _dropped_first(report: Rehearsal, write: RefusedWrite) -> Iterator[Reason]:
+    """The fields that a refused write loses first; without them its object may be invalid."""
+    grouped: dict[str, list[str]] = {}
+    for entry in report.dropped_before(write):
+        for text in entry.texts:
+            path, _, why = text.partition(": ")
+            grouped.setdefault(why, []).append(path)
+    for why, paths in grouped.items():
+        because = why.removeprefix("the field is dropped ") if why else "as it does not know them"
+        yield Reason(text=f"the API first drops {', '.join(paths)} {because}")
 
 
 def _versions(report: Rehearsal) -> Iterator[Reason]:
@@ -182,7 +229,11 @@ def _decisions_text(report: Rehearsal) -> str:
     diff = report.diff
     classes = ", ".join(f"{count} {_named(name)}" for name, count in diff.counts.items() if count)
     pods = "1 pod has" if len(diff.differences) == 1 else f"{len(diff.differences)} pods have"
-    return f"{pods} another outcome: {classes}; {diff.same} have the same"
+    return f"{pods} another outcome: {classes}; {_same(diff.same)} the same"
+
+
+def _same(count: int) -> str:
+    return "1 has" if count == 1 else f"{count} have"
 
 
 def _named(name: str) -> str:

@@ -199,6 +199,11 @@ def running(profile: Profile, options: ControllerOptions = ControllerOptions()) 
     )
 
 
+def gates_off(name: str, profile: Profile) -> list[str]:
+    """The disabled gates for which a controller does not run."""
+    return [gate for gate in _GATES_OF.get(name, ()) if not profile.enabled(gate)]
+
+
 def restarts_count(name: str, profile: Profile, options: ControllerOptions) -> bool:
     """True for a controller whose terms begin with ControllerRestarted in the log (quirk C7)."""
     return name == RULE_STATUS and quirks_of(profile, options).c7
