@@ -2,13 +2,15 @@
 
 The steps of each incident are played in the middle of a seeded life of other pods, with the defect
 and repaired, and as another control plane's audit log. The same life without an incident shows
-nothing.
+nothing. What is shown of an incident, and where, does not depend on the life around it.
 
 Incidents that are planted come by day.
 """
 
 import json
 import random
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -19,9 +21,10 @@ from app.adapters.history.writers import AuditWriter
 from app.analysis.incidents.incident import Incident, IncidentStep, IncidentVariant
 from app.analysis.scan import attempts
 from app.analysis.scan.scanning import LOOKED_FOR
-from app.analysis.scan.sightings import Certainty, ScanReport
+from app.analysis.scan.sightings import Certainty, IncidentSighting, ScanReport
 from app.bootstrap import process_settings, replays, stores
 from app.bootstrap.gallery import incident_files, playing, scanning
+from app.domain.log import Event, ObjectKey, Revision
 from app.service import exporting
 from app.settings import Settings
 from tests import draws
@@ -42,6 +45,9 @@ either one alone places the pod."""
 UNSEEN = {"admin-access-needs-a-label", "tolerated-taint-is-cancelled"}
 """What a history of redra's own cannot show: a request that was refused leaves nothing in it, and
 nothing tells whether somebody meant to lift a taint before its time was over."""
+
+OF_EVERYBODY = {"empty-selector-evicts-everything"}
+"""Incidents that concern the pods around them, too."""
 
 LIKELY = {"counters-by-pool-name", "distinct-remembers-the-last", "driver-is-lost"}
 """Incidents that something else may explain."""
@@ -139,16 +145,43 @@ async def stored(incident: Incident, variant: IncidentVariant) -> stores.Store:
     return store
 
 
-def scanned(incident: Incident, variant: IncidentVariant) -> dict[str, Certainty]:
+@dataclass(frozen=True)
+class Shown:
+    """A sighting: the event of its first revision, and the objects that it names."""
+
+    certainty: Certainty
+    event: tuple[str, str, str]
+    objects: frozenset[tuple[str, str]]
+
+
+def scanned(incident: Incident, variant: IncidentVariant) -> dict[str, Shown]:
     """What a scan of the played history names."""
 
-    async def made() -> ScanReport:
+    async def made() -> tuple[ScanReport, list[Event]]:
         store = await stored(incident, variant)
-        return await scanning.scan(store, process_settings.settings(), "played", "")
+        report = await scanning.scan(store, process_settings.settings(), "played", "")
+        info = await store.log.find_history("played")
+        assert info is not None
+        return report, await store.log.read(info.id, after=Revision(0), limit=100_000)
 
-    report = anyio.run(made)
+    report, events = anyio.run(made)
     assert report.attempts_left_out == 0
-    return {each.incident: each.certainty for each in report.sightings}
+    by_revision = {event.revision: event for event in events}
+    return {each.incident: shown_by(each, by_revision[each.revision]) for each in report.sightings}
+
+
+def shown_by(sighting: IncidentSighting, event: Event) -> Shown:
+    return Shown(
+        certainty=sighting.certainty,
+        event=(event.type.value, *bare(event.key)),
+        objects=frozenset(map(bare, sighting.objects)),
+    )
+
+
+def bare(key: ObjectKey) -> tuple[str, str]:
+    """Resource and name, without what the API or an Event's author adds to the name."""
+    name = key.name.partition(".")[0] if key.resource == "events" else key.name
+    return key.resource, re.sub(r"-[a-z0-9]{5}$", "", name)
 
 
 def shown(incident: Incident, variant: IncidentVariant) -> set[str]:
@@ -165,9 +198,15 @@ def test_what_is_looked_for_is_in_the_gallery() -> None:
 def test_planted_incident_is_named_and_nothing_else(name: str) -> None:
     incident = planted(incident_files.read(name).incident, seed=len(name))
     expected = set() if name in UNSEEN else {name} | ALSO.get(name, set())
-    certainties = scanned(incident, IncidentVariant.BROKEN)
-    assert set(certainties) == expected
-    assert {each for each in expected if certainties[each] is not Certainty.CERTAIN} <= LIKELY
+    around = scanned(incident, IncidentVariant.BROKEN)
+    assert set(around) == expected
+    assert {each for each in expected if around[each].certainty is not Certainty.CERTAIN} <= LIKELY
+    alone = scanned(lasting(incident_files.read(name).incident), IncidentVariant.BROKEN)
+    for each in expected:
+        if each in OF_EVERYBODY:
+            assert around[each].objects > alone[each].objects
+        else:
+            assert around[each] == alone[each]
     assert shown(incident, IncidentVariant.REPAIRED) == SEEN_REPAIRED.get(name, set())
 
 
@@ -202,21 +241,41 @@ async def scan_files(path: Path, incident: Incident) -> ScanReport:
     return await scanning.scan(store, settings, history, "")
 
 
-ENDS_AT_ONCE = {"no-preemption-for-devices"}
-"""What shows only after a minute, which an audit log that ends with its last line does not have."""
+def lasting(incident: Incident) -> Incident:
+    """The incident, and something else two minutes later: some show by what they last."""
+    steps = [*incident.steps, IncidentStep(wait=120), setup(1)]
+    return msgspec.structs.replace(incident, steps=steps)
 
 
-@pytest.mark.parametrize("name", sorted(set(attempts.LOOKED_FOR) - ENDS_AT_ONCE))
-def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: Path) -> None:
-    incident = incident_files.read(name).incident
+def check_audit_log(incident: Incident, name: str, folder: Path) -> None:
     for variant, expected in (
         (IncidentVariant.BROKEN, {name} | ALSO.get(name, set())),
         (IncidentVariant.REPAIRED, SEEN_REPAIRED.get(name, set())),
     ):
-        path = tmp_path / f"{variant}.log"
+        path = folder / f"{variant}.log"
         audit_log(incident, variant, path)
         report = anyio.run(scan_files, path, incident)
         assert {each.incident for each in report.sightings} == expected
+
+
+LASTING = {"claim-waits-for-a-pod", "extended-resources-stay", "no-preemption-for-devices"}
+"""What shows only after a minute, which an audit log that ends with its last line does not have."""
+
+
+@pytest.mark.parametrize("name", sorted(set(attempts.LOOKED_FOR) - LASTING))
+def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: Path) -> None:
+    check_audit_log(incident_files.read(name).incident, name, tmp_path)
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("name", sorted({*LOOKED_FOR} - {*attempts.LOOKED_FOR} - UNSEEN - LASTING))
+def test_audit_log_shows_what_the_history_of_its_cluster_shows(name: str, tmp_path: Path) -> None:
+    check_audit_log(incident_files.read(name).incident, name, tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(LASTING))
+def test_what_lasts_shows_in_an_audit_log_that_lasts(name: str, tmp_path: Path) -> None:
+    check_audit_log(lasting(incident_files.read(name).incident), name, tmp_path)
 
 
 def test_what_is_seen_after_a_quiet_second_is_certain(tmp_path: Path) -> None:

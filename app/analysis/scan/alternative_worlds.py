@@ -1,7 +1,7 @@
 """Worlds with one difference from a history's, in which a refused pod may be placed."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.analysis.views import LiveViews
@@ -12,6 +12,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NO_PREEMPTION = "no-preemption-for-devices"
@@ -30,7 +31,8 @@ class _OtherViews:
 class OtherWorld:
     """Another world: the incident that shows if the pod is placed there, and the text for it.
 
-    With `must_last`, only a pod that waits for long shows it: for a moment it is usual.
+    With `must_last`, only a pod that waits for long shows it: for a moment it is usual. `held` has
+    the pools in which objects hold devices.
     """
 
     incident: str
@@ -38,6 +40,17 @@ class OtherWorld:
     objects: tuple[ObjectKey, ...]
     views: DeviceViews
     must_last: bool = False
+    held: Mapping[ObjectKey, frozenset[PoolId]] = field(default_factory=dict)
+
+    def concerning(self, allocations: Iterable[JsonObject]) -> "OtherWorld":
+        """The world with those objects alone that hold devices where a placement takes some."""
+        drawn = {
+            (result.driver, result.pool)
+            for allocation in allocations
+            for result in dra.results_of(allocation)
+        }
+        kept = tuple(key for key in self.objects if self.held.get(key, drawn) & drawn)
+        return replace(self, objects=kept) if kept else self
 
 
 def worlds(views: LiveViews, pod: JsonObject) -> list[OtherWorld]:
@@ -70,6 +83,10 @@ def _freed(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
         incident=NO_PREEMPTION,
         text=f"it has priority {own}, and fits where no pod of a lower one holds devices",
         objects=tuple(key for key, _ in held),
+        held={
+            key: frozenset((result.driver, result.pool) for result in dra.results(tree))
+            for key, tree in held
+        },
         must_last=True,
         views=_OtherViews(objects=views.objects, inventory=views.inventory, allocated=allocated),
     )

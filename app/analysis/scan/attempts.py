@@ -227,7 +227,7 @@ class RemadeAttempts:
                 other = self._made(self._rules, said, world.views)
                 yield
                 if other.outcome == PLACED:
-                    self._take(said, world)
+                    self._take(said, world.concerning(other.allocations))
 
     def _placed(self, said: _Said, node: str, claim: JsonObject | None) -> Iterator[None]:
         """Examines a pod that was placed: on `node`, or as in an allocated claim."""
