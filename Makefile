@@ -57,6 +57,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz minimals --cases 500 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz minimal_recordings --cases 60 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz truth --cases 5000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz forks --cases 1000 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.
 DRAWN := adversary conformance contracts simulation properties truth unit/analysis api/test_fuzz.py \

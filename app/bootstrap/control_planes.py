@@ -78,6 +78,9 @@ class ControlPlanes:
         """New reconcilers of the controllers that decide again."""
         profile = self.rules(switches).profile
         options = registry.options_from(self._with(switches).settings)
+        if bind_delay is None or not self._info.is_recorded:
+            # A delay of its own also holds for bindings that its history does not show.
+            bind_delay = options.bind_delay or bind_delay
         return reconcilers.controllers(
             profile,
             features_of(profile),
@@ -87,7 +90,7 @@ class ControlPlanes:
                 off=options.off | self._off,
                 tie_break=tie_break,
                 pace=pace,
-                bind_delay=options.bind_delay if bind_delay is None else bind_delay,
+                bind_delay=bind_delay,
                 # Without a delay of its own, a live history has them in one append.
                 joins_acts=not self._info.is_recorded and options.bind_delay is None,
                 summary=options.summary if self._keeps_causes else None,

@@ -10,12 +10,15 @@ from anyio import lowlevel
 
 from app.analysis.edits import Apply, Edit, commands_of
 from app.analysis.recordings import recorded_gates
+from app.analysis.replay import facts
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.resources import left_over
+from app.domain.controllers.scheduling.binding_cycle import waiting_binding
+from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
 from app.domain.errors import InputError, Invalid, UnreadablePatch
-from app.domain.log import Actor, Event, Head, HistoryInfo, ObjectKey, Revision, chain
+from app.domain.log import DECISION, Actor, Event, Head, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
@@ -41,6 +44,17 @@ RECORDED_WITH = "recordedWith"
 
 They were found by a decide replay; the settings of the source do not have them.
 """
+
+_WITHIN = (
+    "revision {named} is in the middle of a write of a controller; the fork begins after it, "
+    "at revision {end}"
+)
+
+_WRITE_PAGE = 100
+"""Events that are read at once to find the end of a write."""
+
+_DECISIONS_MAX = 20
+"""The decisions of all controllers about a pod among which its last placement is looked for."""
 
 _PAGE = 5_000
 """Events that are read and appended at once."""
@@ -94,6 +108,25 @@ async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Hea
             cure="name a later moment, or a revision from 1 on",
         )
     return Head(revision=revision, hash=rows[0].event.hash, time=rows[0].clock)
+
+
+async def end_of_write(log: EventLog, history: HistoryInfo, end: Head) -> Head:
+    """The end of the write of a controller to which an event belongs; `end` for other events.
+
+    A controller writes a decision and what follows from it at once. The cluster was never as it is
+    between these events, and no other process would write the rest.
+    """
+    after, last, within = Revision(max(end.revision - 1, 0)), end.revision, None
+    while page := await log.read(history.id, after=after, limit=_WRITE_PAGE):
+        for event in page:
+            stamp = event.stamp
+            identity = (stamp.time, stamp.actor.user, stamp.observed)
+            within = within or identity
+            if identity != within or not stamp.observed:
+                return end if last == end.revision else await end_at(log, history, last)
+            last = event.revision
+        after = last
+    return end if last == end.revision else await end_at(log, history, last)
 
 
 async def settings_of(
@@ -181,6 +214,34 @@ async def removed_nodes(
     return sorted(removals, key=lambda event: event.revision)
 
 
+async def bindings_under_way(
+    log: EventLog, history: HistoryInfo, objects: Sequence[Event], until: Revision
+) -> list[Event]:
+    """The scheduler's last decisions about pods that it has placed and not bound yet.
+
+    `objects` are the last events of all objects at that revision. Such a pod has a nominated node
+    or a claim; a recording has no decisions.
+    """
+    reserved = {
+        uid
+        for each in objects
+        if each.key[:2] == api_resources.RESOURCE_CLAIMS
+        for uid in facts.consumers(each.object)
+    }
+    decisions: list[Event] = []
+    for each in objects:
+        if each.key[:2] != api_resources.PODS or core.node_name(each.object):
+            continue
+        if each.uid not in reserved and not core.nominated_node_name(each.object):
+            continue
+        key = DECISION._replace(namespace=each.key.namespace, name=each.key.name)
+        decided = await log.read_object(history.id, key, until=until, limit=_DECISIONS_MAX)
+        last = next((each for each in decided if each.object["controller"] == SCHEDULING), None)
+        if last is not None and last.object["outcome"] in waiting_binding.UNDER_WAY:
+            decisions.append(last)
+    return sorted(decisions, key=lambda event: event.revision)
+
+
 @dataclass(frozen=True, slots=True)
 class Forker:
     """Makes forks with the ports and rules with which `Histories` opens histories.
@@ -211,24 +272,28 @@ class Forker:
             message = f"{refusal.subject} cannot be patched: {refusal.detail}"
             raise Invalid(message, causes=refusal.causes) from refusal
         is_turned = turned.switches != wanted.switches
-        return replace(made, notes=_notes(made.info, wanted.edits, is_turned=is_turned))
+        notes = _notes(made.info, wanted.edits, is_turned=is_turned)
+        return replace(made, notes=(*made.notes, *notes))
 
     async def _fork(
         self, parent: HistoryInfo, name: str, moment: str, wanted: ForkRequest, actor: Actor
     ) -> MadeFork:
         log = self.ports.log
-        end = await log.head(parent.id)
+        end, notes = await log.head(parent.id), tuple[str, ...]()
         if moment:
             now = self.ports.clock.now()
             await moments.check_inside(log, parent, moment, now, is_past=True)
-            end = await end_at(log, parent, await moments.find_revision(log, parent, moment, now))
+            named = await moments.find_revision(log, parent, moment, now)
+            end = await end_of_write(log, parent, await end_at(log, parent, named))
+            if end.revision != named:
+                notes = (_WITHIN.format(named=named, end=end.revision),)
         if wanted.until is not None:
-            return await self._go_on(parent, name, end, wanted, actor)
+            return replace(await self._go_on(parent, name, end, wanted, actor), notes=notes)
         settings = await settings_of(log, parent, end, wanted.switches)
         async with self._made(parent, name, end, settings, actor) as made:
             if wanted.edits:
                 await self._edit(made, wanted.edits, actor)
-        return MadeFork(info=made)
+        return MadeFork(info=made, notes=notes)
 
     def _made(
         self, parent: HistoryInfo, name: str, end: Head, settings: JsonObject, actor: Actor
@@ -267,6 +332,7 @@ class Forker:
             state=state.dump(),
             objects=objects,
             removed_nodes=await removed_nodes(log, parent, objects, end.revision),
+            bindings=await bindings_under_way(log, parent, objects, end.revision),
         )
         control = await continuing.find_control(
             log,

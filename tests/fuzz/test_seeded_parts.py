@@ -10,6 +10,7 @@ from tests import draws
 from tests.fuzz import (
     api,
     bodies,
+    forks,
     live,
     minimal_pairs,
     minimal_recordings,
@@ -64,3 +65,22 @@ def test_drawn_predicates_of_recordings_are_shown_by_the_smallest_histories():
 def test_smallest_histories_of_recordings_become_tests_that_end_as_their_rules_do():
     outcomes = minimal_pairs.run(cases=9, seed=0)
     assert any(outcome.endswith("its test passes") for outcome in outcomes)
+
+
+@pytest.mark.parametrize("number", [22, 30, 31, *map(draws.by_day, (1, 4, 6, 10, 14, 16, 17, 18))])
+def test_drawn_forks_of_drawn_worlds_keep_their_laws(number: int) -> None:
+    """The first rows are forked amid a binding, and in the middle of one write."""
+    assert ": " in forks.judge(5, number)
+
+
+@draws.ONLY
+def test_more_drawn_forks_keep_their_laws() -> None:
+    outcomes = forks.run(cases=100, seed=5)
+    assert len(outcomes) > 8
+
+
+@draws.ONLY
+@pytest.mark.parametrize(("seed", "number"), forks.OPEN)
+def test_open_forks_still_break_a_law(seed: int, number: int) -> None:
+    with pytest.raises(AssertionError):
+        forks.judge(seed, number)

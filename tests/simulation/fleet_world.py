@@ -58,7 +58,7 @@ class FleetWorld:
             gates={"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True},
         )
         bounds = ReconcileBounds(steps_max=PLANS_MAX, jumps_max=JUMPS_MAX)
-        delay = random.Random(f"delay {seed}").choice(DELAYS)
+        self.delay = delay = random.Random(f"delay {seed}").choice(DELAYS)
         options = ControllerOptions(
             bind_delay=FixedBindDelay(int(delay * SECOND)) if delay else None
         )

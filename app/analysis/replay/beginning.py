@@ -21,7 +21,8 @@ class Beginning:
 
     `state` is a snapshot of its objects. `objects` are their last events in the order of the log;
     controllers see them as upstream's controllers see a list when they start. `removed_nodes` are
-    the removals of nodes that pods still name: PodGC counts from these on.
+    the removals of nodes that pods still name: PodGC counts from these on. `bindings` are the
+    scheduler's decisions about pods whose bindings are under way; a recording has none.
     """
 
     head: Head
@@ -29,6 +30,7 @@ class Beginning:
     state: bytes
     objects: Sequence[Event]
     removed_nodes: Sequence[Event] = ()
+    bindings: Sequence[Event] = ()
 
     @property
     def shows_work(self) -> bool:

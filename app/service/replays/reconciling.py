@@ -134,6 +134,9 @@ class ReplayTimeline:
             for controller in self._readers.of(event):
                 if controller.name == pod_gc.NAME:
                     controller.fold(event, self.views)
+        for event in beginning.bindings:
+            for controller in self._readers.of(event):
+                controller.fold(event, self.views)
 
     def submit(
         self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0

@@ -339,8 +339,8 @@ class Run:
                 self._leave_out(write, _ANOTHER)
             return
         self._spare.pop(event.uid, None)
-        is_new = event.type is EventType.OBJECT_CREATED and event.key[:2] == api_resources.PODS
-        if is_new and meta.uid(ours or {}) == event.uid:
+        is_same = event.key[:2] == api_resources.PODS and meta.uid(ours or {}) == event.uid
+        if event.type is EventType.OBJECT_CREATED and ours and (is_same or write.is_under_way):
             return  # a controller here has made it
         if self._alteration is not None:
             objects = self.timeline.views.objects
