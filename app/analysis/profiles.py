@@ -110,6 +110,30 @@ def described(mark: str) -> str:
     return " or ".join(f"{each.upper()} ({_inside(WORDS[each])})" for each in numbers)
 
 
+def setting_described(change: str) -> str:
+    """What a changed quirk or rule of a release does, and whose it is; empty for other settings.
+
+    `change` is a setting as comparisons name it, such as `quirk c15: on → off`.
+    """
+    kind, _, name = change.partition(":")[0].partition(" ")
+    if kind == "rule" and name in profiles.RELEASE_RULES:
+        minor, words = profiles.RELEASE_RULES[name]
+        return f"Kubernetes has it since 1.{minor}: {words}"
+    if kind != "quirk" or name not in WORDS:
+        return ""
+    having = {each for each in names() if _quirks(Profile(version=each))[name]}
+    if not having:
+        whose = "off in every profile"
+    elif len(having) == len(names()):
+        whose = "in every profile"
+    else:
+        shown = [each for each in names() if each in having]
+        whose = (
+            f"in {', '.join(each for each in shown if profiles.PATCHES.get(each) not in having)}"
+        )
+    return f"a behaviour of upstream, {whose}: {_inside(WORDS[name])}"
+
+
 def _inside(sentence: str) -> str:
     """The sentence as a part of another; names of kinds and plug-ins keep their capitals."""
     first = sentence.partition(" ")[0]

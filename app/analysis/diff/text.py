@@ -1,7 +1,9 @@
 """A comparison as a page: root causes first, each followed by its consequences."""
 
+import re
 from collections.abc import Iterator, Sequence
 
+from app.analysis import profiles
 from app.analysis.diff import words
 from app.analysis.diff.causes import PodDifference, Proof, Root, RootKind
 from app.analysis.diff.classes import Class, PodAspect
@@ -24,6 +26,11 @@ TEXT_MAX = 160
 
 SETTINGS_MAX = 480
 """The maximum length of the text of differing settings, quirks before gates."""
+
+DESCRIBED_MAX = 3
+"""The number of differing settings up to which the text says what each does."""
+
+_SETTING = re.compile(r"(?:quirk|rule) [\w-]+: \w+ → \w+\b(?! \()")
 
 
 def page_json(report: DiffReport | EndReport) -> JsonObject:
@@ -154,7 +161,7 @@ def end_page(report: EndReport) -> list[str]:
 def _root(root: Root, below: Sequence[PodDifference], report: DiffReport) -> Reason:
     match root.kind:
         case RootKind.SETTINGS:
-            text = f"settings: {pages.shortened(root.text, SETTINGS_MAX)}"
+            text = f"settings: {_described(root.text)}"
         case RootKind.CHANGE:
             text = pages.shortened(f"{root.name} {root.text}", TEXT_MAX)
         case RootKind.END | RootKind.RUN:
@@ -165,7 +172,7 @@ def _root(root: Root, below: Sequence[PodDifference], report: DiffReport) -> Rea
     proof = proofs.pop() if len(proofs) == 1 else None
     children = [*_refused(root.name, report), *(_difference(each, proof) for each in below)]
     if proof is not None and root.kind is not RootKind.SETTINGS and text != proof.text:
-        by = f"by {pages.shortened(proof.text, SETTINGS_MAX)}"
+        by = f"by {_described(proof.text)}"
         children.insert(0, Reason(text=by, is_kept=True))
     return Reason(text=text, children=tuple(children))
 
@@ -197,7 +204,7 @@ def _difference(difference: PodDifference, known: Proof | None) -> Reason:
         children.append(Reason(text=f"they part at {place}: in A {a}; in B {b}"))
     proof = difference.proof
     if proof is not None and proof != known:
-        children.append(Reason(text=f"by {pages.shortened(proof.text, SETTINGS_MAX)}"))
+        children.append(Reason(text=f"by {_described(proof.text)}"))
     children += [_difference(each, proof or known) for each in difference.below]
     return Reason(text=text, children=tuple(children))
 
@@ -219,7 +226,19 @@ def _place(difference: PodDifference, side: str) -> str:
 
 
 def _switches(report: DiffReport) -> str:
-    return pages.shortened("; ".join(report.switches), SETTINGS_MAX)
+    return _described("; ".join(report.switches))
+
+
+def _described(settings: str) -> str:
+    """Settings as text; where they are few, with what each quirk and rule does, and whose it is."""
+    if len(_SETTING.findall(settings)) <= DESCRIBED_MAX:
+        settings = _SETTING.sub(_with_words, settings)
+    return pages.shortened(settings, SETTINGS_MAX)
+
+
+def _with_words(change: re.Match[str]) -> str:
+    words_of_it = profiles.setting_described(change[0])
+    return f"{change[0]} ({words_of_it})" if words_of_it else change[0]
 
 
 def _changed(change: InputDifference) -> str:

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.analysis import behaviours, profiles
+from app.analysis.diff.text import _described
 from app.cli.application import root
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.controllers.quirks import NO_SWITCH
@@ -57,6 +58,46 @@ def test_each_numbered_behaviour_has_words_and_a_row_of_the_reference_page() -> 
 )
 def test_defect_is_named_by_number_and_words(mark: str, words: str) -> None:
     assert profiles.described(mark) == words
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (
+            "quirk c15: on → off",
+            "a behaviour of upstream, in 1.34, 1.35, 1.36: deleting a claim wakes no pod",
+        ),
+        (
+            "quirk r2: off → on",
+            "a behaviour of upstream, in 1.35, 1.36.0, 1.36.1: scoring fails for a pod with "
+            "allocated and unallocated claims",
+        ),
+        (
+            "quirk c22: off → on",
+            "a behaviour of upstream, off in every profile: a finished pod gets a second claim, "
+            "which is deleted at once",
+        ),
+        (
+            "rule configurations: off → on",
+            "Kubernetes has it since 1.37: configurations for a whole claim list no requests",
+        ),
+        ("gate DRADeviceTaints: true → false", ""),
+        ("profile: 1.36 → 1.37", ""),
+    ],
+)
+def test_changed_setting_is_told_with_what_it_does_and_whose_it_is(
+    setting: str, words: str
+) -> None:
+    assert profiles.setting_described(setting) == words
+
+
+def test_comparison_describes_few_settings() -> None:
+    few = ["profile: 1.36 → 1.37", "quirk q3: on → off", "rule pools: off → on (known)"]
+    shown = _described("; ".join(few))
+    assert shown.count("(") == 2
+    assert "q3: on → off (a behaviour of upstream, in every profile: counters are booked" in shown
+    many = "; ".join(f"quirk q{number}: on → off" for number in range(3, 8))
+    assert _described(many) == many
 
 
 def test_patch_release_has_gates_and_versions_of_its_minor_release_and_quirks_of_its_own() -> None:
