@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -21,8 +22,9 @@ from app.bootstrap.sweeping import cells
 from app.service.replays.trials import Runner
 from app.settings import Settings
 from tests import draws
+from tests.acceptance import killed_sweep
 from tests.command_line import EXAMPLES, redra
-from tests.redra_process import forked_dask_workers
+from tests.redra_process import RedraProcess, forked_dask_workers
 from tests.redra_program import shared_program
 from tests.shared_data import shared_path
 from tests.simulation import planted_soak
@@ -143,6 +145,65 @@ def test_finished_run_is_not_run_again(folder: Path, tmp_path: Path) -> None:
     assert first["rows"] == again["rows"]
     more = sweep(write_plan(folder, histories=["soak.zip"], seeds=5), tmp_path / "out")
     assert (more["ran"], more["rows"][:3]) == (2, first["rows"])
+
+
+RUNS = 3
+"""The number of runs of a sweep that is killed."""
+
+
+def written(folder: Path) -> dict[str, object]:
+    """The rows of the three tables of a sweep, as text; those of the page are in its markup."""
+    from pyarrow import parquet
+
+    with (folder / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    table = parquet.read_table(folder / "table.parquet").to_pylist()
+    assert [
+        {name: "" if value is None else str(value) for name, value in row.items()} for row in table
+    ] == rows
+    return {"rows": rows, "page": (folder / "index.html").read_text()}
+
+
+@pytest.mark.parametrize("seed", draws.seeds(1))
+def test_killed_sweep_goes_on_where_it_was(folder: Path, tmp_path: Path, seed: int) -> None:
+    """Killed at two drawn writes, it runs no finished run again and ends as one never killed."""
+    drawn, out = random.Random(f"killed {seed}"), tmp_path / "out"
+    plan = write_plan(folder, histories=["soak.zip"], seeds=RUNS)
+    words = ("sweep", plan, "-o", out, "--output", "json")
+    kept: dict[str, tuple[int, int]] = {}
+    for when in drawn.sample(killed_sweep.WHEN, 2):
+        # What is left: a run for each write, the names of the runs, and three tables.
+        last = drawn.randint(1, RUNS - len(kept) + 3)
+        mortal = ("-m", killed_sweep.__name__, last, when)
+        process = RedraProcess([*mortal, *words])
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        there = {
+            path.name: (path.stat().st_ino, path.stat().st_mtime_ns)
+            for path in (out / "cells").glob("[!.]*.json")
+            if path.name != "tables.json"
+        }
+        assert kept.items() <= there.items(), "a finished run was run again"
+        assert len(there) == min(RUNS, len(kept) + last - (when != "after"))
+        kept = there
+    whole = sweep(plan, tmp_path / "whole")
+    resumed = sweep(plan, out)
+    assert resumed["ran"] == RUNS - len(kept)
+    assert resumed["rows"] == whole["rows"]
+    assert written(out) == written(tmp_path / "whole")
+    assert [int(row["placed"]) for row in written(out)["rows"]] == [
+        row["placed"] for row in whole["rows"]
+    ]
+
+
+def test_result_that_is_damaged_is_run_again(folder: Path, tmp_path: Path) -> None:
+    plan, out = write_plan(folder, histories=["soak.zip"], seeds=2), tmp_path / "out"
+    first = sweep(plan, out)
+    result = next(path for path in (out / "cells").iterdir() if path.name != "tables.json")
+    for content in (b"", b'{"pods": 1', b"[]", result.read_bytes()[:-9]):
+        result.write_bytes(content)
+        again = sweep(plan, out)
+        assert (again["ran"], again["rows"]) == (1, first["rows"])
 
 
 def test_failing_run_stops_no_other_and_is_tried_again(folder: Path, tmp_path: Path) -> None:

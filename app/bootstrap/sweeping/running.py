@@ -69,9 +69,9 @@ def sweep(
     every = list(plans.cells(plan))
     names = _names(plan, digests)
     results = {
-        number: msgspec.json.decode((kept / f"{name}.json").read_bytes())
+        number: result
         for number, name in names.items()
-        if (kept / f"{name}.json").exists()
+        if (result := _kept_result(kept / f"{name}.json")) is not None
     }
     missing = {names[cell.number]: cell for cell in every if cell.number not in results}
     tasks = [
@@ -117,6 +117,15 @@ def _names(plan: SweepPlan, digests: dict[str, str]) -> dict[int, str]:
 def _keep(path: Path, result: object) -> None:
     """Write a result; an existing file is always complete."""
     whole_files.write(path, msgspec.json.encode(result, order="sorted"))
+
+
+def _kept_result(path: Path) -> JsonObject | None:
+    """A result that was kept; None if there is none or it is damaged, so that the cell runs."""
+    try:
+        result = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    return result if isinstance(result, dict) and "fates" in result else None
 
 
 def _row(cell: Cell, results: dict[int, JsonObject], problem: str) -> JsonObject:
