@@ -169,6 +169,7 @@ class _Chunks(io.RawIOBase):
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
+        self._problem: InputError | None = None
         self.tail = b""
         """The last block read. A tar archive ends with blocks of zeros."""
 
@@ -179,7 +180,7 @@ class _Chunks(io.RawIOBase):
         parts: list[bytes] = []
         while size != 0:
             if not self._rest:
-                self._rest = memoryview(next(self._chunks, b""))
+                self._rest = memoryview(self._next(is_first=not parts))
                 if not self._rest:
                     break
             step = len(self._rest) if size < 0 else min(size, len(self._rest))
@@ -189,6 +190,20 @@ class _Chunks(io.RawIOBase):
         piece = b"".join(parts)
         self.tail = (self.tail + piece)[-tarfile.BLOCKSIZE :]
         return piece
+
+    def _next(self, *, is_first: bool) -> bytes:
+        """The next chunk. What was read before damage is returned before the damage is raised."""
+        if self._problem is not None:
+            raise self._problem
+        try:
+            return next(self._chunks, b"")
+        except BoundReached:
+            raise
+        except InputError as problem:
+            if is_first:
+                raise
+            self._problem = problem
+            return b""
 
 
 def _inner(archive: str, entry: str) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 
 from app.adapters.history import documents, json_text, kinds, line_marks, path_kinds
 from app.adapters.history.audit import envelopes, tables
+from app.adapters.history.enclosed import texts
 from app.adapters.history.formats import keyed, logged_events
 from app.adapters.history.limits import BoundReached
-from app.adapters.history.storage import etcdctl
+from app.adapters.history.storage import etcdctl, kine_sql
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
 
@@ -129,6 +130,21 @@ def is_broken_text(head: bytes) -> bool:
     return b"\0" in head and _VERSION_FIELD.search(head.replace(b"\0", b"")) is not None
 
 
+def is_wrapped_audit(source: ByteSource) -> bool:
+    """True unless the first line of an audit log is an event itself.
+
+    What a service delivers may hold the lines of other components of the control plane, too.
+    """
+    first = next(source.lines(), None)
+    if first is None:
+        return False
+    try:
+        value = json_text.decode(first[1], source.name, source.limits)
+    except InputError:
+        return True
+    return not isinstance(value, dict) or not envelopes.is_event(value)
+
+
 def is_zip(source: ByteSource) -> bool:
     """True when the file begins like a zip archive."""
     with source.raw() as stream:
@@ -150,6 +166,8 @@ def _detect_binary(head: bytes) -> Format | None:
 def _detect_text(source: ByteSource, head: bytes) -> Detected:
     first = head.split(b"\n", 1)[0]
     if (b"prev_revision" in first and b"create_revision" in first) or first.startswith(KINE_HEADER):
+        return Detected(Format.KINE)
+    if kine_sql.is_dump(head):
         return Detected(Format.KINE)
     if head.startswith(etcdctl.FIELDS_BEGIN):
         return Detected(Format.ETCDCTL)
@@ -191,7 +209,7 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
     seen: set[Format] = set()
     values = documents.read_documents(source, with_texts=is_yaml)
     for _, value in islice(values, DOCUMENTS_SEEN_MAX):
-        if is_yaml and _is_prose(value):
+        if is_yaml and (_is_prose(value) or texts.is_cut_list(value)):
             return Format.MIXTURE
         seen.add(classify(value, source.name))
     if Format.AUDIT in seen and is_yaml:

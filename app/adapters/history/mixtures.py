@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.adapters.history import html_pages, json_text, line_marks, yaml_documents
-from app.adapters.history.enclosed import broken_lines, line_documents, yaml_blocks
+from app.adapters.history.audit import envelopes
+from app.adapters.history.enclosed import broken_lines, line_documents, texts, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, pages, printed
 from app.adapters.history.printouts.commands import Commands
@@ -50,14 +51,9 @@ _YAML_INDENTED = re.compile(
 )
 _HUNK = re.compile(r"^@@ -\d")
 _CUT = re.compile(r"^[^\w{]*(?:(?:output|rest|file|log) (?:was )?)?truncated\W*$", re.IGNORECASE)
-_YAML_GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
-"""Lines of a YAML document. Fields of objects do not begin with a capital; words of prose may."""
-
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """Lines that end a YAML document, including the titles in the output of helm."""
-_ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
-_FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
 _EMBEDDED = re.compile(r'\{\s*"')
 _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
@@ -157,7 +153,7 @@ def _blocks(
         if number > 1 and depths[number - 1] != depths[number - 2] and line.strip():
             yield first, block
             block, first = [], number
-        if line.startswith("...") and _is_gap(lines, number, block):
+        if line.startswith("...") and pages.is_gap(lines, number, block):
             block.append(line)
             continue
         if _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
@@ -175,16 +171,10 @@ def _blocks(
             else:
                 first = number if not block else first
                 block.append(piece)
-                is_yaml = bool((is_yaml and _YAML_GOES_ON.match(piece)) or _YAML_BEGIN.match(piece))
+                is_yaml = bool(
+                    (is_yaml and yaml_blocks.GOES_ON.match(piece)) or _YAML_BEGIN.match(piece)
+                )
     yield first, block
-
-
-def _is_gap(lines: list[str], number: int, block: list[str]) -> bool:
-    """True when a line of three dots replaces fields: the next line continues the object."""
-    if number >= len(lines):
-        return False
-    following = lines[number]
-    return bool(_FIELD_OF_AN_OBJECT.match(following)) or pages.goes_on(block, following)
 
 
 class _Block:
@@ -360,11 +350,13 @@ class _Block:
         if not _YAML_BEGIN.match(line):
             return False
         end = self._at + 1
-        while end < len(self._lines) and _goes_on(self._lines[end]):
+        while end < len(self._lines) and yaml_blocks.goes_on(self._lines[end]):
             end += 1
         number = self._first + self._at
         lines = self._lines[self._at : end]
-        if (whole := broken_lines.yaml_document(self._lines, self._at, end, _goes_on)) is not None:
+        if (
+            whole := broken_lines.yaml_document(self._lines, self._at, end, yaml_blocks.goes_on)
+        ) is not None:
             lines, end = whole.text.split("\n"), whole.end
             if whole.is_certain:
                 self._mixture.joined_lines += whole.breaks
@@ -426,13 +418,13 @@ class _Block:
         damaged.
         """
         try:
-            return self._parsed(lines, number)
+            return [self._uncut(at, value, lines) for at, value in self._parsed(lines, number)]
         except BoundReached:
             raise
         except InputError as problem:
-            bare = ["" if _ELLIPSIS.match(line) else line for line in lines]
+            bare = ["" if yaml_blocks.ELLIPSIS.match(line) else line for line in lines]
             if bare != lines:
-                dots = next(at for at, line in enumerate(lines) if _ELLIPSIS.match(line))
+                dots = next(at for at, line in enumerate(lines) if yaml_blocks.ELLIPSIS.match(line))
                 self._mixture.damaged.append(
                     InputError(
                         descriptions.LEFT_OUT,
@@ -455,6 +447,13 @@ class _Block:
             )
         ]
 
+    def _uncut(self, number: int, value: Any, lines: list[str]) -> tuple[int, Any]:
+        if texts.is_cut_list(value):
+            last = number - self._first + yaml_blocks.items(lines)[-1][0]
+            self._damage(texts.CUT_LIST, last)
+            value = {**value, "items": value["items"][:-1]}
+        return number, value
+
     def _printed(self) -> bool:
         number = self._first + self._at
         printout = printed.parse(self._lines, self._at, self._schemas, self._commands, number)
@@ -471,7 +470,7 @@ class _Block:
     def _take(self, line: int, value: Any, text: str = "", *, is_printed: bool = False) -> None:
         """Keep a document, with the JSON text of it; of an array, keep each item as a document."""
         repeated = json_text.repeated_keys(text.encode(), value) if text else ()
-        for item in value if isinstance(value, list) else [value]:
+        for item in envelopes.answer_rows(value) or (value if isinstance(value, list) else [value]):
             if not isinstance(item, dict):
                 continue
             try:
@@ -485,10 +484,6 @@ class _Block:
     def _damage(self, problem: str, at: int | None = None) -> None:
         place = f"{self._place}:{self._first + (self._at if at is None else at)}"
         self._mixture.damaged.append(InputError(problem, place=place))
-
-
-def _goes_on(line: str) -> bool:
-    return bool(_YAML_GOES_ON.match(line) or _ELLIPSIS.match(line))
 
 
 def as_lines(parts: list[Part]) -> bytes:

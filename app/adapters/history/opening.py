@@ -316,7 +316,9 @@ def _read_one(
         case Format.PRINTED:
             yield from dumps.read(file.source, number, options, notes, losses=(Loss.PRINTED,))
         case Format.SCHEDULER_LOG:
-            yield from component_logs.read(file.source, number, options, notes)
+            yield from component_logs.read(
+                file.source, number, options, notes, is_beside_audit=file.is_beside
+            )
         case Format.EMPTY:
             notes.count("empty files")
         case _:

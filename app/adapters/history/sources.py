@@ -41,13 +41,15 @@ EVENTS_PAGE = "event-filter.html"
 class SourceFile:
     """One file of an import: its bytes and its format.
 
-    For a part of a mixture, `whole` is the file that contains it.
+    For a part of a mixture, `whole` is the file that contains it. `is_beside` is true for the lines
+    of other components in a log of audit events, which is a file of its own.
     """
 
     source: ByteSource
     format: Format
     is_named: bool
     whole: ByteSource | None = None
+    is_beside: bool = False
 
 
 class Finder:
@@ -163,6 +165,10 @@ class Finder:
             self._unknown(source, head, is_named=is_named)
             return
         yield SourceFile(source=source, format=detected.format, is_named=is_named)
+        is_wrapped = detected.format is Format.AUDIT and detection.is_wrapped_audit(source)
+        if is_wrapped and component_logs.is_beside(source):
+            log = Format.SCHEDULER_LOG
+            yield SourceFile(source=source, format=log, is_named=is_named, is_beside=True)
 
     def _unknown(self, source: ByteSource, head: bytes, *, is_named: bool) -> None:
         """Raise InputError for a closed file type and for a named source; pass over other files."""

@@ -90,12 +90,21 @@ class ByteSource:
             chunk = self._read(stream)
 
     def head(self, size: int) -> bytes:
-        """The first `size` unpacked bytes, or fewer when there are no more."""
+        """The first `size` unpacked bytes, or fewer when there are no more.
+
+        Damage behind the first of them is left to those who read further.
+        """
         beginning = b""
-        for chunk in self.chunks():
-            beginning += chunk
-            if len(beginning) >= size:
-                break
+        try:
+            for chunk in self.chunks():
+                beginning += chunk
+                if len(beginning) >= size:
+                    break
+        except BoundReached:
+            raise
+        except InputError:
+            if not beginning:
+                raise
         return beginning[:size]
 
     def whole(self) -> bytes:

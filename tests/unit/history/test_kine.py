@@ -1,4 +1,4 @@
-"""kine tables, from SQLite and from CSV. Vector 20.6."""
+"""kine tables, from SQLite, from dumps of SQL and from CSV. Vector 20.6."""
 
 import csv
 import sqlite3
@@ -21,7 +21,7 @@ def value(number):
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
             "metadata": {"name": "a", "namespace": "n", "uid": "u"},
-            "spec": {"n": number},
+            "spec": {"n": number, "text": 'it\'s \\ "a"\nb'},
         }
     )
 
@@ -58,9 +58,75 @@ def export(path, rows=ROWS):
     return path
 
 
-@pytest.mark.parametrize("write", [database, export])
+TITLES = "id, name, created, deleted, create_revision, prev_revision, lease, value, old_value"
+
+
+def sqlite_dump(path):
+    """What sqlite3 itself writes."""
+    with sqlite3.connect(database(path.with_suffix(".db"))) as connection:
+        path.write_text("\n".join(connection.iterdump()) + "\n")
+    connection.close()
+    return path
+
+
+def mysql_dump(path):
+    """As mysqldump writes several rows in a statement: with a backslash before some letters."""
+
+    def cell(content):
+        for letter, escaped in ((b"\\", b"\\\\"), (b"'", b"\\'"), (b'"', b'\\"'), (b"\n", b"\\n")):
+            content = content.replace(letter, escaped)
+        return b"_binary '" + content + b"'"
+
+    rows = [
+        b"(%d,'%s',%d,%d,0,%d,0,%s,NULL)" % (at, name.encode(), made, gone, before, cell(content))
+        for at, name, made, gone, before, content in ROWS
+    ]
+    path.write_bytes(
+        b"-- MySQL dump 10.13\nCREATE TABLE `kine` (\n  `id` bigint\n);\n"
+        + b"INSERT INTO `kine` VALUES " + b",".join(rows) + b";\nUNLOCK TABLES;\n"
+    )  # fmt: skip
+    return path
+
+
+def mysql_hexadecimal(path):
+    """As mysqldump writes with --hex-blob and --complete-insert, columns in another order."""
+    rows = [
+        f"(0x{content.hex()},{at},'{name}',{made},{gone},{before})" if content else
+        f"('',{at},'{name}',{made},{gone},{before})"
+        for at, name, made, gone, before, content in ROWS
+    ]  # fmt: skip
+    columns = "(`value`, `id`, `name`, `created`, `deleted`, `prev_revision`)"
+    path.write_text(f"INSERT INTO `kine` {columns} VALUES\n" + ",\n".join(rows) + ";\n")
+    return path
+
+
+def postgres_copy(path):
+    lines = [
+        f"{at}\t{name}\t{made}\t{gone}\t0\t{before}\t0\t\\\\x{content.hex()}\t\\N"
+        for at, name, made, gone, before, content in ROWS
+    ]
+    path.write_text(
+        f"--\nCOPY public.kine ({TITLES}) FROM stdin;\n" + "\n".join(lines) + "\n\\.\n\nSELECT 1;\n"
+    )
+    return path
+
+
+def postgres_inserts(path):
+    path.write_text("".join(
+        f"INSERT INTO public.kine VALUES ({at}, '{name}', {made}, {gone}, 0, {before}, 0, "
+        f"'\\x{content.hex()}', NULL);\n"
+        for at, name, made, gone, before, content in ROWS
+    ))  # fmt: skip
+    return path
+
+
+DUMPS = [sqlite_dump, mysql_dump, mysql_hexadecimal, postgres_copy, postgres_inserts]
+
+
+@pytest.mark.parametrize("write", [database, export, *DUMPS])
 def test_rows_become_changes(tmp_path, write):
-    path = write(tmp_path / ("state.db" if write is database else "kine.csv"))
+    names = {database: "state.db", export: "kine.csv"}
+    path = write(tmp_path / names.get(write, "kine.sql"))
     with open_history([path], ReadOptions()) as recorded:
         records = list(recorded.records())
         assert any("1 ids are missing" in note for note in recorded.notes)
@@ -69,8 +135,8 @@ def test_rows_become_changes(tmp_path, write):
         (Op.MODIFIED, "4"),
         (Op.DELETED, "6"),
     ]
-    assert records[1].object["spec"] == {"n": 4}
-    assert records[2].object["spec"] == {"n": 4}
+    assert records[1].object["spec"] == {"n": 4, "text": 'it\'s \\ "a"\nb'}
+    assert records[2].object["spec"] == records[1].object["spec"]
 
 
 def test_rows_before_the_compaction_are_baseline(tmp_path):
@@ -80,6 +146,16 @@ def test_rows_before_the_compaction_are_baseline(tmp_path):
         (Op.BASELINE, "4"),
         (Op.DELETED, "6"),
     ]
+
+
+@pytest.mark.parametrize("write", DUMPS)
+def test_dump_that_breaks_off_in_a_row_gives_the_rows_before_and_says_so(tmp_path, write):
+    path = write(tmp_path / "kine.sql")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.rindex(NAME.encode()) + len(NAME) + 4])
+    with open_history([path], ReadOptions()) as recorded:
+        assert [each.resource_version for each in recorded.records()] == ["2", "4"]
+        assert [why for _, why in recorded.refused_places] == ["the dump breaks off in a row"]
 
 
 def test_other_databases_are_refused(tmp_path):

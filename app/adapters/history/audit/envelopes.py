@@ -75,6 +75,24 @@ def is_event(tree: JsonObject) -> bool:
     return "auditID" in tree and "verb" in tree and bool(_RELATED & tree.keys())
 
 
+def answer_rows(value: Any) -> list[JsonObject]:
+    """The rows of an answer of Azure's query API by their columns; empty for another value.
+
+    Example: `{"tables": [{"columns": [{"name": "Verb"}], "rows": [["create"]]}]}`.
+    """
+    tables = value.get("tables") if isinstance(value, dict) else None
+    rows: list[JsonObject] = []
+    for table in tables if isinstance(tables, list) else []:
+        if not isinstance(table, dict) or not isinstance(table.get("columns"), list):
+            continue
+        titles = [each.get("name") for each in table["columns"] if isinstance(each, dict)]
+        for row in table["rows"] if isinstance(table.get("rows"), list) else []:
+            if isinstance(row, list) and len(row) == len(titles):
+                pairs = zip(titles, row, strict=True)
+                rows.append({str(title): cell for title, cell in pairs if cell is not None})
+    return rows
+
+
 def _found(value: Any, depth: int) -> Iterator[JsonObject]:
     if depth > DEPTH_MAX:
         return
@@ -108,6 +126,8 @@ def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
         yield _tidied(said)
     elif (flat := _unflattened(tree)) is not None:
         yield _tidied(flat)
+    elif rows := answer_rows(tree):
+        yield from _found(rows, depth + 1)
     else:
         for part in tree.values():
             yield from _found(part, depth + 1)

@@ -8,6 +8,7 @@ import msgspec
 
 from app.adapters.history import documents, json_text
 from app.adapters.history.audit import envelopes, tables
+from app.adapters.history.formats import component_logs
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -149,8 +150,10 @@ def _events(
         wrapped = [] if event.audit_id or event.stage else _enveloped(content)
         if wrapped:
             yield from _wrapped(wrapped, position, place)
-        else:
-            yield position, event
+            return
+        if not event.audit_id and not event.stage and not component_logs.tells_in(content):
+            notes.pass_over(source.name, "entries without an audit event")
+        yield position, event
         return
     for index, item in enumerate(event.items):
         yield f"{position}[{index}]", _decode(bytes(item), place)

@@ -34,7 +34,7 @@ ENTRIES = (
         name="CloudWatch",
         formats=_AUDIT,
         detected_by="audit events as text in `message`, below `events` or `logEvents`",
-        gives="as an audit log",
+        gives="as an audit log; beside them lines of kube-scheduler and kubelets",
         lacks="what the service cut off",
         example="aws logs filter-log-events --log-group-name /aws/eks/NAME/cluster",
     ),
@@ -50,14 +50,17 @@ ENTRIES = (
         name="Azure resource logs",
         formats=_AUDIT,
         detected_by="audit events as text in `properties.log`",
-        gives="as an audit log",
+        gives="as an audit log; beside them lines of kube-scheduler and kubelets",
         lacks="what the service cut off",
         example="the container insights-logs-kube-audit",
     ),
     CatalogueEntry(
         name="Azure tables",
         formats=_AUDIT,
-        detected_by="columns `AuditId`, `Verb`, `ObjectRef` (AKSAudit, AKSAuditAdmin)",
+        detected_by=(
+            "columns `AuditId`, `Verb`, `ObjectRef` (AKSAudit, AKSAuditAdmin), also in an answer "
+            "of the query API (`tables` with `columns` and `rows`)"
+        ),
         gives="as an audit log",
         lacks="objects that were too big for the table",
         example="az monitor log-analytics query --analytics-query AKSAudit",

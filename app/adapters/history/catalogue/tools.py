@@ -106,7 +106,10 @@ ENTRIES = (
     CatalogueEntry(
         name="kine table",
         formats=(Format.KINE,),
-        detected_by="a table `kine` in SQLite, or an export with its columns",
+        detected_by=(
+            "a table `kine` in SQLite, in a dump of SQL (sqlite3, mysqldump, pg_dump), or an "
+            "export with its columns"
+        ),
         gives="every write since the last compaction, and the state before",
         lacks="who made them, times",
         example="cp /var/lib/rancher/k3s/server/db/state.db .",
@@ -156,7 +159,8 @@ ENTRIES = (
         name="Events in a workspace of Azure",
         formats=(Format.PRINTED,),
         detected_by=(
-            "rows with `ObjectKind`, `KubeEventType` and `Reason` (KubeEvents), in JSON or CSV"
+            "rows with `ObjectKind`, `KubeEventType` and `Reason` (KubeEvents), in JSON, in CSV or "
+            "in an answer of the query API (`tables` with `columns` and `rows`)"
         ),
         gives="Events, equal ones once: parts of objects (`printed`)",
         lacks="their names and uids, and those of their subjects",

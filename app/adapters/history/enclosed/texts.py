@@ -17,6 +17,8 @@ _MARKS = ("apiVersion", "kind")
 _SERVED = ("creationTimestamp", "resourceVersion", "uid")
 """What the metadata of an object has that a server has stored."""
 
+CUT_LIST = "the list ends before its kind, so its last item may be cut, and is left out"
+
 _CLOSERS = ("\n", "}", "]", "`")
 """Ends of texts that are whole: programs end each line, and documents in JSON or fences close."""
 
@@ -71,9 +73,22 @@ def without_cut(value: Any) -> Any:
     names, items = list(value), value.get("items")
     if not isinstance(items, list) or not items:
         return None if _is_stored(value) else value
-    if names[-1] != "items" or not _is_stored(items[-1]):
+    if names[-1] != "items" or "kind" not in value or not _is_stored(items[-1]):
         return value
     return {**value, "items": items[:-1]} if len(items) > 1 else None
+
+
+def is_cut_list(value: Any) -> bool:
+    """Whether a document of YAML is a list of stored objects that ends in the middle.
+
+    kubectl sorts fields, so `kind` follows the items; YAML that breaks off is still YAML.
+    """
+    if not isinstance(value, dict) or "kind" in value or "apiVersion" not in value:
+        return False
+    items = value.get("items")
+    if not isinstance(items, list) or list(value)[-1] != "items":
+        return False
+    return any(_is_stored(item) for item in items)
 
 
 def _is_stored(value: Any) -> bool:

@@ -8,8 +8,19 @@
 
 import re
 
+GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
+"""Lines of a YAML document. Fields of objects do not begin with a capital; words of prose may."""
+
+ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
+"""A line of dots, which stand for fields that somebody left out."""
+
 _ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
 _KYAML_FIELD = re.compile(r"\s+(?:apiVersion|kind|metadata|items|spec): ")
+
+
+def goes_on(line: str) -> bool:
+    """True for a line that may continue a YAML document."""
+    return bool(GOES_ON.match(line) or ELLIPSIS.match(line))
 
 
 def fields(lines: list[str]) -> set[str]:

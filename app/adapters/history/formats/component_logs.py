@@ -62,6 +62,9 @@ _MILLISECONDS_MAX = 10**14
 _SECONDS_MAX = 10**11
 """The bound below which a number is seconds: as milliseconds it would be in the year 1973."""
 
+_AUDITED = ("audit.k8s.io", "auditID")
+"""Marks of audit events, which another reader reads."""
+
 SCHEDULER = Actor(user="system:kube-scheduler")
 
 _LINE = re.compile(
@@ -88,6 +91,9 @@ _NAMED_JSON = re.compile(r"^[\w.-]+: (?=\{\"ts\":)")
 
 _STAMPED_IN = ("time", "timestamp", "@timestamp", "date", "__REALTIME_TIMESTAMP")
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
+MESSAGE_BYTES_MAX = 256
+"""Bytes of a message that the end of a piece may cut."""
+
 DEPTH_MAX = 16
 """Levels of a document that are searched for lines of a log."""
 
@@ -117,15 +123,32 @@ def tells_in(content: bytes) -> bool:
     return _is_about_pods(content) or logged_events.mentioned_in(content)
 
 
+def is_beside(source: ByteSource) -> bool:
+    """True for a source that `tells_in` is true for; it is read in pieces."""
+    before = b""
+    for chunk in source.chunks():
+        if tells_in(before + chunk):
+            return True
+        before = chunk[-MESSAGE_BYTES_MAX:]
+    return False
+
+
 def _is_about_pods(content: bytes) -> bool:
     is_about_attempts = any(text.encode() in content for text in _ATTEMPTS)
     return is_about_attempts or kubelet_lines.mentioned_in(content)
 
 
-def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
+def read(
+    source: ByteSource,
+    number: int,
+    options: ReadOptions,
+    notes: Notes,
+    *,
+    is_beside_audit: bool = False,
+) -> Iterator[Record]:
     """The records of a log: attempts as observed requests, then each logged Event once.
 
-    Other lines are counted and left out.
+    Other lines are counted and left out; beside audit events, their reader counts them.
     """
     others = 0
     undated = 0
@@ -149,7 +172,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         notes.count(
             "lines without a year, which --at names: they have an order, but no time", undated
         )
-    if others:
+    if others and not is_beside_audit:
         notes.pass_over(
             source.name, "lines and entries about no attempt, no event and no pod", others
         )
@@ -188,15 +211,25 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
         for line_number, text in klog_values.joined(texts):
             if (shown := dumped.read(line_marks.uncoloured(text).rstrip())) is not None:
                 yield str(line_number), [(shown[0], "", _stamped(shown[1]))]
-            else:
-                yield str(line_number), list(_in_line(text, "", year, 0))
+                continue
+            entries = list(_in_line(text, "", year, 0))
+            if entries or not any(mark in text for mark in _AUDITED):
+                yield str(line_number), entries
         return
     for position, value in trees:
         if isinstance(value, list):
             for index, item in enumerate(value):
-                yield f"{position}[{index}]", list(_in_tree(item, "", year, 0))
+                yield from _of_document(f"{position}[{index}]", item, year)
         else:
-            yield position, list(_in_tree(value, "", year, 0))
+            yield from _of_document(position, value, year)
+
+
+def _of_document(
+    position: str, value: Any, year: Instant | None
+) -> Iterator[tuple[str, list[_Entry]]]:
+    entries = list(_in_tree(value, "", year, 0))
+    if entries or not any(mark in str(value) for mark in _AUDITED):
+        yield position, entries
 
 
 def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
@@ -292,6 +325,9 @@ def _of_fields(tree: dict[str, Any]) -> _Attempt | LoggedEvent | None:
     if (event := logged_events.of_tree(tree)) is not None:
         return event
     text = tree.get("msg", tree.get("message"))
+    if isinstance(text, str) and text.startswith('"'):
+        # A collector took the head of the line apart, and left message and fields.
+        return _attempt(text)
     pod = tree.get("pod")
     if isinstance(pod, dict):
         pod = f"{pod.get('namespace', '')}/{pod.get('name', '')}"

@@ -24,6 +24,7 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 NO_END = "the description ends before its Events, so it may be cut here"
+_FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 EVENT_TITLES = re.compile(r"^\s*Type\s+Reason\s+Age\s+From\s+Message\s*$")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _ASSIGNED = re.compile(
@@ -38,6 +39,14 @@ _NAMED_IN = {"Scheduled": _ASSIGNED, "BackOff": _IN_POD}
 _TAINT = re.compile(
     r"(?<![^=:\s])(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?:(?P<effect>No\w+|Prefer\w+)"
 )
+
+
+def is_gap(lines: list[str], number: int, block: list[str]) -> bool:
+    """True when a line of three dots replaces fields: the next line continues the object."""
+    if number >= len(lines):
+        return False
+    following = lines[number]
+    return bool(_FIELD_OF_AN_OBJECT.match(following)) or goes_on(block, following)
 
 
 def goes_on(block: Sequence[str], following: str) -> bool:

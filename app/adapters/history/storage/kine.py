@@ -1,4 +1,4 @@
-"""The reader of kine tables: one row per change, in a SQLite file or a CSV export.
+"""The reader of kine tables: one row per change, in a SQLite file, a dump of SQL or a CSV export.
 
 Parity: history-formats.md 13.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.adapters.history.reading import Notes
-from app.adapters.history.storage import etcd
+from app.adapters.history.storage import etcd, kine_sql
 from app.adapters.history.storage.etcd import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
 from app.adapters.private_folders import PrivateFolder
@@ -22,6 +22,9 @@ from app.domain.log.records import Op, Record
 
 COMPACT_KEY = "compact_rev_key"
 FILLER = "gap-"
+HEAD_BYTES = 8192
+"""Bytes of a file that are searched for the statements of a dump."""
+
 COLUMNS = ("id", "name", "created", "deleted", "prev_revision", "value")
 
 
@@ -41,7 +44,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     The table is read several times, so that values need not be kept in memory. Raises InputError
     for a file without the table or with a damaged value.
     """
-    with _table(source) as rows:
+    with _table(source, notes) as rows:
         compacted = missing = last = 0
         latest: dict[str, int] = {}
         for row in rows():
@@ -86,9 +89,14 @@ def _entry(row: _Row, op: Op) -> EtcdEntry:
 
 
 @contextmanager
-def _table(source: ByteSource) -> Iterator[Callable[[], Iterator[_Row]]]:
+def _table(source: ByteSource, notes: Notes) -> Iterator[Callable[[], Iterator[_Row]]]:
     """A function that reads the rows in order of their ids, each time it is called."""
-    if not source.head(16).startswith(b"SQLite format 3\0"):
+    head = source.head(HEAD_BYTES)
+    if kine_sql.is_dump(head):
+        dumped = _dumped(source, notes)
+        yield lambda: iter(dumped)
+        return
+    if not head.startswith(b"SQLite format 3\0"):
         yield lambda: _csv_rows(source)
         return
     # A copy is opened, and never the source file.
@@ -118,6 +126,19 @@ def _select(database: sqlite3.Connection) -> Iterator[_Row]:
     for id_, name, created, deleted, previous, value in cursor:
         content = value if isinstance(value, bytes) else str(value or "").encode()
         yield _Row(id_, str(name), bool(created), bool(deleted), previous or 0, content)
+
+
+def _dumped(source: ByteSource, notes: Notes) -> list[_Row]:
+    """The rows of a dump of SQL in order of their ids; those behind damage are lost."""
+    rows: list[_Row] = []
+    try:
+        for row in kine_sql.rows(source.whole()):
+            rows.append(_Row(*row))
+    except kine_sql.BrokenDump as problem:
+        notes.lose(
+            InputError("the dump breaks off in a row", place=f"{source.name}:{problem.line}")
+        )
+    return sorted(rows, key=lambda row: row.id)
 
 
 def _csv_rows(source: ByteSource) -> Iterator[_Row]:
