@@ -26,6 +26,7 @@ from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
+from app.service.replays.replacements import Replacements
 from app.service.writing import WriteOutcome
 
 
@@ -34,12 +35,14 @@ class ReconcileBounds:
     """Bounds of the loop.
 
     At most `steps_max` plans may follow one another at one instant, and at most `jumps_max` jumps
-    of the clock belong to one advance. Beyond them LoopStuck is raised: controllers undo each
-    other's work.
+    of the clock belong to one advance. At most `rounds_max` pods may be created and removed at one
+    instant for each pod that their owner has at once. Beyond them LoopStuck is raised: controllers
+    undo each other's work.
     """
 
     steps_max: int = 1_000_000
     jumps_max: int = 1_000_000
+    rounds_max: int = 20
 
 
 class Decisions(NamedTuple):
@@ -62,7 +65,7 @@ class Decider(Protocol):
 
 
 class LoopStuck(RedraError):
-    """The controllers have not come to rest within the bounds; names the last plan."""
+    """The controllers have not come to rest within the bounds; names the last plan or pod."""
 
 
 class ReplayTimeline:
@@ -99,6 +102,7 @@ class ReplayTimeline:
         self.followers: list[Callable[[Event], None]] = []
         self._uids = uids
         self._bounds = bounds
+        self._replacements = Replacements(bounds.rounds_max)
         self._keep_events = keep_events
         self.adapt = adapt
         self.decider: Decider | None = None
@@ -183,6 +187,8 @@ class ReplayTimeline:
                     count += 1
                     self._execute(controller, plan)
                     working = True
+                    if self._replacements.problem:
+                        raise LoopStuck(self._replacements.problem)
                     if count > self._bounds.steps_max:
                         raise LoopStuck(
                             f"{count} plans at one instant, the last one {plan.controller} "
@@ -269,6 +275,7 @@ class ReplayTimeline:
 
     def _fold(self, event: Event) -> None:
         self.views.fold(event)
+        self._replacements.follow(event)
         for controller in self._readers.of(event):
             controller.fold(event, self.views)
             self._idle.discard(controller)
