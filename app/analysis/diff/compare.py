@@ -23,7 +23,7 @@ from app.analysis.diff import (
 from app.analysis.diff.causes import Known, Linking, PodDifference, Precedence
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
-from app.analysis.diff.divergences import ByPod, GivenPlacement, Holds, Parting
+from app.analysis.diff.divergences import ByObject, ByPod, Cause, GivenPlacement, Holds, Parting
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.report import DiffReport
@@ -31,6 +31,7 @@ from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.diff.testimony import Query, Testimony
 from app.analysis.explain.pods import Steps
 from app.domain.log import Revision
+from app.domain.values import api_resources
 
 _BY_PREEMPTION = "PreemptionByScheduler"
 
@@ -80,7 +81,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         testimonies[name] = yield from testimony.collect(side, queries, bounds)
     linking = Linking(differences, known)
     for difference in open_differences:
-        difference.parting = _explained(difference, testimonies, courses, linking)
+        difference.parting = _explained(difference, testimonies, courses, linking, known)
     linking.link()
     for difference in differences:
         if difference.is_about_words:
@@ -256,6 +257,7 @@ def _explained(
     testimonies: Mapping[str, Mapping[int, Testimony]],
     courses: Mapping[str, Courses],
     linking: Linking,
+    known: Known,
 ) -> Parting:
     """The parting at the earlier moment, or at the later one if only that has a valid cause."""
     early, late = _numbers(difference)
@@ -266,7 +268,7 @@ def _explained(
     for precedence in Precedence:
         holds = partial(linking.holds, difference, precedence=precedence)
         for heard in moments:
-            candidates.append(_parting(difference, heard, courses, holds))
+            candidates.append(_parting(difference, heard, courses, holds, known))
             if any(map(holds, candidates[-1].causes)):
                 return candidates[-1]
         if difference.parted.aspect is PodAspect.MESSAGES:
@@ -281,6 +283,7 @@ def _parting(
     testimonies: Mapping[str, Testimony],
     courses: Mapping[str, Courses],
     holds: Holds,
+    known: Known,
 ) -> Parting:
     pair, parted = difference.pair, difference.parted
     first = pair.side(parted.side)
@@ -293,7 +296,7 @@ def _parting(
         place = (first.key.namespace, first.key.name)
         preemptor = courses[parted.side].preemptors.get(place)
         if first.evicted.reason == _BY_PREEMPTION and preemptor is not None:
-            return _preempted(preemptor, parted.side, courses[parted.side])
+            return _preempted(preemptor, first, parted.side, courses, known)
         devices = [given.device for each in placed for given in each.devices]
         node = placed[0].node if placed else ""
         return divergences.of_eviction(testimonies, list(dict.fromkeys(devices)), node)
@@ -339,14 +342,43 @@ def _given(course: Course, courses: Courses) -> GivenPlacement:
     )
 
 
-def _preempted(place: tuple[str, str], side: str, courses: Courses) -> Parting:
-    """The parting of a pod that was evicted for another pod."""
+def _preempted(
+    place: tuple[str, str],
+    victim: Course,
+    side: str,
+    courses: Mapping[str, Courses],
+    known: Known,
+) -> Parting:
+    """The parting of a pod that was evicted for another pod.
+
+    Which pods are evicted for it follows from when it came, from what else is on the node, and from
+    the budgets of the pods there.
+    """
     text = f"evicted for {'/'.join(place)}"
-    preempting = [
-        course.uid for course in courses.all() if (course.key.namespace, course.key.name) == place
-    ]
-    return Parting(
-        a=text if side == "a" else "",
-        b=text if side == "b" else "",
-        causes=tuple(ByPod(side, uid) for uid in preempting),
+    assert victim.evicted is not None, "it was evicted for another pod"
+    causes: list[Cause] = []
+    for course in courses[side].all():
+        if (course.key.namespace, course.key.name) == place:
+            causes += (ByPod(side, course.uid), ByObject(course.key))
+    node = "" if victim.placed is None else victim.placed.node
+    namespaces = {victim.key.namespace}
+    for name in ("a", "b"):
+        for other in courses[name].all():
+            if _is_on(other, node, victim.evicted.at.time) and other.uid != victim.uid:
+                causes.append(ByPod(name, other.uid))
+                namespaces.add(other.key.namespace)
+    causes += (
+        ByObject(key)
+        for key in known.changes
+        if key[:2] == api_resources.POD_DISRUPTION_BUDGETS and key.namespace in namespaces
     )
+    return Parting(
+        a=text if side == "a" else "", b=text if side == "b" else "", causes=tuple(causes)
+    )
+
+
+def _is_on(course: Course, node: str, time: int) -> bool:
+    """Whether a pod is on a node shortly before an instant."""
+    placed, ended = course.placed, course.ended
+    is_placed = placed is not None and placed.node == node and placed.at.time <= time
+    return is_placed and (ended is None or ended.time >= time)
