@@ -18,7 +18,4 @@ OPEN: dict[tuple[str, str, str], str] = {
     # Servers whose clocks are far apart: what an attempt may have seen, and which of two requests
     # with one version made the change.
     ("c-multihost-tpu", "three_servers_20_milliseconds_apart", "decide"): "fails",
-    # When in its second a namespace was to end is not known, and its controller looks again five
-    # seconds later.
-    ("a-quickstart", "times_to_seconds", "decide"): "fails",
 }

@@ -129,6 +129,7 @@ FEW: list[Row] = [
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),
     ("e-taints", "times_to_seconds", "decide"),
+    ("a-quickstart", "times_to_seconds", "decide"),
     ("e-taints", "eviction_after_its_time_in_whole_seconds", "decide"),
     ("c-multihost-tpu", "claim_made_before_its_pod_in_whole_seconds", "decide"),
     ("b-mig-partitions", "bound_while_its_claim_has_no_device", "decide"),

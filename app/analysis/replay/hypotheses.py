@@ -417,6 +417,10 @@ def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
         ("collected_first", "the collector came before the others"),
         ("released_last", "the claim controller came after the collector"),
         ("released_first", "the claim controller came before the others"),
+        (
+            "released_first+handed_over",
+            "the claim controller came before the others, and the collector after its last update",
+        ),
     ):
         yield Hypothesis(reason=DifferenceClass.RACE, detail=detail, field=name, target=claim)
 

@@ -136,6 +136,8 @@ class SteeredPace:
         self._hidden = dict(variant.hidden)
         self._finished: set[tuple[str, ...]] = set()
         self._looked_at: set[tuple[str, ...]] = set()
+        self._finalized: set[ObjectKey] = set()
+        self._handed_over: set[ObjectKey] = set()
         self._begun = Instant(0)
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
@@ -180,6 +182,8 @@ class SteeredPace:
             self._turns.follow(event)
         if event.key[:2] == api_resources.DEVICE_TAINT_RULES:
             self._looked_at.discard((event.key.name, event.uid))
+        if event.key in self._variant.handed_over:
+            self._follow_finalizer(event)
         if event.key[:2] != api_resources.PODS:
             return
         place = (event.key.namespace, event.key.name)
@@ -187,6 +191,16 @@ class SteeredPace:
             self._finished.add(place)
         else:
             self._finished.discard(place)
+
+    def _follow_finalizer(self, event: Event) -> None:
+        """Notes a claim from the removal of its finalizer on, until it has one again."""
+        is_held = event.type is not EventType.OBJECT_DELETED and meta.finalizers(event.object)
+        if is_held:
+            self._finalized.add(event.key)
+            self._handed_over.discard(event.key)
+        elif event.key in self._finalized:
+            self._finalized.discard(event.key)
+            self._handed_over.add(event.key)
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """The recorded instant, or the one that the variant sets."""
@@ -354,7 +368,7 @@ class SteeredPace:
         return NEVER if is_looked_at and due is None else due
 
     def _of_claim(self, claim: ObjectKey, key: tuple[str, ...], now: Instant) -> Instant | None:
-        if claim in self._variant.released_last:
+        if claim in self._variant.released_last or claim in self._handed_over:
             return NEVER
         is_first = claim in self._variant.released_first
         if self._variant.resyncs:

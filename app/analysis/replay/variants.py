@@ -78,7 +78,8 @@ class Variant:
       `counted_first`: of the creation of the rule; `counted_last`: of the answer to the write.
     - `collected_first`: objects that the garbage collector handles as soon as it may;
       `collected_last`: objects that it leaves to the claim controller; `released_first`,
-      `released_last`: the same for claims and the claim controller.
+      `released_last`: the same for claims and the claim controller. `handed_over`: claims whose
+      finalizer the claim controller removes, and which it leaves to the collector after that.
     - `unsynced`: pods that the claim controller does not sync.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
@@ -112,6 +113,7 @@ class Variant:
     collected_last: frozenset[ObjectKey] = frozenset()
     released_first: frozenset[ObjectKey] = frozenset()
     released_last: frozenset[ObjectKey] = frozenset()
+    handed_over: frozenset[ObjectKey] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()

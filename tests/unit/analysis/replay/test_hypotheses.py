@@ -105,7 +105,10 @@ TRIES = [("timing", "tried", "pod"), ("timing", "tried+repeated", "pod")]
 LIMITED = ("timing", "is_limited", None)
 ENDS = [
     ("race", name, CLAIM)
-    for name in ("collected_last", "collected_first", "released_last", "released_first")
+    for name in (
+        *("collected_last", "collected_first", "released_last", "released_first"),
+        "released_first+handed_over",
+    )
 ]
 
 

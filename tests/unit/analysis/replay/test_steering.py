@@ -112,6 +112,19 @@ def test_first_turn_outranks_writes_that_are_taken_as_recorded() -> None:
     assert (due(variant, "claim"), due(variant, "collection")) == (NOW, NOW)
 
 
+def test_claim_is_handed_over_between_its_finalizers() -> None:
+    """A claim has no finalizer before its allocation either: then it is not given up."""
+    pace = SteeredPace(RecordedPace(), Variant(handed_over=frozenset({CLAIM})), KEYS)
+    held, free = ({"metadata": {"finalizers": each}} for each in (["f"], []))
+    is_left = []
+    for tree in (free, held, free, free, held):
+        pace.follow(seen(CLAIM, tree))
+        pace.follow(seen(CLAIM._replace(name="other"), free))
+        is_left.append(pace.not_before(*TURNS["claim"], NOW) == NEVER)
+    assert is_left == [False, False, True, True, False]
+    assert NOW < pace.not_before("claims", ("ns", "other"), NOW) < NEVER
+
+
 def test_pod_that_is_let_through_is_tried_now_whatever_holds_it() -> None:
     for variant in (
         Variant(held=frozenset({("pod", LATER)})),
