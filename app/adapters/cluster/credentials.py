@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
+from cryptography import x509
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.kube_config import FileOrData, KubeConfigLoader, KubeConfigMerger
 
-from app.adapters.cluster import exec_plugins
+from app.adapters.clock import SystemClock
+from app.adapters.cluster import exec_plugins, proxies
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
+from app.domain.values.timestamps import SECOND
 
 _BEARER = "BearerToken"
 
@@ -157,12 +160,20 @@ class ClusterCredentials:
                 f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
             )
             raise self._problem(f"it cannot be used: {text}") from problem
+        server = (chosen.host or "").rstrip("/")
         token = chosen.api_key.get(_BEARER)
+        try:
+            proxies.choose(rest, server)
+            if not token:
+                _check_certificate(chosen.cert_file)
+        except InputError as problem:
+            await rest.close()
+            raise self._problem(problem.problem) from problem
         headers = {"authorization": token} if token else {}
         return Login(
             number=number,
             rest=rest,
-            server=(chosen.host or "").rstrip("/"),
+            server=server,
             headers=headers,
             configuration=chosen,
         )
@@ -181,6 +192,23 @@ class ClusterCredentials:
         return InputError(
             " ".join(text.split()), place=self.place, cure="try the same with kubectl"
         )
+
+
+def _check_certificate(path: str | None) -> None:
+    """Raise InputError for a client certificate that has expired.
+
+    Servers answer such a one by closing the connection, with or without a word.
+    """
+    if not path:
+        return
+    try:
+        certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())
+    except (ValueError, OSError):
+        # What OpenSSL has read is for the server to judge.
+        return
+    expires = certificate.not_valid_after_utc
+    if expires.timestamp() * SECOND < SystemClock().now():
+        raise InputError(f"its client certificate has expired at {expires:%Y-%m-%dT%H:%M:%SZ}")
 
 
 @asynccontextmanager

@@ -210,6 +210,18 @@ class _translated:  # noqa: N801 - a context manager, called like a function
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
                 text = f"{self._place}: the connection is not trusted: {problem}"
                 raise ClusterUnreachable(text, is_refused=True) from problem
+            case aiohttp.ClientHttpProxyError():
+                proxy, words = problem.request_info.real_url, f"{problem.status} {problem.message}"
+                text = f"the proxy {proxy.host}:{proxy.port} refuses the connection to "
+                text += f"{self._place}: {words.strip()}"
+                is_broken = problem.status >= 500
+                raise ClusterUnreachable(
+                    text, is_refused=not is_broken, is_broken=is_broken
+                ) from problem
+            case aiohttp.ClientProxyConnectionError():
+                server, reason = f"{problem.host}:{problem.port}", _reason(problem.os_error)
+                text = f"no connection to the proxy {server}: {reason}"
+                raise ClusterUnreachable(text) from problem
             case aiohttp.ClientConnectorError():
                 server, reason = f"{problem.host}:{problem.port}", _reason(problem.os_error)
                 raise ClusterUnreachable(f"no connection to {server}: {reason}") from problem
