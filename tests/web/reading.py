@@ -3,6 +3,10 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+import anyio
+
+from tests.patience import PATIENCE_SECONDS
+
 EMPTY = {"meta", "link", "input", "br", "img", "hr", "wbr"}
 
 
@@ -78,3 +82,15 @@ def read(html):
     reader.close()
     assert len(reader.open) == 1, f"<{reader.open[-1].tag}> is not closed"
     return reader.root
+
+
+async def ready(ask):
+    """The answer of `ask()` when it is worked out: on a busy machine it is 202 until then.
+
+    The server lets each request wait for a while.
+    """
+    with anyio.fail_after(PATIENCE_SECONDS):
+        answer = await ask()
+        while answer.status_code == 202:
+            answer = await ask()
+    return answer

@@ -1,6 +1,7 @@
 """Pages hold no markup but ours, load nothing from elsewhere, and open nothing that JSON closes."""
 
 import re
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -16,7 +17,7 @@ from tests.api.test_readers import (
     headers,
 )
 from tests.web.planted import PODS, note_fact
-from tests.web.reading import read
+from tests.web.reading import read, ready
 
 HOSTILE = "<script src=//evil.example></script><img src=x onerror=alert(1)>\"'`{{7*7}}&lt;b&gt;"
 PAGES = (
@@ -165,7 +166,8 @@ async def test_page_opens_and_shows_what_its_answer_does(reader):
                 json = await server.raw(
                     "GET", f"/redra/v1/histories/{history}/{answer}", **headers(reader)
                 )
-                page = await server.raw("GET", f"/ui/h/{history}/{part}", **headers(reader))
+                path = f"/ui/h/{history}/{part}"
+                page = await ready(partial(server.raw, "GET", path, **headers(reader)))
                 assert page.status_code == json.status_code, (part, page.text, json.text)
                 if page.status_code == 200:
                     main = read(page.text).one("main").text

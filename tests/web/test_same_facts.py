@@ -36,7 +36,7 @@ from tests.web.invented import (
     space,
     template,
 )
-from tests.web.reading import read
+from tests.web.reading import read, ready
 from tests.web.test_incident_stories import stored
 from tests.web.test_sweeps import outcome, run
 
@@ -338,7 +338,7 @@ async def test_text_json_and_page_carry_the_same_facts(made, name):
         facts = [fact for fact in row.facts(answer.json()) if fact]
         assert bool(facts) != ((made, name) in WITHOUT_FACTS)
         if row.form is None:
-            page = await client.get(f"{UI}/{row.page}")
+            page = await ready(lambda: client.get(f"{UI}/{row.page}"))
         else:
             page = await client.post(f"{UI}/{row.page}", data=row.form, headers={"origin": url})
         assert page.status_code == 200, page.text
