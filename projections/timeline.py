@@ -45,7 +45,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 4
+    version = 5
 
     def __init__(self) -> None:
         self.revision = Revision(0)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from app.domain.log import Event, EventType, ObjectKey, replays
+from app.domain.log import Event, EventType, ObjectKey, refusals, replays
 from app.domain.log.pages import Page
 from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
 from app.domain.values import api_groups, api_resources, condition_types, json_tree
@@ -24,6 +24,9 @@ TEXT_MAX = 1000
 
 NAMED_MAX = 8
 """Devices, claims or consumers that a text names; the others are counted."""
+
+WRITE_REFUSED = "WriteRefused"
+"""A write that the API refused, from an audit log."""
 
 ATTEMPT_FAILED = "AttemptFailed"
 """An attempt to place a pod that failed, from the log of a scheduler."""
@@ -136,7 +139,7 @@ def kind_of(place: GroupResource) -> FollowedKind | None:
 def tell_fact(event: Event) -> Told | None:
     """The name and text of an event that is not about an object; None when it is not shown."""
     if event.type is EventType.REQUEST_OBSERVED:
-        return _tell_attempt(event)
+        return _tell_refusal(event) or _tell_attempt(event)
     if event.type is EventType.DECISION_RECORDED:
         return tell_decision(outlines.decision(event.body))
     body = event.object
@@ -151,6 +154,14 @@ def of_printed(text: str) -> str:
         if text.startswith(beginning):
             return known + text.removeprefix(beginning)
     return text
+
+
+def _tell_refusal(event: Event) -> Told | None:
+    """Why the API refused a write of a kind that is followed."""
+    place = event.key.group, event.key.resource
+    if place == api_resources.EVENTS or kind_of(place) is None or not refusals.is_refusal(event):
+        return None
+    return WRITE_REFUSED, _cut(f"{refusals.verb(event)}: {refusals.message(event)}")
 
 
 def _tell_attempt(event: Event) -> Told | None:

@@ -52,9 +52,10 @@ def job(name: str, first: int = 0) -> str:
 def has_page(key: ObjectKey) -> bool:
     """Whether the subject of an entry is an object of the cluster, which has a page.
 
-    The subject of an entry about the history itself, such as its import, is no such object.
+    The subject of an entry about the history itself, such as its import, is no such object, nor is
+    one that was refused before it had a name.
     """
-    return key.group != DECISION.group
+    return bool(key.name) and key.group != DECISION.group
 
 
 def query(parameters: Mapping[str, object]) -> str:

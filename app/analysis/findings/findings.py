@@ -11,6 +11,7 @@ from app.analysis.findings import (
     nodes,
     outgrown,
     pods,
+    refused_writes,
     taints,
     workloads,
 )
@@ -72,6 +73,7 @@ def of(
             *workloads.refused(
                 views, causes.workloads, namespace, reads_events=causes.reads_events
             ),
+            *refused_writes.writes(chronicle, until, namespace),
             *workloads.failed_jobs(views, causes.workloads, namespace),
             *claims.stuck(
                 views, namespace, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=until))

@@ -19,6 +19,7 @@ class FindingKind(StrEnum):
     REQUESTED_PODS = "RequestedPods"
     UNSTARTED_PODS = "UnstartedPods"
     REFUSED_PODS = "RefusedPods"
+    REFUSED_WRITES = "RefusedWrites"
     FAILED_JOBS = "FailedJobs"
     STUCK_CLAIMS = "StuckClaims"
     OVERDUE_PODS = "OverduePods"

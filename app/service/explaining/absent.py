@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from app.analysis.explain import quota_use, sources, untried
+from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers import pods, registry
@@ -28,7 +29,13 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     for key in wanted:
         if evidence.views.objects.get(key) is not None:
             continue
-        last = next(iter(await evidence.changes(key)), None)
+        observed = await evidence.observed(key)
+        if (request := refused_writes.newest(observed)) and evidence.sight.sees(request):
+            reasons += [
+                replace(one, text=f"{named(key)}: {one.text}")
+                for one in refused_writes.reasons(observed)
+            ]
+        last = next((event for event in observed if event.is_about_object), None)
         if last is None or last.type is not EventType.OBJECT_DELETED:
             continue
         if evidence.sight.sees(last):

@@ -11,6 +11,7 @@ from app.analysis import scheduling_rules, scope
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import lives, questions, sources, untried, verdicts
+from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
@@ -93,8 +94,14 @@ class Explainer:
                 raise
             text = "; ".join((problem.message, *(line.strip() for line in unsure)))
             raise NotFound(text, resource=key.resource) from problem
-        reason = await evidence.sourced(answer.reason.seen_by(evidence.sight.sees_key))
+        refused = await self._refused(key)
+        said = replace(answer.reason, children=(*answer.reason.children, *refused))
+        reason = await evidence.sourced(said.seen_by(evidence.sight.sees_key))
         return replace(answer, reason=reason, doubts=(*self._of_subject(key), *recorded))
+
+    async def _refused(self, key: ObjectKey) -> list[Reason]:
+        """The refused writes of an object since its last change."""
+        return list(refused_writes.reasons(await self._evidence.observed(key)))
 
     def _of_subject(self, key: ObjectKey) -> tuple[Doubt, ...]:
         """The doubt about the subject itself, when its last state was not recorded in full."""
@@ -303,4 +310,6 @@ def _requested(requests: Sequence[Event]) -> str:
     verdict = verdicts.logged(requests)
     said = "" if verdict is None else f"; the recorded scheduler said (its log): {verdict.message}"
     said += "".join(f"; {reason.text}" for reason in lives.logged(requests))
+    refusal = refused_writes.newest(requests)
+    said += "" if refusal is None else f"; {refused_writes.said(refusal)}"
     return f"; only requests about it were recorded, the last at revision {newest.revision}{said}"

@@ -10,6 +10,7 @@ KINDS = {
     FindingKind.REQUESTED_PODS: "pods known from requests",
     FindingKind.UNSTARTED_PODS: "pods that do not start",
     FindingKind.REFUSED_PODS: "pods that cannot be made",
+    FindingKind.REFUSED_WRITES: "refused writes",
     FindingKind.FAILED_JOBS: "failed jobs",
     FindingKind.STUCK_CLAIMS: "stuck claims",
     FindingKind.OVERDUE_PODS: "pods that do not end",

@@ -8,7 +8,7 @@ from app.adapters.memory import MemoryLog, MemoryStore
 from app.bootstrap import process_settings, recordings
 from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError, LogUnavailable
-from app.domain.log import EventType, ObjectKey, Revision, chain
+from app.domain.log import EventType, ObjectKey, Revision, chain, refusals
 from app.domain.values import timestamps
 from app.service import importing
 from app.service.importing import ImportOptions
@@ -78,8 +78,13 @@ async def test_baseline_is_a_creation_that_says_so(tmp_path):
 
 
 async def test_refused_requests_are_kept_unless_left_out(tmp_path):
-    lines = (audit("create", tree(rv=4)), audit("update", name="c1", code=409, second=2))
+    lines = (
+        audit("create", tree(rv=4)),
+        audit("update", name="c1", code=409, second=2),
+        audit("update", name="c1", code=403, second=3),
+    )
     _, events, _ = await imported(tmp_path, *lines)
+    assert [refusals.is_refusal(event) for event in events[1:4]] == [False, False, True]
     observed = events[2]
     assert observed.type is EventType.REQUEST_OBSERVED
     assert observed.key == CLAIM

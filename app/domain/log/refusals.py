@@ -1,0 +1,45 @@
+"""Writes that the API refused for what they hold or who sent them, as an audit log tells.
+
+A conflict, and a write of an object that is gone, are no refusals: clients try these again as a
+rule, and so many of them say nothing about a cluster.
+"""
+
+from app.domain.log.event import Event, EventType
+from app.domain.values.fields import records
+from app.domain.values.fields.records import FieldRecord
+
+CODES = (400, 403, 422)
+"""Bad request, forbidden (also by quotas and admission), invalid."""
+
+_MARKS = tuple(f'"code":{code}'.encode() for code in CODES)
+
+
+class _Request(FieldRecord, frozen=True):
+    verb: str = ""
+    subresource: str = ""
+    code: int | None = None
+    message: str = ""
+
+
+_request = records.of_tree(_Request)
+
+
+def is_refusal(event: Event) -> bool:
+    """Whether an event is a request that was refused."""
+    if event.type is not EventType.REQUEST_OBSERVED:
+        return False
+    # An audit log holds many requests: others are not decoded.
+    return any(mark in event.body for mark in _MARKS) and _request(event.object).code in CODES
+
+
+def verb(event: Event) -> str:
+    """The verb of a refused request with its subresource, `update of status`."""
+    request = _request(event.object)
+    name = request.verb or event.stamp.verb or "write"
+    return f"{name} of {request.subresource}" if request.subresource else name
+
+
+def message(event: Event) -> str:
+    """Why a request was refused, or the code of the answer where no message was recorded."""
+    request = _request(event.object)
+    return request.message or f"code {request.code}"
