@@ -3,6 +3,7 @@
 import pytest
 
 from app.adapters.history.opening import open_history
+from app.adapters.history.printouts import printed
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
 from app.domain.errors import InputError
@@ -191,17 +192,77 @@ def test_table_below_a_command_for_another_kind_is_its_own(tmp_path):
 
 
 def test_custom_columns_are_read_by_their_names_or_said(tmp_path):
-    command = "$ kubectl get pods -n shop -o custom-columns=%s:.metadata.name,NODE:.spec.nodeName\n"
+    command = "$ kubectl get pods -n shop -o custom-columns=%s,NODE:.spec.nodeName\n"
     trees, lost, _ = read(
         tmp_path,
-        f"{command % 'NAME'}NAME   NODE\nweb    n1\n\n{command % 'POD'}POD   NODE\ndb    n1\n",
+        f"{command % 'NAME:.metadata.name'}NAME   NODE\nweb    n1\n\n"
+        f"{command % 'POD:.metadata.generateName'}POD   NODE\ndb    n1\n",
     )
     assert [(key, tree["spec"]) for key, tree in trees.items()] == [
         (("Pod", "shop", "web"), {"nodeName": "n1"})
     ]
-    assert lost == [
-        "text.md:6: custom columns are read where the first is NAME, or NAMESPACE before it"
-    ]
+    assert lost == [f"text.md:6: {printed.COLUMNS}"]
+
+
+def test_custom_columns_are_the_fields_that_their_command_names(tmp_path):
+    """The title of a column says nothing: here each is that of another field."""
+    slices = (
+        "NODE:.metadata.name,NAME:.spec.nodeName,pool:.spec.pool.name,G:{.spec.pool.generation}"
+    )
+    text = (
+        "$ kubectl get pods -A -o 'custom-columns=Who:.metadata.name,NAME:.spec.nodeName,"
+        "NODE:.metadata.namespace'\n"
+        "Who    NAME     NODE\nweb    n1       shop\ndb     <none>   shop\n\n"
+        f"$ kubectl get resourceslices -o=custom-columns={slices}\n"
+        "NODE     NAME   pool   G\nn1-gpu   n1     p      7\n"
+    )
+    trees, lost, _ = read(tmp_path, text)
+    assert {key: tree.get("spec") for key, tree in trees.items()} == {
+        ("Pod", "shop", "web"): {"nodeName": "n1"},
+        ("Pod", "shop", "db"): None,
+        ("ResourceSlice", "", "n1-gpu"): {
+            "nodeName": "n1",
+            "pool": {"name": "p", "generation": 7},
+        },
+    }
+    assert lost == []
+
+
+def test_custom_columns_that_two_commands_may_have_printed_are_said(tmp_path):
+    command = "$ kubectl get %s -n shop -o custom-columns=WHO:.metadata.name,UID:.metadata.uid\n"
+    table = "WHO   UID\none   u-1\n"
+    pods, claims = command % "pods", command % "resourceclaims"
+    trees, lost, _ = read(tmp_path, f"{pods}{table}\n\n{pods}{claims}{table.replace('one', 'two')}")
+    assert {key: tree["metadata"]["uid"] for key, tree in trees.items()} == {
+        ("Pod", "shop", "one"): "u-1"
+    }
+    assert lost == [f"text.md:8: {printed.COLUMNS}"]
+
+
+def test_custom_columns_of_events(tmp_path):
+    command = (
+        "$ kubectl get events -A --sort-by=.lastTimestamp -o custom-columns="
+        "LastSeen:.lastTimestamp,N:.count,%sOBJECT:.involvedObject.name,"
+        "NS:.metadata.namespace,REASON:.reason,TEXT:.message\n"
+    )
+    row = "2026-01-02T03:04:05Z   4   %sweb-1    shop   FailedScheduling   1 cannot allocate all\n"
+    titles = "LastSeen               N   %sOBJECT   NS     REASON             TEXT\n"
+    others = f"{command % ''}{titles % ''}{row % ''}"
+    text = (
+        f"{command % 'KIND:.involvedObject.kind,'}{titles % 'KIND   '}{row % 'Pod    '}\n{others}"
+    )
+    trees, lost, _ = read(tmp_path, text)
+    [event] = trees.values()
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "web-1",
+        "namespace": "shop",
+    }
+    assert (event["count"], event["lastTimestamp"]) == (4, "2026-01-02T03:04:05Z")
+    assert (event["reason"], event["message"]) == ("FailedScheduling", "1 cannot allocate all")
+    # Nothing says which kind the subject of the second table has.
+    assert lost == [f"text.md:6: {printed.COLUMNS}"]
 
 
 def test_damage_is_the_reason_where_nothing_is_read(tmp_path):

@@ -222,8 +222,11 @@ ENTRIES = (
     CatalogueEntry(
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
-        detected_by="their titles, and the command above them; rows may stand beside the titles; "
-        "rows of pods, claims, nodes and Events also without them",
+        detected_by=(
+            "their titles, and the command above them; rows may stand beside the titles; "
+            "rows of pods, claims, nodes and Events also without them; columns that somebody "
+            "chose by the fields in the command above (`custom-columns`)"
+        ),
         gives="names, nodes, phases, what a container waits for, whether claims are allocated, "
         "what is being deleted: parts of objects (`printed`)",
         lacks="everything that a table does not show; the namespace, where no command tells it; "

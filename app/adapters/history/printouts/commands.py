@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.adapters.history.printouts import columns
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.values import names
@@ -59,8 +60,8 @@ class PrintedCommand:
 
     `kinds` are those that redra knows among the asked ones. `is_open` is true when it asks for
     kinds that redra does not know too, `is_any` when for all of a category, and `has_columns` when
-    for other columns than those of the kind. `is_filtered` is true when the titles may be missing.
-    `group` is that of the commands that stand together.
+    for other columns than those of the kind: `columns` are their titles and paths. `is_filtered` is
+    true when the titles may be missing. `group` is that of the commands that stand together.
     """
 
     line: int
@@ -70,6 +71,7 @@ class PrintedCommand:
     is_open: bool
     is_any: bool
     has_columns: bool
+    columns: tuple[tuple[str, str], ...]
     is_filtered: bool
 
     def is_of(self, kind: Kind | None) -> bool:
@@ -145,7 +147,7 @@ def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
         arguments, options = _arguments(words[begin + 1 : next(later, None)])
         if arguments[:1] == ["events"]:
             arguments.insert(0, "get")
-        output = options.get("-o", options.get("--output", ""))
+        output = options.get("-o", options.get("--output", "")).lstrip("'\"")
         if arguments[:1] != ["get"] or len(arguments) == 1 or output.startswith(_NOT_PRINTED):
             continue
         kind_names = [name.partition("/")[0] for name in arguments[1].split(",") if name]
@@ -160,6 +162,7 @@ def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
             is_open=not all(known),
             is_any="all" in kind_names,
             has_columns=output.startswith("custom-columns"),
+            columns=columns.of_output(output),
             is_filtered="--no-headers" in options or any("|" in word for word in words[begin:]),
         )
 

@@ -10,7 +10,14 @@ the phase, and labels and taints where shown. The records carry this as a loss.
 import re
 from collections.abc import Mapping, Sequence
 
-from app.adapters.history.printouts import event_objects, pages, parts, pod_words, untitled
+from app.adapters.history.printouts import (
+    columns,
+    event_objects,
+    pages,
+    parts,
+    pod_words,
+    untitled,
+)
 from app.adapters.history.printouts.commands import Commands, PrintedCommand
 from app.adapters.history.printouts.parts import Printout
 from app.domain.objects import registry
@@ -35,7 +42,10 @@ CUT_NAME = "the name in this row was cut, so its object is not known"
 CUT_CELL = "a cell of this row was cut"
 NO_ROW = "a row of another kind than its table, whose cells cannot be told apart"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
-COLUMNS = "custom columns are read where the first is NAME, or NAMESPACE before it"
+COLUMNS = (
+    "custom columns are read where the command above names fields that tell the object, or the "
+    "first is NAME, or NAMESPACE before it"
+)
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
 NO_PAGE = "a table of events below a description of a kind that its fields do not tell"
 NO_TITLES = "rows of a table whose titles a filter left out"
@@ -87,6 +97,8 @@ def parse(
     indent = _INDENT.match(lines[at])
     if indent is not None:
         lines, at = _set_in(lines, at, indent.group()), 0
+    if commands is not None and (chosen := _chosen(lines, at, commands, number)).lines:
+        return chosen
     if _TITLES.match(lines[at]):
         return _table(lines, at, commands or Commands(), number)
     if lines[at].startswith("Name:"):
@@ -112,12 +124,26 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
             return ""
         if newest.is_filtered and number - newest.line == 1 and _FILTERED_ROW.match(line):
             return NO_TITLES
-        return COLUMNS if newest.has_columns and _COLUMNS.fullmatch(line) else ""
+        is_chosen = newest.has_columns and _COLUMNS.fullmatch(line) is not None
+        return COLUMNS if is_chosen or columns.begins(line, newest.columns) else ""
     titles = {match.group() for match in _TITLE.finditer(line)}
     if _kind(titles, row, commands, number) is not None:
         return NO_CELLS
     is_open = newest is not None and newest.is_open
     return NO_KIND if line.endswith("AGE") and not is_open else ""
+
+
+def _chosen(lines: Sequence[str], at: int, commands: Commands, number: int) -> Printout:
+    """The table of columns that a command for one kind names; without lines for any other."""
+    command = commands.of(number, None)
+    if command is None or not columns.begins(lines[at], command.columns):
+        return Printout()
+    kind = command.kinds[0] if len(command.kinds) == 1 and not command.is_open else None
+    alike = (each for each in commands.beside(command) if each.has_columns)
+    if kind is None or any(columns.begins(lines[at], each.columns) for each in alike):
+        return Printout()
+    namespace = commands.namespace(command, kind)
+    return columns.parse(lines, at, command.columns, kind, namespace)
 
 
 def _set_in(lines: Sequence[str], at: int, indent: str) -> list[str]:
