@@ -180,6 +180,9 @@ class Showing:
             return recorded[key]
         if key in self.shown.recorded:
             return self.shown.recorded[key]
+        if event.type is EventType.OBJECT_CREATED:
+            # Nothing was there: a log has a deletion before it creates an object once more.
+            return None
         until = Revision(event.revision - 1)
         last = await moments.last_state(self._log, self._parent.id, key, until)
         if last is None or last.type is EventType.OBJECT_DELETED:

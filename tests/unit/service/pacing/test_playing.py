@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.errors import Expired, InputError
-from app.domain.log import EventType
+from app.domain.log import Event, EventType, HistoryId, ObjectKey
 from app.domain.objects.write.commands import RecordFact
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -45,6 +45,28 @@ async def test_events_are_shown_when_they_are_due_and_not_before() -> None:
         assert await here.data(player.info) == {"a": {"at": "20"}, "c": {"at": "40"}}
         assert player.state is PlayerState.ENDED
         assert await here.is_as_recorded(player)
+
+
+async def test_log_is_not_searched_for_what_was_there_before_a_creation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each search is a request to the database; at a high pace most objects are new."""
+    async with world() as here:
+        parent = await here.record(*RECORDED, (50, delete("a")), (60, create("a")))
+        searched = []
+        read_object = here.log.read_object
+
+        async def noted(history: HistoryId, key: ObjectKey, **bounds: int) -> list[Event]:
+            if key.resource == "configmaps":
+                searched.append(key.name)
+            return await read_object(history, key, **bounds)
+
+        monkeypatch.setattr(here.log, "read_object", noted)
+        player = await here.play(parent)
+        await here.wait(60)
+        assert await here.is_as_recorded(player)
+        # It was there when the replay began.
+        assert searched == ["a"]
 
 
 @pytest.mark.parametrize(("speed", "seconds"), [(0.5, 20.0), (10.0, 1.0), (100.0, 0.1)])
