@@ -160,6 +160,71 @@ def test_reasons_that_are_folded_on_the_screen_are_printed(story):
         assert not hidden_reasons(page)
 
 
+def test_tables_are_printed_unfolded_and_keys_are_not(story):
+    with story.page() as page:
+        page.goto(f"{story.url}/ui/h/default/capacity")
+        folded = page.locator("details table").first
+        page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = false })")
+        shows = "one => one.checkVisibility({contentVisibilityAuto: true})"
+        assert not folded.evaluate(shows)
+        assert page.locator(".keys").is_visible()
+        page.emulate_media(media="print")
+        assert folded.evaluate(shows)
+        assert not page.locator(".keys").is_visible()
+
+
+def test_pages_of_a_narrow_screen_begin_with_the_present_one(story):
+    with story.page(viewport={"width": 360, "height": 700}) as page:
+        page.goto(f"{story.url}/ui/h/default/")
+        assert is_in_its_row(page)
+        page.goto(f"{story.url}/ui/h/default/rehearsal")
+        assert is_in_its_row(page)
+        page.locator(".history-name").click()
+        page.wait_for_url(f"{story.url}/ui/h/default/")
+        page.wait_for_function("document.querySelector('.bar nav').scrollLeft === 0")
+        assert is_in_its_row(page)
+
+
+def is_in_its_row(page):
+    """Whether the link of the present page is seen whole in the row of the pages."""
+    return page.locator(".bar nav a[aria-current]").evaluate(
+        "one => { const [a, b] = [one, one.parentElement].map("
+        "each => each.getBoundingClientRect());"
+        " return a.left >= b.left - 1 && a.right <= b.right + 1 }"
+    )
+
+
+CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]"
+
+
+@pytest.mark.parametrize("path", ["h/default/", "h/default/lanes", "h/default/capacity", "jobs"])
+def test_each_control_is_reached_with_the_keyboard_and_shows_it(story, path):
+    with story.page(viewport={"width": 1000, "height": 800}) as page:
+        page.goto(f"{story.url}/ui/{path}")
+        count = page.evaluate(
+            """controls => [...document.querySelectorAll(controls)].filter(one => one.tabIndex >= 0
+            && one.checkVisibility({contentVisibilityAuto: true})).map((one, number) => {
+            one.dataset.number = number }).length""", CONTROLS,
+        )  # fmt: skip
+        reached, unseen = set(), []
+        for _ in range(count + 20):
+            page.keyboard.press("Tab")
+            number, text, shows = page.evaluate(
+                """() => { const one = document.activeElement, style = getComputedStyle(one);
+                const inner = getComputedStyle(one.querySelector("rect") || one);
+                return [one.dataset.number ?? "", one.outerHTML.slice(0, 120),
+                style.outlineStyle !== "none" || style.boxShadow !== "none"
+                || inner.strokeWidth !== "1px" || one.matches(".skip")] }"""
+            )
+            if number and number not in reached:
+                reached.add(number)
+                unseen += [] if shows else [text]
+            if len(reached) == count:
+                break
+        assert len(reached) == count
+        assert unseen == []
+
+
 def hidden_reasons(page):
     return page.eval_on_selector_all(
         ".reasons .reason", "all => all.filter(one => !one.checkVisibility({"

@@ -81,6 +81,7 @@ def page(job: ShownJob, first: int) -> bytes:
         for name in dict.fromkeys((*drawn, *names))
         if name not in columns.BRIEF and name != "cell"
     ]
+    short = [columns.brief(row) for row in job.rows]
     return render(
         "sweep.html",
         job=job,
@@ -90,7 +91,8 @@ def page(job: ShownJob, first: int) -> bytes:
         last=min(first + RUNS_MAX, len(job.rows)),
         before=links.job(job.id, max(0, first - RUNS_MAX)) if first else "",
         after=links.job(job.id, first + RUNS_MAX) if first + RUNS_MAX < len(job.rows) else "",
-        brief=columns.BRIEF,
+        # A column that is empty in each run would only make the table wider.
+        brief=[name for name in columns.BRIEF if any(one[name] not in ("", None) for one in short)],
         rows=[columns.brief(row) | {"cell": row["cell"]} for row in rows],
         further=further[:FURTHER_MAX],
         omitted=len(further[FURTHER_MAX:]),

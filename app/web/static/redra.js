@@ -26,6 +26,15 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// On a narrow screen the pages are a row that scrolls: it begins where the reader is.
+function showPlace() {
+  const here = document.querySelector(".bar nav a[aria-current]");
+  const row = here?.parentElement;
+  if (row) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+}
+
+document.addEventListener("redra:page", showPlace);
+showPlace();
 attach();
 drag();
 offer();
