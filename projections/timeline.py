@@ -45,7 +45,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 5
+    version = 6
 
     def __init__(self) -> None:
         self.revision = Revision(0)
@@ -179,6 +179,9 @@ def _entry(event: Event, subject: ObjectKey, description: Told) -> Entry:
     stamp = event.stamp
     text = description[1]
     unsure = () if stamp.origin is None else doubts.of_event(event)
+    if description[0] == timeline_kinds.WRITE_REFUSED:
+        # A refusal has the whole message, whatever it shows of the object that was sent.
+        unsure = tuple(loss for loss in unsure if loss != doubts.PARTIAL)
     if Loss.PRINTED.value in unsure:
         text = timeline_kinds.of_printed(text)
     if stamp.origin is not None and stamp.origin.time_quality == TimeQuality.NONE.value:

@@ -449,9 +449,10 @@ class _Block:
 
     def _uncut(self, number: int, value: Any, lines: list[str]) -> tuple[int, Any]:
         if texts.is_cut_list(value):
+            items = value["items"]
             last = number - self._first + yaml_blocks.items(lines)[-1][0]
-            self._damage(texts.CUT_LIST, last)
-            value = {**value, "items": value["items"][:-1]}
+            self._damage(texts.CUT_LIST if len(items) > 1 else texts.CUT_ITEM, last)
+            value = {**value, "items": items[:-1] or items}
         return number, value
 
     def _printed(self) -> bool:

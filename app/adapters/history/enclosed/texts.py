@@ -19,6 +19,9 @@ _SERVED = ("creationTimestamp", "resourceVersion", "uid")
 
 CUT_LIST = "the list ends before its kind, so its last item may be cut, and is left out"
 
+CUT_ITEM = "the list ends before its kind, so its only item may be cut"
+"""Left out, nothing would be read of a page that shows a list with one item and no more."""
+
 _CLOSERS = ("\n", "}", "]", "`")
 """Ends of texts that are whole: programs end each line, and documents in JSON or fences close."""
 
