@@ -5,6 +5,7 @@ from app.analysis.blast.bounds import BlastBounds
 from app.analysis.blast.compare import Put
 from app.analysis.blast.radius import BlastRadius
 from app.domain.log import HistoryInfo
+from app.domain.log.chain import canonical_json
 from tests.cluster import DRIVER, Cluster
 
 INFO = HistoryInfo(id=1, name="default")
@@ -21,7 +22,19 @@ def ask(cluster: Cluster, *changes: compare.Change, **bounds: int) -> BlastRadiu
     before = cluster.line.head
     found = compare.blast(frozen(cluster), changes, BlastBounds(**bounds))
     assert cluster.line.head == before, "a question writes nothing"
+    assert not changed(cluster), "a question leaves the objects of the history as they are"
     return found
+
+
+def changed(cluster: Cluster) -> list[str]:
+    """The objects in memory that differ from what the log holds of them."""
+    objects = cluster.line.views.objects
+    return [
+        event.key.name
+        for group, resource in objects.resources()
+        for event in objects.events(group, resource)
+        if canonical_json(objects.get(event.key)) != event.body
+    ]
 
 
 def rule(
