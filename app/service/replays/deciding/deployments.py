@@ -6,20 +6,18 @@ longer fit the spec, nor do the counts of pods in its ReplicaSets. So the contro
 their place. All other Deployments stay as recorded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from app.analysis.replay.authors import UNNAMED
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.steering import SteeredPace
 from app.domain.controllers import registry
-from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
-from app.domain.values.timestamps import Instant
 
 NAME = "deployments"
 """The name of the controller."""
@@ -52,6 +50,11 @@ class ChangedDeployments:
                 if deployment is not None:
                     self._keys.add(deployment)
 
+    def shows(self, event: Event) -> bool:
+        """Whether the controller here sees an event: about what edits concern, or an Event."""
+        is_event = event.key[:2] == api_resources.EVENTS
+        return is_event or self.concern(event.key, event.object)
+
     def concern(self, key: ObjectKey, tree: JsonView) -> bool:
         """Whether an object is such a Deployment, one of its ReplicaSets, or an Event about it."""
         is_one = bool(self._keys) and _deployment_of(key, tree) in self._keys
@@ -76,27 +79,6 @@ class ChangedDeployments:
         if owner is None or owner.uid not in self._replaced:
             return ""
         return _NO_OWNER if objects.by_uid(owner.uid) is None else ""
-
-
-class DeploymentsHere:
-    """The controller of Deployments, which sees only those that are changed."""
-
-    def __init__(self, reconciler: Reconciler, changed: ChangedDeployments) -> None:
-        self._reconciler = reconciler
-        self._changed = changed
-        self.name = reconciler.name
-        self.reads = reconciler.reads
-        self.queues = reconciler.queues
-        self.step: Callable[[MergingViews, Instant], Plan | None] = reconciler.step
-        self.settled = reconciler.settled
-        self.due = reconciler.due
-        self.redecide = reconciler.redecide
-
-    def fold(self, event: Event, views: MergingViews) -> None:
-        """Folds the events about changed Deployments and their ReplicaSets, and about Events."""
-        key = event.key
-        if key[:2] == api_resources.EVENTS or self._changed.concern(key, event.object):
-            self._reconciler.fold(event, views)
 
 
 def _is_of_controller(write: Input) -> bool:

@@ -17,7 +17,7 @@ from app.domain.objects.write.commands import Command
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from app.service.replays.deciding import deployments
-from app.service.replays.deciding.deployments import ChangedDeployments, DeploymentsHere
+from app.service.replays.deciding.deployments import ChangedDeployments
 
 
 class PoolRequests:
@@ -47,12 +47,12 @@ class PoolRequests:
         return is_unnamed or write.author == registry.actor_of(pool_status.NAME).user
 
 
-class PoolStatusHere:
-    """The controller of pool status, which sees only requests since the change."""
+class PartlySeeing:
+    """A controller that sees only the events for which `shows` is true."""
 
-    def __init__(self, reconciler: Reconciler, requests: PoolRequests) -> None:
+    def __init__(self, reconciler: Reconciler, shows: Callable[[Event], bool]) -> None:
         self._reconciler = reconciler
-        self._requests = requests
+        self._shows = shows
         self.name = reconciler.name
         self.reads = reconciler.reads
         self.queues = reconciler.queues
@@ -62,8 +62,8 @@ class PoolStatusHere:
         self.redecide = reconciler.redecide
 
     def fold(self, event: Event, views: MergingViews) -> None:
-        """Folds the events about such requests."""
-        if self._requests.concern(event):
+        """Folds an event that the controller sees."""
+        if self._shows(event):
             self._reconciler.fold(event, views)
 
 
@@ -78,9 +78,9 @@ class ReplacedControllers:
     def place(self, controller: Reconciler) -> Reconciler | None:
         """The controller as it acts here; None for a controller that replaces no recorded one."""
         if controller.name == deployments.NAME:
-            return DeploymentsHere(controller, self._deployments)
+            return PartlySeeing(controller, self._deployments.shows)
         if controller.name == pool_status.NAME:
-            return PoolStatusHere(controller, self._requests)
+            return PartlySeeing(controller, self._requests.concern)
         return None
 
     def note(self, commands: Sequence[Command], objects: ObjectsReader) -> None:
