@@ -9,12 +9,12 @@ import io
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.adapters.history.reading import Notes
 from app.adapters.history.storage import etcd, kine_sql
 from app.adapters.history.storage.etcd import EtcdEntry
+from app.adapters.history.storage.kine_sql import KineRow
 from app.adapters.history.unpacking import ByteSource
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
@@ -26,16 +26,6 @@ HEAD_BYTES = 8192
 """Bytes of a file that are searched for the statements of a dump."""
 
 COLUMNS = ("id", "name", "created", "deleted", "prev_revision", "value")
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    id: int
-    name: str
-    created: bool
-    deleted: bool
-    previous: int
-    value: bytes
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
@@ -67,7 +57,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
                 )
 
 
-def _op(row: _Row, compacted: int, latest: dict[str, int]) -> Op | None:
+def _op(row: KineRow, compacted: int, latest: dict[str, int]) -> Op | None:
     """The operation of a row; None for rows that are not about an object."""
     if row.name == COMPACT_KEY or row.name.startswith(FILLER):
         return None
@@ -78,7 +68,7 @@ def _op(row: _Row, compacted: int, latest: dict[str, int]) -> Op | None:
     return Op.DELETED if row.deleted else Op.MODIFIED
 
 
-def _entry(row: _Row, op: Op) -> EtcdEntry:
+def _entry(row: KineRow, op: Op) -> EtcdEntry:
     return EtcdEntry(
         main=row.id,
         sub=0,
@@ -89,7 +79,7 @@ def _entry(row: _Row, op: Op) -> EtcdEntry:
 
 
 @contextmanager
-def _table(source: ByteSource, notes: Notes) -> Iterator[Callable[[], Iterator[_Row]]]:
+def _table(source: ByteSource, notes: Notes) -> Iterator[Callable[[], Iterator[KineRow]]]:
     """A function that reads the rows in order of their ids, each time it is called."""
     head = source.head(HEAD_BYTES)
     if kine_sql.is_dump(head):
@@ -119,21 +109,21 @@ def _table(source: ByteSource, notes: Notes) -> Iterator[Callable[[], Iterator[_
             ) from problem
 
 
-def _select(database: sqlite3.Connection) -> Iterator[_Row]:
+def _select(database: sqlite3.Connection) -> Iterator[KineRow]:
     cursor = database.execute(
         "SELECT id, name, created, deleted, prev_revision, value FROM kine ORDER BY id"
     )
     for id_, name, created, deleted, previous, value in cursor:
         content = value if isinstance(value, bytes) else str(value or "").encode()
-        yield _Row(id_, str(name), bool(created), bool(deleted), previous or 0, content)
+        yield KineRow(id_, str(name), bool(created), bool(deleted), previous or 0, content)
 
 
-def _dumped(source: ByteSource, notes: Notes) -> list[_Row]:
+def _dumped(source: ByteSource, notes: Notes) -> list[KineRow]:
     """The rows of a dump of SQL in order of their ids; those behind damage are lost."""
-    rows: list[_Row] = []
+    rows: list[KineRow] = []
     try:
-        for row in kine_sql.rows(source.whole()):
-            rows.append(_Row(*row))
+        # What comes before damage is in the list when it is met.
+        rows.extend(kine_sql.rows(source.whole()))
     except kine_sql.BrokenDump as problem:
         notes.lose(
             InputError("the dump breaks off in a row", place=f"{source.name}:{problem.line}")
@@ -141,7 +131,7 @@ def _dumped(source: ByteSource, notes: Notes) -> list[_Row]:
     return sorted(rows, key=lambda row: row.id)
 
 
-def _csv_rows(source: ByteSource) -> Iterator[_Row]:
+def _csv_rows(source: ByteSource) -> Iterator[KineRow]:
     reader = csv.DictReader(io.StringIO(source.whole().decode("utf-8", "replace")))
     absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if absent:
@@ -152,7 +142,7 @@ def _csv_rows(source: ByteSource) -> Iterator[_Row]:
         )
     for line, row in enumerate(reader, start=2):
         try:
-            yield _Row(
+            yield KineRow(
                 int(row["id"]),
                 row["name"],
                 row["created"] in ("1", "t", "true"),

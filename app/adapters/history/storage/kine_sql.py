@@ -41,7 +41,7 @@ _LETTERS = {b"0": b"\0", b"b": b"\b", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"Z
 _LETTER = re.compile(rb"\\(.)|''", re.DOTALL)
 
 
-class DumpedRow(NamedTuple):
+class KineRow(NamedTuple):
     """The columns of a row that a reader needs."""
 
     id: int
@@ -65,7 +65,7 @@ def is_dump(head: bytes) -> bool:
     return _DUMP.search(head) is not None
 
 
-def rows(content: bytes) -> Iterator[DumpedRow]:
+def rows(content: bytes) -> Iterator[KineRow]:
     """The rows of a dump, in its order. Raises BrokenDump behind the last whole row."""
     value = _ESCAPED if _ESCAPING.search(content) else _PLAIN
     at = 0
@@ -148,10 +148,10 @@ def _hexadecimal(text: bytes) -> bytes:
     return bytes.fromhex(text[2:].decode()) if text[:2] == b"\\x" else text
 
 
-def _row(names: tuple[str, ...], cells: list[bytes | None], content: bytes, at: int) -> DumpedRow:
+def _row(names: tuple[str, ...], cells: list[bytes | None], content: bytes, at: int) -> KineRow:
     row = dict(zip(names, cells, strict=False))
     try:
-        return DumpedRow(
+        return KineRow(
             int(row["id"] or b""),
             (row["name"] or b"").decode("utf-8", "replace"),
             row["created"] in (b"1", b"t", b"true"),
