@@ -11,7 +11,7 @@ from app.analysis.explain import sources
 from app.analysis.explain.reasons import Reason, listed, written
 from app.domain.devices import taints
 from app.domain.log import Event, EventType
-from app.domain.values import api_groups
+from app.domain.values import api_groups, counts
 from app.domain.values.fields import dra, paths
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonView
@@ -120,8 +120,7 @@ class Biography:
             text = f"{change.text}, {sources.by(event)}"
             yield Reason(text=text, revision=event.revision, about=event.key)
         if (rest := len(self.changes) - CHANGES_MAX) > 0:
-            text = f"{rest} earlier {'change' if rest == 1 else 'changes'}"
-            yield Reason(text=text, count=rest)
+            yield Reason(text=counts.of(rest, "earlier change"), count=rest)
 
     def _published_reasons(self) -> Iterator[Reason]:
         if not self.published:
@@ -148,12 +147,12 @@ class Biography:
         state = "free now"
         if held:
             state = f"held by {listed([span.text for span in held], len(held))} now"
-        text = f"{'1 claim' if count == 1 else f'{count} claims'} held it so far"
+        text = f"{counts.of(count, 'claim')} held it so far"
         text += f", {spans_count} times in all" if spans_count > count else ""
         text += f"; {state}"
         spans = [_span(span, now) for span in self.holders[-HOLDERS_MAX:]]
         if (rest := spans_count - HOLDERS_MAX) > 0:
-            spans.insert(0, Reason(text=f"{rest} earlier {'one' if rest == 1 else 'ones'}"))
+            spans.insert(0, Reason(text=counts.of(rest, "earlier one")))
         # Administrative access takes nothing, and shares go together, but not with a whole device.
         takers = [span.kind for span in held if span.kind != "admin"]
         is_twice = len(takers) > 1 and "whole" in takers
