@@ -26,6 +26,8 @@ def value(number):
     )
 
 
+BROKEN = "the dump breaks off or is damaged in a row"
+
 ROWS = [
     (1, "compact_rev_key", 1, 0, 0, b""),
     (2, NAME, 1, 0, 0, value(2)),
@@ -155,7 +157,18 @@ def test_dump_that_breaks_off_in_a_row_gives_the_rows_before_and_says_so(tmp_pat
     path.write_bytes(whole[: whole.rindex(NAME.encode()) + len(NAME) + 4])
     with open_history([path], ReadOptions()) as recorded:
         assert [each.resource_version for each in recorded.records()] == ["2", "4"]
-        assert [why for _, why in recorded.refused_places] == ["the dump breaks off in a row"]
+        assert [why for _, why in recorded.refused_places] == [BROKEN]
+
+
+@pytest.mark.parametrize("write", [sqlite_dump, mysql_hexadecimal, postgres_copy, postgres_inserts])
+def test_dump_with_a_damaged_value_gives_the_rows_before_and_says_so(tmp_path, write):
+    path = write(tmp_path / "kine.sql")
+    whole, digits = path.read_bytes(), value(4).hex().encode()
+    place = whole.lower().rindex(digits) + len(digits) - 1
+    path.write_bytes(whole[:place] + whole[place + 1 :])
+    with open_history([path], ReadOptions()) as recorded:
+        assert [each.resource_version for each in recorded.records()] == ["2", "4"]
+        assert [why for _, why in recorded.refused_places] == [BROKEN]
 
 
 def test_other_databases_are_refused(tmp_path):

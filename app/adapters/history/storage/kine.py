@@ -126,7 +126,9 @@ def _dumped(source: ByteSource, notes: Notes) -> list[KineRow]:
         rows.extend(kine_sql.rows(source.whole()))
     except kine_sql.BrokenDump as problem:
         notes.lose(
-            InputError("the dump breaks off in a row", place=f"{source.name}:{problem.line}")
+            InputError(
+                "the dump breaks off or is damaged in a row", place=f"{source.name}:{problem.line}"
+            )
         )
     return sorted(rows, key=lambda row: row.id)
 

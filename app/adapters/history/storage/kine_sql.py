@@ -99,7 +99,10 @@ def _inserted(
             match = value.match(content, at + 1)
             if match is None:
                 raise BrokenDump(content.count(b"\n", 0, at) + 1)
-            cells.append(_cell(match[1], match[2], is_escaped=value is _ESCAPED))
+            try:
+                cells.append(_cell(match[1], match[2], is_escaped=value is _ESCAPED))
+            except ValueError as problem:
+                raise BrokenDump(content.count(b"\n", 0, at) + 1) from problem
             at = match.end()
         if content[at : at + 1] != b")":
             raise BrokenDump(content.count(b"\n", 0, at) + 1)
@@ -112,7 +115,10 @@ def _inserted(
 
 
 def _cell(word: bytes | None, text: bytes | None, *, is_escaped: bool) -> bytes | None:
-    """The bytes of a value; None for NULL. A number is its digits."""
+    """The bytes of a value; None for NULL. A number is its digits.
+
+    Raises ValueError for bytes in hexadecimal digits that are damaged.
+    """
     if word is None:
         content = text or b""
         if not is_escaped:
@@ -133,8 +139,12 @@ def _copied(content: bytes, at: int) -> Iterator[tuple[list[bytes | None], int]]
         end = content.find(b"\n", at)
         if end < 0:
             raise BrokenDump(content.count(b"\n", 0, at) + 1)
-        yield [_copied_cell(cell) for cell in content[at:end].rstrip(b"\r").split(b"\t")], end + 1
+        try:
+            cells = [_copied_cell(cell) for cell in content[at:end].rstrip(b"\r").split(b"\t")]
+        except ValueError as problem:
+            raise BrokenDump(content.count(b"\n", 0, at) + 1) from problem
         at = end + 1
+        yield cells, at
 
 
 def _copied_cell(cell: bytes) -> bytes | None:
