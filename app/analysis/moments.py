@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from app.analysis.chronicle import Chronicle
-from app.domain.log import Revision
+from app.domain.log import EventType, Revision
 from app.domain.values.timestamps import Instant
+
+CONFLICT = EventType.CONFLICT_OBSERVED.value
+"""The kind of an entry for a conflict of a paced replay with writes of clients."""
 
 TROUBLES = frozenset(
     (
@@ -17,6 +20,7 @@ TROUBLES = frozenset(
         "PodEvicted",
         "Warning",
         "GapObserved",
+        CONFLICT,
         "NodeNotReady",
     )
 )

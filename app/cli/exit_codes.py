@@ -62,6 +62,8 @@ NEGATIVE = {
     "rehearse": "something changes (2: nothing could be compared)",
     "replay": "verify: it failed; decide: a difference is unexplained (3: in part)",
     "scan": "a known defect or trap occurs",
+    "serve-replay": "with --until-end: a recorded event conflicted with what clients wrote (4: the "
+    "replay could not go on)",
     "sweep": "a run failed",
     "verify": "it failed (3: verified in part, or with --live nothing but allowed other choices)",
     "watch-over": "a rule is broken, or a known defect occurs (3: nothing but allocations that are "

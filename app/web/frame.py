@@ -52,7 +52,8 @@ class Frame:
 
     `revision` is the shown revision, `head` the last one of the history. `strip` draws the events
     over time, and is empty for readers who may not see all of them. `meaning` says which instant a
-    relative moment names.
+    relative moment names. `conflicts` counts the recorded events that a paced replay has not shown
+    as they were; readers who may not see all of them get no count.
     """
 
     links: Links
@@ -64,6 +65,8 @@ class Frame:
     meaning: str = ""
     profile: str = ""
     is_recorded: bool = False
+    is_paced: bool = False
+    conflicts: int = 0
     strip: Markup = Markup("")
     key: Markup = Markup("")
     steps: tuple[MomentLink, ...] = ()

@@ -230,6 +230,8 @@ def main():
         )
         followers, state, ends, used = played
         print(f"{state['conflicts']} conflicts; ends in the shown state: {ends}")
+        late = 1000 * state["late_seconds_max"]
+        print(f"the server was at most {late:.0f} ms late; what clients hear later waits for them")
         report(followers, due, float(words.speed.removesuffix("x")), used)
     finally:
         server.end()

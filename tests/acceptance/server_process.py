@@ -69,6 +69,13 @@ class ServerProcess:
             process.communicate()
         assert how is signal.SIGKILL or process.returncode == 0, self.log.read_text()
 
+    def wait_exit(self):
+        """Wait until it ends by itself; its exit code."""
+        process, self._process = self._process, None
+        self.serves.clear()
+        process.communicate(timeout=PATIENCE_SECONDS)
+        return process.returncode
+
     def restart(self, how=signal.SIGTERM):
         """End it and start it again."""
         self.end(how)

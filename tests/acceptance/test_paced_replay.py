@@ -436,6 +436,27 @@ def test_replay_that_was_stopped_says_how_to_go_on(server, tmp_path):
         process.end()
 
 
+def test_replay_with_conflicts_ends_with_exit_code_1(server, tmp_path):
+    redra(server.data, "fork", "night", "--history", "judged")
+    process = ReplayProcess(tmp_path)
+    process.data = server.data
+    process.command = ("serve-replay", "judged", "--speed", "step", "--until-end")
+    process.start()
+    try:
+        with process.client() as client:
+            replay = "/redra/v1/histories/judged~paced/replay"
+            assert client.post(replay, json={"seek": str(BEFORE)}).status_code == 200
+            pod, *_ = client.get("/h/judged~paced" + PODS).json()["items"]
+            place = f"/h/judged~paced/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
+            gone = client.delete(f"{place}/{pod['metadata']['name']}?gracePeriodSeconds=0")
+            assert gone.status_code == 200
+            client.post(replay, json={"speed": "max", "paused": False})
+        assert process.wait_exit() == 1
+        assert "clients deleted the object" in process.log.read_text()
+    finally:
+        process.end()
+
+
 def test_keys_of_the_terminal_change_the_pace(server):
     controller, terminal = pty.openpty()
     redra(server.data, "fork", "night", "--history", "keys")

@@ -88,6 +88,13 @@ async def test_conflicts_are_listed_with_the_object_and_the_fields():
         assert conflict["recorded"] == state["end_revision"]
         page = await server.get("/redra/v1/histories/night~paced/timeline?name=a")
         assert [each["kind"] for each in page["items"]][:1] == ["ConflictObserved"]
+        page = await server.raw("GET", "/ui/h/night~paced/timeline?name=a")
+        assert page.status_code == 200
+        link, row = page.text.split("<main", 1)
+        assert 'timeline?kind=ConflictObserved"' in link
+        assert ">1 conflict</a>" in link
+        assert '<tr id="r' in row
+        assert row.count('class="trouble"') == 1
 
 
 async def test_watch_from_before_a_move_backwards_is_told_to_list_anew():

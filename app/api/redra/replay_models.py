@@ -47,6 +47,11 @@ class Replay(Model):
     conflicts: int = Field(
         default=0, description="Number of conflicts since the last move backwards"
     )
+    late_seconds_max: float = Field(
+        default=0.0,
+        description="Seconds by which the latest event at a pace was too late, since the last move "
+        "backwards",
+    )
     next: ReplayEvent | None = Field(default=None, description="The next event of the recording")
     latest_conflicts: list[ReplayConflict] = Field(default_factory=list)
     problem: str = Field(default="", description="The reason why no event can be shown now")

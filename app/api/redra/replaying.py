@@ -46,6 +46,7 @@ class ReplayApi:
             shifts_times=player.shifts,
             shown=shown,
             conflicts=conflicts,
+            late_seconds_max=player.lateness_max / timestamps.SECOND,
             next=None if event is None else _next(event, reader),
             latest_conflicts=[
                 _conflict(event) for event in player.conflicts if reader.sees_event(event)

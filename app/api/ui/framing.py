@@ -46,6 +46,7 @@ async def frame(
         meaning=relative.meaning(inquiry.moment, runtime.end),
         profile=views.profile.patch or views.profile.version,
         is_recorded=runtime.info.is_recorded,
+        is_paced=runtime.info.is_paced,
     )
     if not inquiry.reader().is_unlimited:
         # The density of events would reveal objects that this reader may not see.
@@ -67,6 +68,7 @@ async def frame(
         steps = [_step(plain, "change", "[]", moments.around(chronicle, shown, numbers))]
     return replace(
         plain,
+        conflicts=len(chronicle.of_kind(moments.CONFLICT, until=shown)),
         strip=strip.draw(density, time, plain.here, since),
         key=strip.key(density),
         steps=tuple(step for pair in steps for step in pair),

@@ -110,6 +110,7 @@ class PacedReplay:
             await self.release()
             self._note(f"{player.info.name} is no longer played: {problem}")
             if self._wanted.ends:
+                self._wanted.on_end(None)
                 end()
 
     async def release(self) -> None:
@@ -210,6 +211,7 @@ class PacedReplay:
             if player.state is PlayerState.ENDED and was is not PlayerState.ENDED:
                 self._note(f"the replay has ended: {state_line(player)}")
                 if self._wanted.ends:
+                    self._wanted.on_end(player.counts[1])
                     end()
             was = player.state
 

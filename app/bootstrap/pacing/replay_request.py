@@ -1,5 +1,6 @@
 """The request for a paced replay."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -8,7 +9,8 @@ class ReplayWanted:
     """A replay as given on the command line; empty moments mean the beginning and the end.
 
     `speed` is 0 for step by step. `ends` means that the server ends with the replay, `has_keys`
-    that the terminal's keys change the pace.
+    that the terminal's keys change the pace. Before the server ends, `on_end` is called with the
+    number of conflicts, or with None if the replay cannot go on.
     """
 
     history: str
@@ -18,3 +20,4 @@ class ReplayWanted:
     shifts: bool = False
     ends: bool = False
     has_keys: bool = False
+    on_end: Callable[[int | None], None] = lambda conflicts: None

@@ -6,9 +6,18 @@ from typing import Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, exit_codes
 from app.cli.arguments import moments
+from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
+
+UntilEndOption = Annotated[
+    bool,
+    typer.Option(
+        "--until-end",
+        help="Stop the server at the end of the replay, with exit code 1 if it met conflicts.",
+    ),
+]
 
 
 def register(root: typer.Typer) -> None:
@@ -37,9 +46,7 @@ def serve_replay(
             "--shift-times", help="Shift the times in objects to the time at which they are shown."
         ),
     ] = False,
-    until_end: Annotated[
-        bool, typer.Option("--until-end", help="Stop the server at the end of the replay.")
-    ] = False,
+    until_end: UntilEndOption = False,
     listen: Annotated[
         str | None, typer.Option(help="Address and port of the API [default: 127.0.0.1:8080].")
     ] = None,
@@ -59,6 +66,7 @@ def serve_replay(
     from app.service.pacing import pace, stage
 
     history, end = moments.split(history, end)
+    ends: list[int | None] = []
     wanted = ReplayWanted(
         history=history,
         speed=pace.parse_speed(speed),
@@ -67,6 +75,7 @@ def serve_replay(
         shifts=shift_times,
         ends=until_end,
         has_keys=sys.stdin.isatty(),
+        on_end=ends.append,
     )
     settings = process_settings.settings(listen=listen, data=data)
     name = stage.name_of(history)
@@ -85,3 +94,11 @@ def serve_replay(
         )
 
     console.run(serve)
+    exit_codes.conclude(_exit_code(ends))
+
+
+def _exit_code(ends: list[int | None]) -> ExitCode:
+    """The exit code for the conflicts at the end of a replay; None if it could not go on."""
+    if None in ends:
+        return ExitCode.NO_ANSWER
+    return ExitCode.NO if any(ends) else ExitCode.DONE

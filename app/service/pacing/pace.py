@@ -88,6 +88,10 @@ class PacedPosition:
             return 0
         return max(0, math.ceil((time - self.position(steady)) / self.speed))
 
+    def lateness(self, time: Instant, steady: int) -> int:
+        """Microseconds since an event of that time was due; 0 at speed `MAX`."""
+        return max(0, int((self.position(steady) - time) / self.speed))
+
     def move(self, position: Instant, steady: int) -> None:
         """Continue at another position."""
         self._position, self._steady = position, steady

@@ -112,6 +112,7 @@ class Player:
             conflicts_max=bounds.conflicts_max,
             objects_max=bounds.objects_max,
         )
+        self._lateness_max = 0
         self._unsure: _Unsure | None = None
         self._runtime: HistoryRuntime | None = None
         self._changed = anyio.Event()
@@ -153,6 +154,14 @@ class Player:
     def counts(self) -> tuple[int, int]:
         """The numbers of events shown and of conflicts met since the last turn."""
         return self._showing.shown.events, self._showing.shown.conflicts
+
+    @property
+    def lateness_max(self) -> int:
+        """The microseconds by which the latest of all events since the last turn was too late.
+
+        Only events that were due at a pace count: steps and the speed `max` have no time for one.
+        """
+        return self._lateness_max
 
     @property
     def conflicts(self) -> list[Event]:
@@ -272,6 +281,9 @@ class Player:
             await self._show(runtime, due)
             if self._pace.speed == MAX:
                 self._pace.reach(due[-1].stamp.time, steady)
+            else:
+                late = self._pace.lateness(due[0].stamp.time, self._clock.steady())
+                self._lateness_max = max(self._lateness_max, late)
             return 0
         if free := self._showing.take_free(runtime):
             await runtime.submit_all(free, actor=PLAYER, lease=self.lease)
@@ -348,6 +360,7 @@ class Player:
             raise
         self._script.go_to(target.revision)
         self._unsure = None
+        self._lateness_max = 0
         await showing.turn(runtime, target)
         self._pace.move(target.time, self._clock.steady())
         self._set_clock(runtime)

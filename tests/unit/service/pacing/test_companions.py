@@ -1,5 +1,6 @@
 """A paced replay inside a server: what ends it ends nothing else."""
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ class Server:
     settings: Settings
     stack: AsyncExitStack
     notes: list[str] = field(default_factory=list)
+    conflicts: list[int | None] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
     async def record(self, name: str = "night") -> HistoryInfo:
@@ -48,7 +50,7 @@ class Server:
         **wanted: object,
     ) -> Companions:
         """What plays the recording, which has begun and is not running yet."""
-        replay = ReplayWanted(history="night", **wanted)
+        replay = ReplayWanted(history="night", on_end=self.conflicts.append, **wanted)
         companions = Companions(self.store, self.settings, (), replay, self.notes.append)
         await companions.open(stack or self.stack)
         await companions.begin(histories or self.histories)
@@ -82,8 +84,19 @@ async def test_deletion_of_what_is_played_ends_the_replay_alone(ends: bool) -> N
         assert note.startswith("night~paced is no longer played: ")
         assert PACED in note.partition(":")[2]
         assert bool(server.ends) == ends
+        assert server.conflicts == [None] * ends
         runtime = await server.histories.open("night")
         assert await runtime.submit(create("c"), actor=ALICE)
+
+
+async def test_replay_without_conflicts_ends_with_none_counted() -> None:
+    async with serving() as server:
+        await server.record()
+        companions = await server.play(ends=True, speed=math.inf)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                companions.start(tasks, tasks.cancel_scope.cancel)
+        assert server.conflicts == [0]
 
 
 async def test_renaming_of_what_is_played_ends_the_replay_alone() -> None:

@@ -81,6 +81,18 @@ async def test_another_speed_shows_them_so_many_times_as_fast(speed: float, seco
         assert await here.is_as_recorded(player)
 
 
+@pytest.mark.parametrize("speed", [1.0, 10.0])
+async def test_lateness_is_that_of_the_latest_event_since_the_last_turn(speed: float) -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), speed=speed)
+        for seconds in (12, 10, 9):  # at 12, 22 and 31: 2, 2 and 1 late
+            here.clock.advance_to(Instant(here.clock.now() + int(seconds / speed * SECOND)))
+            await here.settle()
+        assert player.lateness_max == 2 * SECOND / speed
+        await player.seek("1")
+        assert player.lateness_max == 0
+
+
 @pytest.mark.parametrize("refused", [1, 20])
 async def test_refused_request_before_a_creation_is_no_object_that_clients_deleted(
     refused: int,
