@@ -192,7 +192,7 @@ def test_commands_that_judge_are_those_of_the_table() -> None:
         if "exit_codes.conclude(" in path.read_text():
             judging.add(path.stem)
     assert judging == {
-        "allocating", "demonstrating", "diffing", "incidents", "linting", "migrating", "recording",
+        "allocating", "demonstrating", "diffing", "incidents", "linting", "migrating", "playing", "recording",
         "rehearsing", "replaying", "showing", "sweeping", "watching",
     }  # fmt: skip
     known = {" ".join(front) for front, _ in commands()}
