@@ -61,6 +61,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 
 # The folders with tests that draw their cases, or take a part of them with each run.
 DRAWN := adversary conformance contracts simulation properties truth unit/analysis api/test_fuzz.py \
+	api/test_questions_change_nothing.py \
 	crash recording acceptance/test_command_processes.py acceptance/test_commands_ask_servers.py \
 	acceptance/test_commands_share_a_folder.py acceptance/test_completion.py \
 	acceptance/test_exit_codes.py acceptance/test_kubectl_corpus.py \

@@ -320,8 +320,7 @@ class World:
             type=EventType.OBJECT_UPDATED,
             key=key,
             uid=meta.uid(tree),
-            # The stored tree stays as it is, whatever revision the event gets here.
-            tree={**tree, "metadata": dict(meta.metadata(tree)), "status": status},
+            tree={**tree, "status": status},
             stamp=Stamp(time=self.now, actor=_ASKER, verb="update"),
         )
         self.fold(seal(draft, Revision(self.objects.revision + 1), b""))

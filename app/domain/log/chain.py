@@ -178,12 +178,10 @@ def event_json(event: Event) -> JsonObject:
 def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
     """The event that a draft becomes at `revision`, after the event whose hash is `previous`.
 
-    Without `previous` it gets no hash: it is never stored.
+    The draft's tree stays as it is: parts of it may belong to an object that views hold. Without
+    `previous` the event gets no hash: it is never stored.
     """
-    tree = draft.tree
-    metadata = tree.get("metadata")
-    if isinstance(metadata, dict):
-        metadata["resourceVersion"] = str(revision)
+    tree = numbered(draft.tree, revision)
     event = Event(
         revision=revision,
         type=draft.type,
@@ -196,6 +194,14 @@ def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
     if previous:
         event.hash = hashlib.sha256(previous + canonical_bytes(event)).digest()
     return event
+
+
+def numbered(tree: JsonObject, revision: Revision) -> JsonObject:
+    """The object with the revision as its resourceVersion; a tree without metadata as it is."""
+    metadata = tree.get("metadata")
+    if not isinstance(metadata, dict):
+        return tree
+    return {**tree, "metadata": {**metadata, "resourceVersion": str(revision)}}
 
 
 def relinked(event: Event, body: bytes, previous: bytes) -> Event:

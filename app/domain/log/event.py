@@ -161,7 +161,8 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 class Draft(msgspec.Struct, kw_only=True):
     """An event before it has a revision: what `decide` returns.
 
-    `tree` is owned by the draft; the writer puts the resourceVersion into its metadata.
+    `tree` may share parts with objects of views. Sealing changes none of it: the event gets a tree
+    of its own with the resourceVersion.
     """
 
     type: EventType

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from app.adapters import schemas
 from app.domain.log import Actor, Draft, Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.objects import registry
@@ -144,7 +146,9 @@ class Cluster:
         """Decide and append; the answer, which every command of these tests has."""
         self.seconds += 1
         self.last = lifecycle.decide(self.world, command, stamp(seconds=self.seconds), self.rules)
-        self.world.append(self.last.drafts)
+        for draft, event in zip(self.last.drafts, self.world.append(self.last.drafts), strict=True):
+            if draft.tree is self.last.tree:
+                self.last = replace(self.last, tree=event.object)
         assert self.last.tree is not None
         return self.last.tree
 

@@ -10,8 +10,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a command.
 
     It has no drafts if nothing changes or for a dry run. `tree` is the response in the storage
-    version; if it is the tree of the last draft, sealing that draft sets its resourceVersion. With
-    `created` the API responds 201.
+    version; if it is the tree of a draft, it gets the resourceVersion of the sealed event.
+    With `created` the API responds 201.
     """
 
     drafts: tuple[Draft, ...] = ()

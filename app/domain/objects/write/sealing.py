@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from app.domain.errors import TooLarge
 from app.domain.log import Draft, Event, Revision, Stamp
-from app.domain.log.chain import seal
+from app.domain.log.chain import numbered, seal
 from app.domain.objects import registry
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, lifecycle, secret_drafts
@@ -50,11 +50,14 @@ def decide_and_seal(
     decided = lifecycle.decide(staged, command, stamp, rules)
     drafts = secret_drafts.protected(decided.drafts, staged, rules.secrets)
     events = _sealed(drafts, staged)
-    if drafts is not decided.drafts:
-        secret_drafts.number(decided.drafts, events)
     if object_bytes_max is not None:
         _check_sizes(events, command, staged, object_bytes_max)
     staged.stage(events)
+    for draft, stored, event in zip(decided.drafts, drafts, events, strict=True):
+        if draft.tree is decided.tree:
+            # The response keeps the values that are protected in the event.
+            response = event.object if stored is draft else numbered(draft.tree, event.revision)
+            decided = replace(decided, tree=response)
     return decided, events
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.domain.log import Draft, Event
+from app.domain.log import Draft
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.write.staging import StagedObjects
@@ -31,11 +31,3 @@ def protected(
             draft = msgspec.structs.replace(draft, tree=tree)
         stored.append(draft)
     return stored
-
-
-def number(drafts: Sequence[Draft], events: Sequence[Event]) -> None:
-    """Sets the resourceVersions of the drafts' trees, which callers get, from their events."""
-    for draft, event in zip(drafts, events, strict=True):
-        metadata = draft.tree.get("metadata")
-        if isinstance(metadata, dict):
-            metadata["resourceVersion"] = str(event.revision)
