@@ -13,7 +13,7 @@ it needs. Parity: controllers.md 2.3. The cache here is always current, so upstr
 its list of recently deleted pods, which protect against a stale cache, are not needed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -25,9 +25,12 @@ from app.domain.objects.write.commands import Command, DeleteObject, UpdateObjec
 from app.domain.values import json_tree, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
+
+NO_PODS: Mapping[NamespacedName, Uid] = {}
 
 
 class ClaimAct(StrEnum):
@@ -50,17 +53,22 @@ class NeededWrites:
 
 
 def needed_writes(
-    objects: ObjectsReader, namespace: str, name: str, gone: Collection[str] = ()
+    objects: ObjectsReader,
+    namespace: str,
+    name: str,
+    gone: Collection[str] = (),
+    running: Mapping[NamespacedName, Uid] = NO_PODS,
 ) -> NeededWrites | None:
     """The writes that the claim needs; None when it needs none.
 
-    `gone` are uids of deleted pods that the emulated cache still has as finished.
+    `gone` are uids of deleted pods that the emulated cache still has as finished. `running` are
+    pods known not to be done, which keep their reservations; others are read from `objects`.
     """
     key = claim_key(namespace, name)
     claim = objects.get(key)
     if claim is None or _is_untouched(claim):
         return None
-    remaining, removed = _sort_out(objects, namespace, claim)
+    remaining, removed = _sort_out(objects, namespace, claim, running)
     has_finalizer = well_known.CLAIM_PROTECTION in meta.finalizers(claim)
     is_deleting = meta.is_deleting(claim)
     allocated = pods.is_allocated(claim)
@@ -95,7 +103,12 @@ _TOUCHED = frozenset({"deletionTimestamp", "finalizers", "ownerReferences"})
 
 
 def next_write(
-    objects: ObjectsReader, namespace: str, name: str, act: ClaimAct, gone: Collection[str] = ()
+    objects: ObjectsReader,
+    namespace: str,
+    name: str,
+    act: ClaimAct,
+    gone: Collection[str] = (),
+    running: Mapping[NamespacedName, Uid] = NO_PODS,
 ) -> NeededWrites | None:
     """The single write of this act; None when there is nothing to do or nothing left to do."""
     claim = objects.get(claim_key(namespace, name))
@@ -103,7 +116,7 @@ def next_write(
         return None
     match act:
         case ClaimAct.FIRST:
-            return _first_of(claim, needed_writes(objects, namespace, name, gone))
+            return _first_of(claim, needed_writes(objects, namespace, name, gone, running))
         case ClaimAct.FINALIZER:
             if well_known.CLAIM_PROTECTION not in meta.finalizers(claim):
                 return None
@@ -133,12 +146,19 @@ def _first_of(claim: JsonObject, writes: NeededWrites | None) -> NeededWrites | 
 
 
 def _sort_out(
-    objects: ObjectsReader, namespace: str, claim: JsonView
+    objects: ObjectsReader,
+    namespace: str,
+    claim: JsonView,
+    running: Mapping[NamespacedName, Uid],
 ) -> tuple[list[JsonObject], list[JsonObject]]:
     """The reservations that stay, as stored, and those that go, with the reason."""
+    reserved, consumers = dra.reserved_for(claim), dra.consumers(claim)
+    # A claim that many pods share changes with each of them, and then mostly all of them stay.
+    if all(running.get((namespace, each.name)) == each.uid for each in consumers):
+        return list(reserved), []
     remaining: list[JsonObject] = []
     removed: list[JsonObject] = []
-    for consumer, tree in zip(dra.consumers(claim), dra.reserved_for(claim), strict=True):
+    for consumer, tree in zip(consumers, reserved, strict=True):
         why = _why_dropped(objects, namespace, consumer)
         if why:
             removed.append({"name": consumer.name, "uid": consumer.uid, "why": why})

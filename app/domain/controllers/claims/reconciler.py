@@ -6,7 +6,7 @@ time, each write of claim sync is a separate step (`claim_sync`); the decision b
 remaining acts, so that a process that folds the log continues with them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from app.domain.controllers import pods
@@ -91,6 +91,7 @@ class ClaimsReconciler:
         self._going: dict[NamespacedName, _Going] = {}
         self._gone: dict[Uid, Instant] | None = None if pace is None else {}
         self._pods: dict[NamespacedName, PodFacts] = {}
+        self._running: dict[NamespacedName, Uid] = {}
         self._users = ClaimUsers()
         self._by_template: dict[NamespacedName, set[str]] = {}
         self._claim_queue: WorkQueue[NamespacedName] = WorkQueue("claims", pace)
@@ -217,6 +218,10 @@ class ClaimsReconciler:
         place = (event.key.namespace, event.key.name)
         old = self._pods.get(place)
         pod = pods.facts_of(event)
+        if pod.is_done or event.type is EventType.OBJECT_DELETED:
+            self._running.pop(place, None)
+        else:
+            self._running[place] = pod.uid
         if not pod.uses_claims:
             if old is not None:
                 self._forget_pod(place, old)
@@ -286,11 +291,11 @@ class ClaimsReconciler:
             if going.due > now:
                 self._claim_queue.add_at(place, going.due, cause)
                 return Plan(controller=NAME, key=f"claim:{place[0]}/{place[1]}")
-            plan = self._plan_release(views, place, now, cause, going.acts)
+            plan = self._plan_release(views, place, now, cause, going.acts, self._running)
             if not plan.is_empty:
                 return plan
             del self._going[place]
-        plan = self._plan_release(views, place, now, cause, acts)
+        plan = self._plan_release(views, place, now, cause, acts, self._running)
         if plan.is_empty:
             self._claim_queue.forget(place)
         return plan
@@ -302,17 +307,19 @@ class ClaimsReconciler:
         now: Instant,
         cause: Revision,
         acts: tuple[ClaimAct, ...],
+        running: Mapping[NamespacedName, Uid] = claim_sync.NO_PODS,
     ) -> Plan:
         """The plan of the first of these acts; without acts, of all writes together."""
         namespace, name = place
+        objects = views.objects
         key = f"claim:{namespace}/{name}"
         inputs: JsonObject = {"now": now}
         if acts:
             gone = self._lately_gone(now)
-            writes = claim_sync.next_write(views.objects, namespace, name, acts[0], gone)
+            writes = claim_sync.next_write(objects, namespace, name, acts[0], gone, running)
             inputs["acts"] = [act.value for act in acts]
         else:
-            writes = claim_sync.needed_writes(views.objects, namespace, name)
+            writes = claim_sync.needed_writes(objects, namespace, name, running=running)
         if writes is None:
             return Plan(controller=NAME, key=key)
         if follows := (*writes.follows, *acts[1:]):
