@@ -22,6 +22,7 @@ from tests.web import (
     more_incidents,
     night_incidents,
     reported_incidents,
+    rollout_incidents,
     walked_incidents,
 )
 from tests.web.reading import read
@@ -125,6 +126,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *night_incidents.NIGHT,
         *walked_incidents.WALKED,
         *deeper_incidents.DEEPER,
+        *rollout_incidents.ROLLOUTS,
     ],
     ids=lambda make: make.__name__,
 )
@@ -156,6 +158,7 @@ TOLD_OF_PODS = [
     *walked_incidents.WALKED,
     *walked_incidents.RUNNING,
     *deeper_incidents.DEEPER,
+    *rollout_incidents.ROLLOUTS,
 ]
 
 

@@ -6,8 +6,10 @@ import pytest
 
 from app.cli.explaining import page, parts
 from tests.api.serving import serving
+from tests.web import rollout_incidents
 from tests.web.invented import (
     Invented,
+    Names,
     ask,
     cel,
     claim,
@@ -17,7 +19,10 @@ from tests.web.invented import (
     rule,
     slice_of,
     space,
+    template,
 )
+from tests.web.more_incidents import quota
+from tests.web.night_incidents import deployment
 from tests.web.test_incident_stories import stored
 
 DRIVER = "d.test"
@@ -187,3 +192,86 @@ async def test_pod_that_is_to_be_evicted_names_the_rule_that_comes_first():
     _, planned = text.split("is to be evicted at ")
     assert planned.split()[1:3] == ["rule", "soon"]
     assert "rule late" not in planned.partition("claim one")[0]
+
+
+HOST = "kubernetes.io/hostname"
+OF_DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOST}
+
+
+def near(name, kind="", **labels):
+    """A pod with a claim, with labels and one required term of an affinity."""
+    tree = pod(name, "lab", claim=name)
+    tree["metadata"]["labels"] = labels
+    if kind:
+        wanted = {"requiredDuringSchedulingIgnoredDuringExecution": [OF_DB]}
+        tree["spec"]["affinity"] = {kind: wanted}
+    return [claim(name, "lab", ask("c")), tree]
+
+
+@pytest.mark.parametrize(
+    ("first", "job", "said"),
+    [
+        (near("first", app="db"), near("job", "podAntiAffinity"),
+         f"anti-affinity of the pod keeps it apart from pod lab/first on node n, by {HOST}"),
+        (near("first", "podAntiAffinity"), near("job", app="db"),
+         f"the anti-affinity of pod lab/first on node n keeps this pod out, by {HOST}"),
+        (near("first", app="web"), near("job", "podAffinity"),
+         f"wants a pod that it selects in the same {HOST}: no such pod has a node"),
+    ],
+)  # fmt: skip
+async def test_pods_that_keep_a_pod_from_a_node_are_named(first, job, said):
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), on_node("x", "y"), *first]},
+        {"wait": 5},
+        {"apply": job},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert said in text
+
+
+async def test_device_that_was_there_before_the_allocation_is_no_successor():
+    other = slice_of("t", DRIVER, "other", [{"name": "x"}], nodeName="n")
+    wanted = claim("one", "lab", ask("c", selectors=cel(f"device.attributes['{DRIVER}'].here")))
+    here = {"attributes": {"here": {"bool": True}}}
+    held = slice_of("s", DRIVER, "n", [{"name": "x", **here}], nodeName="n")
+    hardware = [space("lab"), class_of("c", DRIVER), node("n"), held]
+    use = [wanted, pod("job", "lab", claim="one")]
+    said = "pool d.test/other publishes a device of the same name x for the same node"
+    for before, after, is_named in (([other], [], False), ([], [other], True)):
+        text = await why((
+            {"apply": [*hardware, *before]},
+            {"wait": 5},
+            {"apply": use},
+            {"wait": 5},
+            {"delete": "resourceslice/s"},
+            {"apply": after},
+            {"wait": 5},
+        ))  # fmt: skip
+        assert "slice s, which had d.test/n/x, was deleted" in text
+        assert (said in text) is is_named
+
+
+async def test_landing_page_names_the_pools_that_a_rollout_renamed():
+    made = rollout_incidents.rollout_renames_the_pools(Names(1))
+    async with serving(store=await stored(made.incident())) as server:
+        (finding,) = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    (cause,) = finding["causes"]
+    assert "1 device of the same name is published for the same node in another pool" in cause
+    assert cause.count(" → ") == 1
+
+
+async def test_namespace_lists_the_claims_and_pods_that_are_refused_in_it():
+    limit = quota("limit", "lab", **{"count/resourceclaims.resource.k8s.io": "0", "pods": "1"})
+    spec = {"containers": [{"name": "main", "image": "example.com/web:1"}]}
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), on_node("x"), limit,
+                   template("t", "lab", ask("c"))]},
+        {"wait": 5},
+        {"apply": [pod("job", "lab", template="t")]},
+        {"wait": 5},
+        {"apply": [deployment("web", spec)]},
+        {"wait": 5},
+    ), about="namespace/lab")  # fmt: skip
+    assert "pod job waits for a claim that is refused: exceeded quota: limit" in text
+    assert "pods of replicaset lab/web-" in text
+    assert "are refused: exceeded quota: limit, requested: pods=1" in text

@@ -106,3 +106,14 @@ async def test_refusal_without_a_name_is_shown_without_a_link():
         page = read((await server.raw("GET", "/ui/h/default/timeline")).text).one("main")
         assert "admin access" in page.text
         assert not [link for link in page.links if "/object?kind=pods" in link]
+
+
+async def test_namespace_lists_the_writes_that_were_refused_in_it():
+    async with serving() as server:
+        await refuse(server)
+        for text in await why(server, "namespace/default"):
+            assert "resourceclaim default/special: a create by redra" in text
+            assert "admin access to devices requires the" in text
+        await server.post(CLAIMS, claim("special"))
+        for text in await why(server, "namespace/default"):
+            assert "was refused" not in text

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
+from app.analysis.explain.nearby import affinities, updates
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
 from app.analysis.explain.nearby import names as names_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
-from app.analysis.explain.nearby import updates
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.explain.trees import NodeReason
@@ -74,6 +74,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
         *labels_nearby.unmatched(views, pod, _unmatched(nodes)),
+        *affinities.keeping_away(views, pod, {one.node: one.text for one in nodes}),
         *nearby_nodes.short(views, pod, _short(nodes)),
     )
 

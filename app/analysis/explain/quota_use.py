@@ -84,6 +84,26 @@ def has_room(views: Views, namespace: str, refusal: str, quota: JsonView) -> boo
         return False
 
 
+def limits_exceeded(quota: JsonView, refusal: str) -> Iterator[tuple[str, str]]:
+    """What a refusal exceeded of a quota, with the amounts that the quota allows."""
+    exceeded = _EXCEEDED.search(refusal)
+    for part in exceeded[2].split(",") if exceeded is not None else ():
+        name = part.rpartition("=")[0]
+        if now := limit(quota, name):
+            yield name, now
+
+
+def limit(quota: JsonView, name: str) -> str:
+    """The amount of a name that a quota allows; empty if it does not limit the name."""
+    return str(_hard(quota).get(name, ""))
+
+
+def allows_more(name: str, amount: str, quota: JsonView) -> bool:
+    """Whether a quota does not limit a name, or allows more of it than an amount."""
+    allowed = limit(quota, name)
+    return not allowed or _more(allowed, amount)
+
+
 def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, int]]:
     """What is used now and the refused claim need together, of each exceeded name, in nanos."""
     exceeded = _EXCEEDED.search(refusal)

@@ -146,6 +146,19 @@ def refusal_of_claim(views: Views, tree: JsonObject) -> str:
     return "" if said is None else core.event_object(said.object).message
 
 
+def refused_claims(views: Views, namespace: str) -> dict[str, list[tuple[ObjectKey, Event]]]:
+    """The waiting pods of a namespace by the refusal of their claims, with the newest Event."""
+    refused: dict[str, list[tuple[ObjectKey, Event]]] = {}
+    said = _refusals(views, namespace)
+    for key in views.objects.keys(*api_resources.PODS, namespace) if said else ():
+        tree = views.objects.get(key) or {}
+        event = said.get(meta.uid(tree))
+        if event is not None and _lacks_claim(pods.facts(tree)):
+            text = _OF_CLAIM.split(core.event_object(event.object).message, 1)[-1]
+            refused.setdefault(text, []).append((key, event))
+    return refused
+
+
 def of_quota(
     views: Views, key: ObjectKey, tree: JsonObject, *, reads_events: bool
 ) -> Iterator[Reason]:

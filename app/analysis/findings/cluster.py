@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain.hardware import rules as selection
+from app.analysis.explain.nearby import successors
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.verify.invariants import RULES, Violation
 from app.analysis.verify.invariants import ViolationKind as Gravity
@@ -28,6 +29,9 @@ _QUALIFIED = {
     Gravity.OUTSIDE: " (broken by what a driver or user changed)",
     Gravity.KNOWN: " (a known mistake of the release)",
 }
+
+_PUBLISHED = "allocated-device-published"
+"""The rule that a device is published as long as it is allocated."""
 
 NOTHING_KNOWN = Finding(
     kind=FindingKind.NOTHING_KNOWN,
@@ -144,7 +148,7 @@ def _of_rule(views: LiveViews, event: Event, severity: Severity, text: str) -> F
 
 
 def invariants(
-    chronicle: Chronicle, until: Revision, now: Instant, namespace: str = ""
+    chronicle: Chronicle, views: LiveViews, until: Revision, now: Instant, namespace: str = ""
 ) -> Iterator[Finding]:
     """Violated rules, one finding for each rule and severity; a state that lasts does until now."""
     groups: dict[tuple[str, Gravity], list[Violation]] = {}
@@ -168,8 +172,19 @@ def invariants(
             present=len(lasting),
             first=violations[0].begin.revision,
             last=max(ends),
-            objects=_subjects(violations),
+            objects=_subjects(violations, lasting, until),
+            causes=_moved(views, lasting) if rule == _PUBLISHED else (),
         )
+
+
+def _moved(views: LiveViews, lasting: Iterable[Violation]) -> tuple[str, ...]:
+    """That devices which claims hold are published in other pools since, in one line."""
+    claims = dict.fromkeys(key for violation in lasting for key in violation.objects)
+    moved = (
+        one for key in claims for one in successors.of_claim(views, views.objects.get(key) or {})
+    )
+    text = successors.summary(moved)
+    return (text,) if text else ()
 
 
 def _qualified(violation: Violation) -> str:
@@ -214,9 +229,13 @@ def losses(recorded: Sequence[Doubt], until: Revision) -> Iterator[Finding]:
         )
 
 
-def _subjects(violations: Iterable[Violation]) -> tuple[Subject, ...]:
+def _subjects(
+    violations: Iterable[Violation], lasting: Sequence[Violation], until: Revision
+) -> tuple[Subject, ...]:
+    """The objects of violations: as they are where a violation lasts, else as it began."""
     subjects: dict[ObjectKey, Revision] = {}
     for violation in violations:
         for key in violation.objects:
-            subjects.setdefault(key, violation.begin.revision)
+            revision = until if violation in lasting else violation.begin.revision
+            subjects.setdefault(key, revision)
     return tuple(Subject.of(*each) for each in list(subjects.items())[:OBJECTS_SHOWN_MAX])

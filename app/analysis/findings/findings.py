@@ -8,6 +8,7 @@ from app.analysis.findings import (
     claims,
     cluster,
     containers,
+    kept,
     nodes,
     outgrown,
     pods,
@@ -59,7 +60,7 @@ def of(
     judged = now if examined == until else Instant(0)
     everything = ranked(
         (
-            *cluster.invariants(chronicle, until, judged, namespace),
+            *cluster.invariants(chronicle, views, until, judged, namespace),
             *pods.waiting(
                 chronicle,
                 views,
@@ -107,6 +108,7 @@ def _of_cluster(views: LiveViews) -> Iterator[Finding]:
     yield from cluster.patches(views)
     yield from cluster.rules(views)
     yield from cluster.announcing(views)
+    yield from kept.objects(views)
 
 
 def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:

@@ -22,6 +22,7 @@ class FindingKind(StrEnum):
     REFUSED_WRITES = "RefusedWrites"
     FAILED_JOBS = "FailedJobs"
     STUCK_CLAIMS = "StuckClaims"
+    KEPT_OBJECTS = "KeptObjects"
     OVERDUE_PODS = "OverduePods"
     EVICTED_PODS = "EvictedPods"
     UNREADY_NODES = "UnreadyNodes"

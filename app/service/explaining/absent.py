@@ -1,7 +1,8 @@
 """Deleted objects that a waiting pod needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from app.analysis.explain import quota_use, sources, untried
 from app.analysis.explain.observed import refused_writes
@@ -11,10 +12,12 @@ from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.explaining.former_circumstances import loss
+
+_of_class = paths.objects("spec", "selectors")
 
 
 async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
@@ -41,11 +44,40 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         if evidence.sight.sees(last):
             said = sources.made(last, f"{named(key)} was deleted", *_owners(last))
             reasons.append(replace(said, is_kept=True))
+            reasons += _successors(evidence, observed)
     if not evidence.sight.reads_events:
         return reasons
     refusal = untried.refusal_of_claim(evidence.views, tree)
     reasons += await _label_lost(evidence, meta.namespace(tree), refusal)
-    return [*reasons, *await _quota_eased(evidence, meta.namespace(tree), refusal)]
+    return [*reasons, *await _of_quota(evidence, meta.namespace(tree), refusal)]
+
+
+def _successors(evidence: ExplainedMoment, observed: Sequence[Event]) -> Iterator[Reason]:
+    """The classes that select what a deleted one selected; its events are newest first.
+
+    A class cannot be renamed: it is made anew, and whoever names the old one waits.
+    """
+    deletion = next(event for event in observed if event.is_about_object)
+    if deletion.key[:2] != api_resources.DEVICE_CLASSES:
+        return
+    known = [event for event in observed if event.is_about_object]
+    selectors = _selectors(known[1].object if len(known) > 1 else deletion.object)
+    objects = evidence.views.objects
+    for key in objects.keys(*api_resources.DEVICE_CLASSES) if selectors else ():
+        event = objects.event(key)
+        if event is None or _selectors(event.object) != selectors or not evidence.sight.sees(event):
+            continue
+        text = f"{named(key)} has the selectors that {deletion.key.name} had"
+        holds = partial(_has_selectors, selectors)
+        yield Reason(text=text, about=key, holds=holds, since="; so written", is_kept=True)
+
+
+def _has_selectors(selectors: Sequence[JsonView], tree: JsonView) -> bool:
+    return _selectors(tree) == selectors
+
+
+def _selectors(tree: JsonView) -> list[JsonView]:
+    return [dict(each) for each in _of_class(tree)]
 
 
 async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
@@ -67,20 +99,35 @@ async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -
     return [replace(sources.made(lost[1], text), is_kept=True)]
 
 
-async def _quota_eased(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
-    """That the quota which refused a claim is gone, or has room for it by now."""
+async def _of_quota(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
+    """The quota that refused a claim: that it is gone, has room by now, or allowed more before."""
     name = quota_use.refusing(refusal)
     key = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name)
-    last = next(iter(await evidence.changes(key)), None) if name else None
+    events = await evidence.changes(key) if name else []
+    last = next(iter(events), None)
     if last is None or not evidence.sight.sees(last):
         return []
     if last.type is EventType.OBJECT_DELETED:
         made = sources.made(last, f"quota {name} was deleted", Reason(text=_NEXT))
         return [replace(made, is_kept=True)]
     if not quota_use.has_room(evidence.views, namespace, refusal, last.object):
-        return []
+        return list(_lowered(evidence, events, refusal))
     text = f"quota {name} has room for the claim by now: {_NEXT}"
     return [Reason(text=text, revision=last.revision, about=key, is_kept=True)]
+
+
+def _lowered(evidence: ExplainedMoment, events: Sequence[Event], refusal: str) -> Iterator[Reason]:
+    """The writes since which a quota allows less of what it refused; its events are newest first.
+
+    A quota takes nothing away, so what was in use then is in use still.
+    """
+    for name, now in quota_use.limits_exceeded(events[0].object, refusal):
+        lost = loss(events, partial(quota_use.allows_more, name, now))
+        if lost is not None and evidence.sight.sees(lost[1]):
+            before, after = (quota_use.limit(event.object, name) for event in lost)
+            text = f"quota {events[0].key.name} allowed {before or 'any amount'} of {name} until "
+            text += f"it was written with {after}"
+            yield replace(sources.made(lost[1], text), is_kept=True)
 
 
 _NEXT = "the next try is not refused for it"

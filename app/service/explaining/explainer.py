@@ -15,7 +15,7 @@ from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.workloads import budgets, contents, refused
+from app.analysis.explain.workloads import budgets, refused
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -34,6 +34,7 @@ from app.service.explaining import (
     claims,
     disruption,
     hardware,
+    namespaces,
     pods,
     rule_evictions,
     workloads,
@@ -155,9 +156,8 @@ class Explainer:
                 used = untried.of_template(evidence.views, key, reads_events=reads_events)
                 return await self._other(key, tree, decision, used)
             case "namespaces":
-                views, sees = self._evidence.views, self._evidence.sight.sees_key
-                kept = contents.remaining(views, key.name, tree, sees)
-                return await self._other(key, tree, decision, kept)
+                known = await namespaces.reasons(evidence, key, tree)
+                return await self._other(key, tree, decision, known)
             case _:
                 return await self._other(key, tree, decision)
 

@@ -13,6 +13,7 @@ from app.analysis.explain.hardware import biography as biographies
 from app.analysis.explain.hardware import classes, devices, nodes, patches, pools, rules
 from app.analysis.explain.hardware.biography import Biography
 from app.analysis.explain.nearby import drivers as drivers_nearby
+from app.analysis.explain.nearby import successors
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
@@ -68,6 +69,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         *_drawing(views, device_id, quirks),
         *devices.patched(views, device_id),
         *devices.for_nodes(views, device_id),
+        *(() if is_published else successors.of_device(views, device_id)),
         *life.reasons(await evidence.now()),
     )
     return _explained(
@@ -168,7 +170,9 @@ async def _ended(evidence: ExplainedMoment, place: PoolId) -> tuple[Reason, ...]
             for claim in evidence.views.allocated.holders(each)
         ]
         still = f"still allocated are {listed(holders, len(holders))}"
-        made = sources.made(last, text, *([Reason(text=still)] if holders else []))
+        moved = [one for each in held for one in successors.of_device(evidence.views, each)]
+        below = [Reason(text=still), *moved[:NAMES_MAX]] if holders else []
+        made = sources.made(last, text, *below)
         ends.append((last, made))
     ends.sort(key=lambda one: -one[0].revision)
     return tuple(reason for _, reason in ends[: pools.SLICES_MAX])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import choices, sources, tainted
+from app.analysis.explain.nearby import successors
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.devices import taints
@@ -76,7 +77,7 @@ async def withdrawn(
             reasons.append(
                 Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
             )
-    return reasons
+    return [*reasons, *successors.reasons(evidence.views, tree)]
 
 
 def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:

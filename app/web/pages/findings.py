@@ -13,6 +13,7 @@ KINDS = {
     FindingKind.REFUSED_WRITES: "refused writes",
     FindingKind.FAILED_JOBS: "failed jobs",
     FindingKind.STUCK_CLAIMS: "stuck claims",
+    FindingKind.KEPT_OBJECTS: "objects that do not go",
     FindingKind.OVERDUE_PODS: "pods that do not end",
     FindingKind.EVICTED_PODS: "evicted pods",
     FindingKind.UNREADY_NODES: "nodes that are not ready",

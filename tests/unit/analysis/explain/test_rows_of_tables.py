@@ -33,7 +33,7 @@ async def findings(tmp_path, **files):
     return [
         each.text
         for each in (
-            *cluster.invariants(chronicle, end, now),
+            *cluster.invariants(chronicle, views, end, now),
             *pods.waiting(chronicle, views, end, causes.unasked),
             *pods.unstarted(views, causes, now),
             *pods.unrecorded(chronicle, views, end),

@@ -3,6 +3,8 @@
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import cluster
 from app.analysis.verify.invariants.violations import ViolationKind
+from app.analysis.views import LiveViews
+from app.domain.objects.profile import Profile
 from tests.unit.analysis.invariants.test_rules import Story, result
 
 
@@ -14,5 +16,5 @@ def test_doubt_about_a_violation_is_its_own_and_speaks_of_no_recording():
     last = story.events[-1]
     (violation,) = chronicle.violations(until=last.revision, now=last.stamp.time)
     assert violation.kind is ViolationKind.UNSURE
-    (shown,) = cluster.invariants(chronicle, last.revision, last.stamp.time)
+    (shown,) = cluster.invariants(chronicle, LiveViews(Profile()), last.revision, last.stamp.time)
     assert f"(unsure: {violation.doubt})" in shown.text

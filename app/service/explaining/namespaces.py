@@ -1,0 +1,93 @@
+"""A namespace: what keeps it while it is being deleted, and what the API refused in it."""
+
+from collections.abc import Iterator
+
+from app.analysis.explain import questions, untried
+from app.analysis.explain.observed import refused_writes
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.workloads import contents, refused
+from app.domain.log import Event, ObjectKey
+from app.domain.log.event import KeyFilter
+from app.domain.values import api_resources, counts
+from app.domain.values.json_tree import JsonObject
+from app.service.explaining.evidence import ExplainedMoment
+
+KINDS = (
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_CLAIM_TEMPLATES,
+    api_resources.PODS,
+    api_resources.DEPLOYMENTS,
+    api_resources.REPLICA_SETS,
+    api_resources.STATEFUL_SETS,
+    api_resources.DAEMON_SETS,
+    api_resources.JOBS,
+)
+"""The kinds whose refused writes are looked for."""
+
+
+async def reasons(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> list[Reason]:
+    """What is left in a namespace that is being deleted, and the refusals in it."""
+    sees = evidence.sight.sees_key
+    return [
+        *contents.remaining(evidence.views, key.name, tree, sees),
+        *(_of_events(evidence, key.name) if evidence.sight.reads_events else ()),
+        *await _of_writes(evidence, key.name),
+    ]
+
+
+def _of_events(evidence: ExplainedMoment, namespace: str) -> Iterator[Reason]:
+    """The claims that could not be made for pods, and the pods that workloads could not make."""
+    views, sees = evidence.views, evidence.sight.sees_key
+    for text, waiting in untried.refused_claims(views, namespace).items():
+        names = [key.name for key, _ in waiting if sees(key)]
+        if not names:
+            continue
+        noun = counts.plural(len(names), "pod")
+        wait = "waits" if len(names) == 1 else "wait"
+        yield Reason(
+            text=f"{noun} {listed(names, len(names))} {wait} for a claim that is refused: {text}",
+            count=len(names),
+            revision=max(event.revision for _, event in waiting),
+            about=waiting[0][0] if len(names) == 1 else None,
+            is_kept=True,
+        )
+    for uid, refusal in refused.newest(views, namespace).items():
+        workload = views.objects.by_uid(uid)
+        if workload is None or refusal.is_past or not sees(workload):
+            continue
+        yield Reason(
+            text=f"pods of {questions.named(workload)} are refused: {refusal.message}",
+            revision=refusal.event.revision,
+            about=workload,
+            is_kept=True,
+        )
+
+
+async def _of_writes(evidence: ExplainedMoment, namespace: str) -> list[Reason]:
+    """The last refused writes of objects that have not changed since, as an audit log has them."""
+    newest: list[tuple[ObjectKey, Event]] = []
+    for kind in KINDS:
+        keys = await evidence.log.keys(
+            evidence.info.id,
+            KeyFilter(*kind, namespace=namespace),
+            until=evidence.views.revision,
+            limit=evidence.bounds.places_max,
+            newest_first=True,
+        )
+        for key in filter(evidence.sight.sees_key, keys):
+            event = refused_writes.newest(await evidence.observed(key))
+            if event is not None and evidence.sight.sees(event):
+                newest.append((key, event))
+    newest.sort(key=lambda one: -one[1].revision)
+    made = [
+        Reason(
+            text=f"{questions.named(key)}: {refused_writes.said(event)}",
+            revision=event.revision,
+            about=key,
+            is_kept=True,
+        )
+        for key, event in newest[:NAMES_MAX]
+    ]
+    if (left := len(newest) - NAMES_MAX) > 0:
+        made.append(Reason(text=f"writes of {counts.of(left, 'more object')} were refused"))
+    return made
