@@ -31,7 +31,18 @@ PARTS = (
 
 
 UNFOLLOWED = frozenset(
-    ("again", "behaviours", "blast", "capacity", "compare", "lint", "rehearsal", "report", "scan")
+    (
+        "again",
+        "behaviours",
+        "blast",
+        "capacity",
+        "compare",
+        "jobs",
+        "lint",
+        "rehearsal",
+        "report",
+        "scan",
+    )
 )
 """Pages that answer a specific question and do not update with the history."""
 

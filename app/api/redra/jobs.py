@@ -295,7 +295,7 @@ class JobsApi:
                 return await _encoded(models.job_status(job, place))
             case "DELETE", [name]:
                 job = await self.find(name, own, place, actor)
-                await self._jobs.remove(job)
+                await self.remove(job)
                 return _answer(models.job_status(job, place))
             case "GET", [name, "files", file]:
                 return _file(await self.find(name, own, place, actor), file)
@@ -317,6 +317,10 @@ class JobsApi:
                 await self._check_sources(job, own, actor)
                 return job
         raise NotFound(f'there is no job "{name[:64]}"', resource="jobs", name=name[:64])
+
+    async def remove(self, job: Job) -> None:
+        """Cancel a job unless it has ended, and forget its result."""
+        await self._jobs.remove(job)
 
     def _is_of(self, job: Job, actor: Actor) -> bool:
         return self._authorizer.is_unlimited(actor) or job.owner == actor.user

@@ -14,6 +14,9 @@ from app.domain.values.json_tree import JsonObject
 from app.web.pages.blast import Typed
 from app.web.pages.sweeps import TypedPlan
 
+CANCEL = "cancel"
+"""The field for the job that a form cancels."""
+
 _FIELDS_MAX = 10
 
 
@@ -41,6 +44,14 @@ async def plan(request: HttpRequest, limits: ApiLimits) -> TypedPlan:
         profiles=tuple(fields.get("profiles", ())),
         **texts,
     )
+
+
+async def cancelled(request: HttpRequest, limits: ApiLimits) -> str:
+    """The job that a form cancels. Raises BadRequest."""
+    fields = await _fields(request, limits, _FIELDS_MAX)
+    if fields.keys() != {CANCEL}:
+        raise BadRequest(f"the form has one field, {CANCEL}")
+    return fields[CANCEL][0]
 
 
 def plan_tree(typed: TypedPlan) -> JsonObject:

@@ -38,6 +38,7 @@ from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
+from app.api.ui.jobs import JOBS, JobPages
 from app.api.ui.live import LivePages
 from app.api.ui.responses import HEADERS, HTML, NO_GUESS, shown
 from app.api.ui.sweeps import BESIDE, SweepPages
@@ -101,6 +102,7 @@ class Pages:
         self._live = LivePages(limits.live)
         self._unready = UnreadyPages(limits.waits, limits.diffs_at_once_max)
         self._sweeps = SweepPages(api, limits)
+        self._jobs = JobPages(api.jobs, api.answers, limits)
         self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
 
     @property
@@ -138,6 +140,9 @@ class Pages:
         make = _PARTS.get(part)
         if make is None:
             raise NotFound(f'there is no page "{part[:64]}"')
+        if request.method == "POST" and part == JOBS:
+            opened = await self._histories.open(place.history)
+            return await self._jobs.cancel(request, opened, actor)
         if request.method == "POST" and part in _FORMS:
             origins.check_own(request)
             make = _FORMS[part]
@@ -325,6 +330,9 @@ class Pages:
         frame = await framing.frame(self.answers, inquiry, "rehearsal", parameters)
         return rehearsal.page(frame, releases.names(), parameters, report)
 
+    async def _of_jobs(self, inquiry: Inquiry) -> bytes:
+        return await self._jobs.page(inquiry)
+
     async def _blast(self, inquiry: Inquiry) -> bytes:
         inquiry.reader().check_all(WORKED_OUT_FROM)
         answer = None
@@ -397,6 +405,7 @@ _PARTS: dict[str, _Make] = {
     CAPACITY: Pages._capacity,
     "compare": Pages._compare,
     "rehearsal": Pages._rehearsal,
+    JOBS: Pages._of_jobs,
     "pace": Pages._pace,
     "scan": Pages._scan,
     "find": Pages._find,

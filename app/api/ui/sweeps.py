@@ -8,13 +8,13 @@ from app.api.redra.routes import RedraApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response
 from app.api.ui import forms, origins
-from app.api.ui.responses import HEADERS, HTML, shown
+from app.api.ui.jobs import shown_job, to
+from app.api.ui.responses import shown
 from app.domain.errors import BadRequest, Forbidden, InputError, MethodNotAllowed, Rejected
 from app.domain.log import Actor
-from app.service.answering.jobs import Job
 from app.web import links
 from app.web.pages import sweeps
-from app.web.pages.sweeps import ShownJob, TypedPlan
+from app.web.pages.sweeps import TypedPlan
 
 BESIDE = ("/redra/v1/jobs", "/redra/v1/sweep")
 """The paths of answers that belong to no history, and have these pages."""
@@ -35,7 +35,9 @@ class SweepPages:
         if path == BESIDE[1]:
             if request.method == "POST":
                 return await self._begin(request, actor)
-            return _to(sweeps.JOBS)
+            return to(sweeps.JOBS)
+        if request.method == "POST" and name:
+            return await self._cancel(request, name, actor)
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed("this page is read-only")
         for parameter in request.query:
@@ -44,7 +46,7 @@ class SweepPages:
         if not name:
             return shown(await self._list(actor, TypedPlan()))
         job = await self._api.jobs.find(name, await self._api.jobs.own(), None, actor)
-        return shown(sweeps.page(_shown(job), _first(request)))
+        return shown(sweeps.page(shown_job(job, None), _first(request)))
 
     async def _begin(self, request: HttpRequest, actor: Actor) -> Response:
         """Start the sweep of a form, and lead to its page."""
@@ -59,30 +61,23 @@ class SweepPages:
         except (Rejected, InputError) as refusal:
             problem = getattr(refusal, "message", "") or str(refusal)
             return shown(await self._list(actor, typed, problem))
-        return _to(links.job(job.id))
+        return to(links.job(job.id))
+
+    async def _cancel(self, request: HttpRequest, name: str, actor: Actor) -> Response:
+        """Cancel or remove the job of a page, and lead to the list."""
+        origins.check_own(request)
+        if await forms.cancelled(request, self._limits) != name:
+            raise BadRequest(f"the form is not about the job {name[:64]}")
+        jobs = self._api.jobs
+        await jobs.remove(await jobs.find(name, await jobs.own(), None, actor))
+        return to(sweeps.JOBS)
 
     async def _list(self, actor: Actor, typed: TypedPlan, problem: str = "") -> bytes:
         seen = await self._api.jobs.seen(await self._api.jobs.own(), None, actor)
         histories = [one.name for one in await self._api.histories(actor)]
-        return sweeps.listed([_shown(job) for job in reversed(seen)], histories, typed, problem)
-
-
-def _shown(job: Job) -> ShownJob:
-    """A job for its page, with the rows of a sweep that is done."""
-    status = models.job_status(job, None)
-    result = status.result if isinstance(status.result, dict) else {}
-    return ShownJob(
-        id=status.id,
-        kind=status.kind,
-        title=str(job.wish.parameters.get("title") or status.kind),
-        state=status.state,
-        seconds=status.seconds,
-        progress=status.progress,
-        problem="" if status.problem is None else status.problem.message,
-        rows=result.get("rows", ()),
-        failed=result.get("failed", 0),
-        files=[(file.name, file.bytes, file.path) for file in status.files],
-    )
+        return sweeps.listed(
+            [shown_job(job, None) for job in reversed(seen)], histories, typed, problem
+        )
 
 
 def _first(request: HttpRequest) -> int:
@@ -95,8 +90,3 @@ def _first(request: HttpRequest) -> int:
 
 
 _DIGITS_MAX = 9
-
-
-def _to(path: str) -> Response:
-    headers = ((b"location", path.encode()), *HEADERS)
-    return Response(b"", status=303, content_type=HTML, headers=headers)

@@ -1,13 +1,13 @@
 """The pages of sweeps: the list with the form that starts one, and the runs of one."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.analysis import profiles
 from app.analysis.sweep import columns
-from app.domain.values.json_tree import JsonObject
 from app.web import links
 from app.web.frame import render
+from app.web.pages.jobs import ShownJob
 from app.web.pictures import runs
 
 JOBS = links.JOBS
@@ -30,27 +30,6 @@ class TypedPlan:
     gates: str = ""
     quirks: str = ""
     seeds: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownJob:
-    """A job that belongs to no history. `files` have name, bytes and path."""
-
-    id: str
-    kind: str
-    title: str
-    state: str
-    seconds: float
-    progress: Mapping[str, object] = field(default_factory=dict)
-    problem: str = ""
-    rows: Sequence[JsonObject] = ()
-    failed: int = 0
-    files: Sequence[tuple[str, int, str]] = ()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more becomes of it."""
-        return self.state not in ("waiting", "running")
 
 
 def listed(
@@ -86,6 +65,7 @@ def page(job: ShownJob, first: int) -> bytes:
         "sweep.html",
         job=job,
         jobs=JOBS,
+        cancel=links.job(job.id),
         again=links.job(job.id, first),
         first=first,
         last=min(first + RUNS_MAX, len(job.rows)),

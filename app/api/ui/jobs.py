@@ -1,0 +1,163 @@
+"""The page of a history's jobs, and the form that cancels or removes one.
+
+A page shows the jobs that `GET …/jobs` lists for its user; the form does what `DELETE` does.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from app.analysis import profiles
+from app.api.redra import experiment_models as models
+from app.api.redra.answers import Answers, Inquiry
+from app.api.redra.jobs import JobsApi
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import HttpRequest, Response
+from app.api.ui import forms, framing, origins
+from app.api.ui.responses import HEADERS, HTML
+from app.domain.errors import NotFound
+from app.domain.log import Actor, HistoryInfo
+from app.domain.values import counts
+from app.domain.values.json_tree import JsonObject
+from app.service.answering.jobs import Job, JobKind, JobState
+from app.service.runtime import HistoryRuntime
+from app.web.links import Links
+from app.web.pages import jobs, rehearsal
+from app.web.pages.jobs import ShownJob
+
+JOBS = "jobs"
+"""The name of the page below its history."""
+
+JOB = "job"
+"""The parameter for one job, whose result is a page."""
+
+
+class JobPages:
+    """The pages of the jobs that belong to a history."""
+
+    def __init__(self, api: JobsApi, answers: Answers, limits: ApiLimits) -> None:
+        self._api = api
+        self._answers = answers
+        self._limits = limits
+
+    async def page(self, inquiry: Inquiry) -> bytes:
+        """The list of the jobs, or the result of the rehearsal that the address names.
+
+        Raises NotFound, Forbidden.
+        """
+        runtime, name = inquiry.runtime, inquiry.request.parameter(JOB)
+        place = runtime.info
+        if name:
+            job = await self._api.find(name, runtime, place, inquiry.actor)
+            return await self._rehearsed(inquiry, job)
+        seen = await self._api.seen(runtime, place, inquiry.actor)
+        frame = await framing.frame(self._answers, inquiry, JOBS)
+        return jobs.page(frame, [shown_job(job, place) for job in reversed(seen)])
+
+    async def _rehearsed(self, inquiry: Inquiry, job: Job) -> bytes:
+        """The page of a rehearsal that is done."""
+        result = None if job.outcome is None else job.outcome.result
+        if job.wish.kind is not JobKind.REHEARSE or not isinstance(result, dict):
+            raise NotFound(f'job "{job.id}" has no page', resource=JOBS, name=job.id)
+        wanted = job.wish.parameters
+        parameters = {
+            "to": str(wanted["to"]),
+            "gate": ",".join(wanted["gates"]),
+            "quirk": ",".join(wanted["quirks"]),
+        }
+        frame = await framing.frame(self._answers, inquiry, JOBS, {JOB: job.id})
+        return rehearsal.page(frame, profiles.names(), parameters, result["page"])
+
+    async def cancel(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
+        """Cancel or remove the job that a form names, and lead to the list.
+
+        Raises Forbidden, NotFound, BadRequest.
+        """
+        origins.check_own(request)
+        name = await forms.cancelled(request, self._limits)
+        await self._api.remove(await self._api.find(name, runtime, runtime.info, actor))
+        return to(Links(history=runtime.info.name).to(JOBS))
+
+
+def shown_job(job: Job, place: HistoryInfo | None) -> ShownJob:
+    """A job for its page, with the rows of a sweep that is done."""
+    status = models.job_status(job, place)
+    result = status.result if isinstance(status.result, dict) else {}
+    kind, is_done = job.wish.kind, job.state is JobState.DONE
+    page = ""
+    if place is not None and is_done and kind is JobKind.REHEARSE:
+        page = Links(history=place.name).to(JOBS, job=job.id)
+    return ShownJob(
+        id=status.id,
+        kind=status.kind,
+        title=_title(job),
+        state=status.state,
+        seconds=status.seconds,
+        progress=status.progress,
+        problem="" if status.problem is None else status.problem.message,
+        lines=tuple(_results(kind, result) if is_done else _progress(kind, status.progress)),
+        rows=result.get("rows", ()),
+        failed=result.get("failed", 0),
+        files=[(file.name, file.bytes, file.path) for file in status.files],
+        page=page,
+        answer=status.path if is_done else "",
+    )
+
+
+def to(path: str) -> Response:
+    """The answer to a form that has been carried out: it leads to a page."""
+    headers = ((b"location", path.encode()), *HEADERS)
+    return Response(b"", status=303, content_type=HTML, headers=headers)
+
+
+def _title(job: Job) -> str:
+    """What a job was started for, in a few words."""
+    wanted = job.wish.parameters
+    match job.wish.kind:
+        case JobKind.MINIMISE:
+            return f"Smallest history with {wanted['keep']}"
+        case JobKind.REHEARSE:
+            switches = [*wanted["gates"], *wanted["quirks"]]
+            return " ".join((f"Rehearsal under {wanted['to']}", *switches))
+        case JobKind.EXPORT:
+            return f"Export as {wanted['form']}"
+        case _:
+            return str(wanted.get("title") or job.wish.kind.value)
+
+
+def _progress(kind: JobKind, progress: Mapping[str, object]) -> Iterator[str]:
+    """What a job that has not ended has done so far."""
+    doing = str(progress.get("doing") or "")
+    match progress:
+        case {"total": total, "done": done}:
+            what = "events are written" if kind is JobKind.EXPORT else "runs are done"
+            yield f"{done} of {total} {what}"
+        case {"until": until, "revision": revision}:
+            yield f"{doing}: revision {revision} of {until}"
+        case {"steps": int(steps), "objects": int(objects), "trials": trials}:
+            left = f"{counts.of(steps, 'input')} and {counts.of(objects, 'object')} left"
+            yield f"{doing}: {left}, {trials} tried" if doing else f"{left}, {trials} tried"
+        case {"events": int(events)}:
+            yield f"reads {counts.of(events, 'event')}"
+
+
+def _results(kind: JobKind, result: JsonObject) -> Iterator[str]:
+    """What a job that is done has found, in a line or two."""
+    match kind:
+        case JobKind.MINIMISE:
+            before = counts.of(result["eventsBefore"], "event")
+            yield f"{result['events']} of {before} show it: {result['sighting']}"
+            if not result["minimal"]:
+                yield "The time ended before each part was tried."
+        case JobKind.REHEARSE:
+            yield f"{result['page']['subject']}: {result['page']['outcome']}"
+        case JobKind.EXPORT:
+            written, handed_over = result.get("written"), result.get("handedOver")
+            if written:
+                yield ", ".join(f"{name}: {count}" for name, count in written.items())
+            if handed_over:
+                inputs = counts.of(handed_over["inputs"], "write")
+                decisions = counts.of(handed_over["decisions"], "decision")
+                yield f"{inputs} from outside, {decisions}"
+                if asserts := ", ".join(handed_over["asserts"]):
+                    yield f"the test asserts {asserts}"
+        case _:
+            return

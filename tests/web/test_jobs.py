@@ -1,0 +1,152 @@
+"""The pages of jobs: each job of a history in a list, with a button that cancels or removes it."""
+
+import pytest
+
+from app.bootstrap.handover.exporting import Exported
+from app.bootstrap.minimising.results import Minimised
+from app.service.answering.jobs import JobOutcome
+from tests.api.serving import serving
+from tests.api.test_jobs import DEFAULT, JSON, KEEP, Worker
+from tests.api.test_readers import filled, headers
+from tests.web.test_safety import HOSTILE, check
+from tests.web.test_sweeps import OWN, begin, main_of
+
+PAGE = "/ui/h/default/jobs"
+FOUND = Minimised(
+    predicate="unschedulable", sighting=HOSTILE, is_recorded=False, was_recorded=False,
+    is_of_recording=True, is_minimal=False, represented=0, events_before=532, events=12, inputs=3,
+    objects=4, devices=1, trials=7, remembered=0, seconds=1.0,
+).to_json()  # fmt: skip
+EXPORTED = Exported(inputs=158, decisions=1, asserts=["the outcome of its pods, 28"]).to_json()
+PROGRESS = {"events": 532, "steps": 40, "objects": 30, "devices": 2, "trials": 7, "remembered": 0,
+            "doing": "leaving out"}  # fmt: skip
+PAGE_OF_REPORT = {
+    "outcome": "1 pod has another outcome", "subject": "default under 1.36", "notes": [],
+    "reasons": [{"text": "pod default/web moves"}],
+}  # fmt: skip
+
+
+async def start(server, what, body):
+    answer = await server.raw("POST", f"{DEFAULT}/{what}", body, **JSON)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+async def cancel(server, page, name, **more):
+    return await server.client.post(page, data={"cancel": name}, headers=OWN | more)
+
+
+async def test_list_has_each_job_with_its_progress_and_its_result():
+    worker = Worker()
+    async with serving(worker=worker) as server:
+        assert "No job of this history" in (await main_of(server, PAGE)).text
+        name = await start(server, "minimise", {"keep": "unschedulable", "name": "small"})
+        other = await start(server, "rehearse", {"to": "1.36"})
+        await worker.wait_begun()
+        worker.tells[0](PROGRESS)
+        main = await main_of(server, PAGE)
+        rows = main.one("tbody").all("tr")
+        assert [row.one("th").text for row in rows] == [
+            "Rehearsal under 1.36", "Smallest history with unschedulable",
+        ]  # fmt: skip
+        assert "waiting" in rows[0].text
+        assert "leaving out: 40 inputs and 30 objects left, 7 tried" in rows[1].text
+        assert PAGE in main.links, "the page looks again by itself"
+        worker.end(JobOutcome(result=FOUND, files={"small.zip": b"zip"}))
+        await server.get(f"{DEFAULT}/jobs/{name}?wait=60")
+        await worker.wait_begun()
+        worker.end(JobOutcome(result={"report": {}, "page": PAGE_OF_REPORT}))
+        await server.get(f"{DEFAULT}/jobs/{other}?wait=60")
+        main = await main_of(server, PAGE)
+        rehearsed, small = main.one("tbody").all("tr")
+        assert "12 of 532 events show it: " + " ".join(HOSTILE.split()) in small.text
+        assert "The time ended before each part was tried" in small.text
+        (file,) = [link for link in small.links if link.endswith("small.zip")]
+        assert (await server.raw("GET", file)).content == b"zip"
+        (there,) = [link for link in rehearsed.links if link.startswith("/ui/")]
+        main = await main_of(server, there)
+        assert "pod default/web moves" in main.text
+        assert "default under 1.36" in main.text
+
+
+@pytest.mark.parametrize(
+    ("form", "progress", "result", "said"),
+    [
+        ("pytest", {}, {"handedOver": EXPORTED},
+         "158 writes from outside, 1 decisionthe test asserts the outcome of its pods, 28"),
+        ("bundle", {}, {"written": {"events": 1}}, "events: 1"),
+        ("audit", {"done": 3, "total": 9}, {"written": {"events": 9}}, "events: 9"),
+    ],
+)  # fmt: skip
+async def test_export_says_what_it_writes_and_has_written(form, progress, result, said):
+    worker = Worker()
+    async with serving(worker=worker) as server:
+        name = await start(server, "export", {"form": form})
+        await worker.wait_begun()
+        if progress:
+            worker.tells[0](progress)
+            assert "3 of 9 events are written" in (await main_of(server, PAGE)).text
+        worker.end(JobOutcome(result=result, files={"history": b""}))
+        await server.get(f"{DEFAULT}/jobs/{name}?wait=60")
+        row = (await main_of(server, PAGE)).one("tbody").one("tr")
+        assert row.one("th").text == f"Export as {form}"
+        assert said in row.text
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+async def test_button_ends_a_job_and_leads_to_the_list(is_running):
+    worker = Worker()
+    async with serving(worker=worker) as server:
+        name = await start(server, "minimise", KEEP)
+        await worker.wait_begun()
+        if not is_running:
+            worker.end(JobOutcome(result=FOUND))
+            await server.get(f"{DEFAULT}/jobs/{name}?wait=60")
+        button = (await main_of(server, PAGE)).one("button", name="cancel")
+        assert button.text == ("Cancel" if is_running else "Remove")
+        assert button.attributes["value"] == name
+        answer = await cancel(server, PAGE, name)
+        assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
+        assert worker.running == 0
+        assert "No job of this history" in (await main_of(server, PAGE)).text
+
+
+async def test_sweep_is_cancelled_on_its_page():
+    worker = Worker()
+    async with serving(worker=worker) as server:
+        place = (await begin(server)).headers["location"]
+        await worker.wait_begun()
+        name = place.rpartition("/")[2]
+        for page in (place, "/ui/jobs"):
+            button = (await main_of(server, page)).one("button", name="cancel")
+            assert button.attributes["value"] == name
+        assert (await cancel(server, place, "another")).status_code == 400
+        answer = await cancel(server, place, name)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/ui/jobs")
+        assert worker.running == 0
+
+
+async def test_forms_of_other_sites_and_other_users_end_nothing():
+    worker = Worker()
+    async with filled(worker=worker) as server:
+        minimise = "/redra/v1/histories/one/minimise"
+        answer = await server.raw("POST", minimise, KEEP, **JSON, **headers("root"))
+        name, page = answer.json()["id"], "/ui/h/one/jobs"
+        await worker.wait_begun()
+        foreign = {**headers("root"), "origin": "http://evil.test"}
+        assert (await cancel(server, page, name, **foreign)).status_code == 403
+        assert (await cancel(server, page, name, **headers("gus"))).status_code in (403, 404)
+        for fields in ({}, {"cancel": name, "more": "1"}):
+            answer = await server.client.post(page, data=fields, headers=OWN | headers("root"))
+            assert answer.status_code == 400
+        shown = await server.raw("GET", page, **headers("gus"))
+        assert shown.status_code == 403 or name not in shown.text
+        assert worker.running == 1
+
+
+@pytest.mark.parametrize("query", ["?job=nope", "?other=1"])
+async def test_addresses_that_lead_nowhere(query):
+    async with serving(worker=Worker()) as server:
+        answer = await server.raw("GET", PAGE + query)
+        assert answer.status_code in (400, 404)
+        check(answer.text)
