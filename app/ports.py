@@ -306,7 +306,8 @@ class ViewStore(Protocol):
     ) -> bool:
         """Write changed rows (by table) and advance the checkpoint from `after` to `revision`.
 
-        Returns False, having written nothing, when the checkpoint is not at `after`.
+        Returns False, having written nothing, when the checkpoint is not at `after`. Raises
+        NotFound when the history was deleted and nothing was written before.
         """
         ...
 
@@ -327,7 +328,7 @@ class ViewStore(Protocol):
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
     ) -> None:
-        """Keep a folded state, to start from later."""
+        """Keep a folded state, to start from later. Raises NotFound for a deleted history."""
         ...
 
     async def load_snapshot(

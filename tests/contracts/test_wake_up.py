@@ -1,8 +1,12 @@
 """The contract of WakeUp, for every store."""
 
 import anyio
+import asyncpg
+import pytest
 
-from app.domain.log import Head
+from app.adapters.postgres.names import channel
+from app.adapters.postgres.wakeup import open_wake_up
+from app.domain.log import Head, HistoryId
 from tests.contracts.building import claims
 from tests.contracts.stores import OpenStores
 
@@ -83,3 +87,15 @@ async def test_hint_names_how_far_the_history_grew(open_stores: OpenStores):
             assert listener.named == head.revision == 3
             assert await listener.wait(0) is False
             assert listener.named == 0
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("payload", ["", "x", "-1", "0", "9" * 30, "9" * 7_000, "\u0665"])
+async def test_notification_by_somebody_else_is_a_hint(database_url: str, payload: str):
+    """Any role may notify; the driver tells of a failed callback only in its log."""
+    async with open_wake_up(database_url) as wake_up, wake_up.listen(HistoryId(1)) as listener:
+        connection = await asyncpg.connect(database_url)
+        await connection.execute("SELECT pg_notify($1, $2)", channel(HistoryId(1)), payload)
+        await connection.close()
+        assert await listener.wait(SOON) is True
+        assert listener.named == 0

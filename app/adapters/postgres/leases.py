@@ -11,7 +11,7 @@ from datetime import timedelta
 import anyio
 
 from app.adapters.postgres.database import Database
-from app.domain.errors import NotFound
+from app.adapters.postgres.problems import no_history
 from app.domain.log import HistoryId, LeaseToken
 
 FIND = """
@@ -79,9 +79,7 @@ class PostgresLeases:
                 return None
             epoch = await connection.fetchval(NEXT_EPOCH, history)
             if epoch is None:
-                raise NotFound(
-                    f"history {history} not found", resource="histories", name=str(history)
-                )
+                raise no_history(history)
             if row is not None:
                 await connection.execute(HAND_OVER, history, name, epoch, holder, length)
             elif await connection.fetchval(INSERT, history, name, epoch, holder, length) is None:

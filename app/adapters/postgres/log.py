@@ -12,8 +12,9 @@ from app.adapters.postgres import rows as rows_of
 from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import channel, view_name
+from app.adapters.postgres.problems import no_history, of_history
 from app.adapters.postgres.statements import Range
-from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
+from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
 from app.domain.log import (
     Event,
     Head,
@@ -46,8 +47,14 @@ _COPY_COLUMNS = (
 DELETED_AT_ONCE = 20_000
 """Events of a deleted history that one statement removes; bounds the time of the statement."""
 
-_OF_A_HISTORY = ("leases", "checkpoints", "snapshots", "signed_heads", "log_heads", "histories")
-"""Tables from which a deleted history's rows are removed after its events; in reference order."""
+_OF_A_HISTORY = (
+    "leases", "snapshots", "checkpoints", *(view_name(view.name) for view in VIEW_TABLES),
+    "signed_heads", "log_heads", "histories",
+)  # fmt: skip
+"""Tables from which a deleted history's rows are removed after its events.
+
+A projector locks snapshots and its checkpoint before rows of views; the references come last.
+"""
 
 _FIRST_KEY = ObjectKey("", "", "", "")
 _LAST_REVISION = Revision((1 << 63) - 1)
@@ -79,7 +86,7 @@ class PostgresLog:
     ) -> HistoryInfo:
         """Create an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         async with self._database.connection() as connection:
-            try:
+            with of_history(HistoryId(parent or 0)):
                 history = await connection.fetchval(
                     statements.CREATE_HISTORY,
                     name,
@@ -91,8 +98,6 @@ class PostgresLog:
                     hash,
                     None if beginning is None else canonical_json(beginning),
                 )
-            except asyncpg.ForeignKeyViolationError as problem:
-                raise _no_history(HistoryId(parent or 0)) from problem
         if history is None:
             raise _taken(name)
         return HistoryInfo(
@@ -118,7 +123,7 @@ class PostgresLog:
     ) -> HistoryInfo:
         """Create a history that continues after an event of another one; see the port."""
         async with self._database.connection() as connection:
-            try:
+            with of_history(parent.id):
                 history = await connection.fetchval(
                     statements.FORK_HISTORY,
                     name,
@@ -131,8 +136,6 @@ class PostgresLog:
                     timestamps.to_datetime(end.time),
                     canonical_json(parent.begun),
                 )
-            except asyncpg.ForeignKeyViolationError as problem:
-                raise _no_history(parent.id) from problem
         if history is None:
             raise _taken(name)
         return HistoryInfo(
@@ -169,15 +172,16 @@ class PostgresLog:
             except asyncpg.UniqueViolationError as problem:
                 raise _taken(name) from problem
         if renamed is None:
-            raise _no_history(history)
+            raise no_history(history)
 
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
         """Delete a history and all that belongs to it; see the port. Raises NotFound, Conflict."""
         async with self._database.transaction() as connection:
-            await connection.execute(statements.FORGET_LEASES, history)
+            await connection.execute(statements.DELETE_ALONE)
+            await connection.execute(statements.HOLD_LEASES, history)
             last = await connection.fetchval(statements.HOLD, history)
             if last is None:
-                raise _no_history(history)
+                raise no_history(history)
             # From here to the commit no session can fork the history: a fork refers to the row.
             name = await connection.fetchval(statements.HOLD_NAME, history)
             if forks := await connection.fetch(statements.FORKS, history):
@@ -191,7 +195,7 @@ class PostgresLog:
             for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
                 await connection.execute(statements.FORGET_EVENTS, history, until)
             await connection.execute(statements.MAY_NOT_DELETE)
-            for table in (*(view_name(view.name) for view in VIEW_TABLES), *_OF_A_HISTORY):
+            for table in _OF_A_HISTORY:
                 await connection.execute(
                     f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)
                     history,
@@ -220,7 +224,8 @@ class PostgresLog:
             (history, head.revision, head.key, canonical_json(head.to_json())) for head in heads
         ]
         async with self._database.connection() as connection:
-            await connection.executemany(statements.KEEP_HEAD, rows)
+            with of_history(history):
+                await connection.executemany(statements.KEEP_HEAD, rows)
 
     async def kept_heads(self, history: HistoryId) -> list[SignedHead]:
         """The signed heads of a history, sorted by revision and key."""
@@ -345,7 +350,7 @@ class PostgresLog:
                     statements.REVISION_AT, part.history, moment, part.after, part.until
                 )
                 if revision is None:
-                    raise _no_history(history)
+                    raise no_history(history)
                 if revision > part.after:
                     return Revision(revision)
         return Revision(0)
@@ -487,13 +492,9 @@ async def _stale_lease(
 async def _head(connection: PoolConnectionProxy, history: HistoryId) -> Head:
     row = await connection.fetchrow(statements.HEAD, history)
     if row is None:
-        raise _no_history(history)
+        raise no_history(history)
     return rows_of.head_of(row)
 
 
 def _taken(name: str) -> AlreadyExists:
     return AlreadyExists(f'histories "{name}" already exists', resource="histories", name=name)
-
-
-def _no_history(history: HistoryId) -> NotFound:
-    return NotFound(f"history {history} not found", resource="histories", name=str(history))

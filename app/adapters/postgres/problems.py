@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import asyncpg
 from asyncpg.exceptions._base import DataError as UnusableArgument
 
-from app.domain.errors import LogError, LogUnavailable, NotStorable, WrongDatabase
+from app.domain.errors import LogError, LogUnavailable, NotFound, NotStorable, WrongDatabase
+from app.domain.log import HistoryId
 
 Unreachable = (
     OSError,
@@ -77,6 +78,20 @@ _NOT_STORABLE: dict[str, str] = {
     "22003": "a number is out of the range of the database",
     "22008": "a time is out of the range of the database",
 }
+
+
+def no_history(history: HistoryId) -> NotFound:
+    """The error about a history that is not there."""
+    return NotFound(f"history {history} not found", resource="histories", name=str(history))
+
+
+@contextmanager
+def of_history(history: HistoryId) -> Iterator[None]:
+    """Translate the refusal of a row that refers to a history into NotFound: it was deleted."""
+    try:
+        yield
+    except asyncpg.ForeignKeyViolationError as problem:
+        raise no_history(history) from problem
 
 
 @contextmanager

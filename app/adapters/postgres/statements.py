@@ -93,8 +93,16 @@ FROM histories WHERE name = $1
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
 """Rename a history; no row when it does not exist."""
 
-FORGET_LEASES = "DELETE FROM leases WHERE history = $1"
-"""Delete the leases of a history; the first step, because an append locks them first."""
+DELETE_ALONE = "LOCK TABLE tombstones IN SHARE ROW EXCLUSIVE MODE"
+"""Wait until no other transaction deletes a history.
+
+Two of them cannot grant the right to delete events at once, and the end of a history changes the
+rows of its copies, which another deletion may hold. An advisory lock could be held by the role that
+only reads.
+"""
+
+HOLD_LEASES = "SELECT FROM leases WHERE history = $1 ORDER BY name FOR UPDATE"
+"""Lock the leases of a history in the order in which an append locks them, before the head."""
 
 HOLD = "SELECT revision FROM log_heads WHERE history = $1 FOR UPDATE"
 """The revision of the head, locked until the end of the transaction."""
@@ -147,6 +155,7 @@ held AS MATERIALIZED (
     SELECT 1 FROM leases
     JOIN unnest($7::text[], $8::bigint[]) AS wanted (name, epoch) USING (name, epoch)
     WHERE leases.history = $1
+    ORDER BY leases.name
     FOR KEY SHARE OF leases
 ),
 head AS (
@@ -157,7 +166,8 @@ head AS (
     RETURNING revision, epoch, hash, time
 )
 """
-# Leases are locked before the head; a take-over locks in the same order, so neither can deadlock.
+# Leases are locked before the head, by name; a take-over and a deletion lock in the same order, so
+# none of them can deadlock.
 # A key-share lock keeps take-overs out until the commit, but lets the holder renew the lease. After
 # a wait for the head row, PostgreSQL checks the condition again against the committed row: then no
 # row is advanced and nothing is inserted.

@@ -18,6 +18,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import view_name
+from app.adapters.postgres.problems import of_history
 from app.domain.log import HistoryId, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.log.projection import Column, Table, row_part, storable, sum_text
@@ -215,7 +216,8 @@ class PostgresViewStore:
     ) -> bool:
         """Write rows and advance the checkpoint; False when it is not at `after`.
 
-        The first write of a version (`after` 0) replaces the rows of other versions.
+        The first write of a version (`after` 0) replaces the rows of other versions. The
+        checkpoint is locked before any row, as in a deletion of the history.
         """
         async with self._database.transaction() as connection:
             place = (history, projection, version)
@@ -223,7 +225,9 @@ class PostgresViewStore:
             if moved is None:
                 if after != 0:
                     return False
-                if await connection.fetchval(BEGIN, *place, revision, state_hash) is None:
+                with of_history(history):
+                    began = await connection.fetchval(BEGIN, *place, revision, state_hash)
+                if began is None:
                     return False
                 await connection.execute(FORGET_OTHERS, *place)
                 await self._remove_rows(connection, history, projection)
@@ -279,9 +283,11 @@ class PostgresViewStore:
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
     ) -> None:
-        """Store a snapshot of a folded state."""
+        """Store a snapshot of a folded state. Raises NotFound."""
         async with self._database.connection() as connection:
-            await connection.execute(SAVE_SNAPSHOT, history, projection, version, revision, state)
+            with of_history(history):
+                place = (history, projection, version, revision)
+                await connection.execute(SAVE_SNAPSHOT, *place, state)
 
     async def load_snapshot(
         self, history: HistoryId, projection: str, version: int, *, until: Revision

@@ -149,15 +149,21 @@ class PostgresWakeUp:
                 listener.hint()
 
     def _note_hint(self, connection: object, pid: int, name: str, payload: object) -> None:
-        named = isinstance(payload, str) and payload.isascii() and payload.isdigit()
         # A notification by another program names no revision, but is still a hint.
-        revision = Revision(int(str(payload)) if named else 0)
+        revision = Revision(int(str(payload)) if _names_revision(payload) else 0)
         for listener in self._listeners.get(name, ()):
             listener.hint(revision)
 
     def _note_end(self, connection: object) -> None:
         if connection is self._connection:
             self._broken.set()
+
+
+def _names_revision(payload: object) -> bool:
+    """Whether the payload is the decimal number of a revision: the column has at most 19 digits."""
+    return (
+        isinstance(payload, str) and len(payload) < 20 and payload.isascii() and payload.isdigit()
+    )
 
 
 @asynccontextmanager
