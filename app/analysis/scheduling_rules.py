@@ -18,4 +18,5 @@ def of(info: HistoryInfo, profile: Profile, compiler: SelectorCompiler) -> Sched
         quirks=registry.quirks_of(profile, options),
         allocator_quirks=registry.allocator_quirks_of(profile, options),
         binding_timeout=options.binding_timeout,
+        profiles=info.scheduler_profiles,
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
+import msgspec
 
 from app.analysis.views import LiveViews
 from app.domain.controllers.plan import Plan, Reads, Reconciler
@@ -44,6 +45,7 @@ from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import moments, snapshots
+from app.service.answering import recorded_profiles
 from app.service.answering.errands import Errands
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import WebhookReviewer
@@ -160,8 +162,15 @@ class HistoryRuntime:
         return moments.absolute(moment, self.end)
 
     async def as_of(self, revision: Revision) -> HistoryInfo:
-        """The history as it was at a revision, with the settings in force then."""
-        return await moments.history_at(self.log, self.info, revision)
+        """The history as it was at a revision, with the settings in force then.
+
+        It names the further profiles of a recorded scheduler.
+        """
+        info = await moments.history_at(self.log, self.info, revision)
+        profiles = await recorded_profiles.find(
+            self.log, info, self.views.objects, self.views.revision
+        )
+        return msgspec.structs.replace(info, scheduler_profiles=profiles) if profiles else info
 
     async def time_of(self, revision: Revision, moment: str = "") -> Instant:
         """The instant for which the state at a revision is shown, where `moment` asks for it.

@@ -4,7 +4,7 @@ The scheduler's own attempts are used, on any views: later pods see the room and
 ones as taken. Nothing is written and no pod is evicted for another.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from app.domain.controllers import pods
@@ -45,16 +45,17 @@ class PlacedPod:
     extended: JsonView | None = None
 
 
-def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
+def waiting_pods(objects: ObjectsReader, profiles: Set[str] = frozenset()) -> list[PodSpec]:
     """The pods that wait for a node and request devices, in the order of the active queue.
 
-    Pods of other schedulers, with scheduling gates, or with unusable claims are left out, and those
-    whose node is chosen: their claims are reserved, and they wait for their binding.
+    `profiles` are further ones of the scheduler. Pods of other schedulers, with scheduling gates,
+    or with unusable claims are left out, and those whose node is chosen: their claims are reserved,
+    and they wait for their binding.
     """
     waiting: list[tuple[int, int, PodSpec]] = []
     for event in _events(objects, api_resources.PODS):
         tree = event.object
-        if core.needs_no_node(tree) or not pod_spec.is_ours(tree):
+        if core.needs_no_node(tree) or not pod_spec.is_ours(tree, profiles):
             continue
         spec = pod_spec.read(tree)
         facts = spec.facts

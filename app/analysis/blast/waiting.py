@@ -49,7 +49,7 @@ def waiting(world: World, waiting_max: int) -> Waiting:
     """Tries the waiting pods on the current state."""
     if world.scheduling is None:
         return NOBODY
-    pods = prospects.waiting_pods(world.objects)
+    pods = prospects.waiting_pods(world.objects, world.scheduling.profiles)
     tried = pods[:waiting_max]
     placed = (
         prospects.placed(world.scheduling, world, tried, world.now, world.check_goes_on)

@@ -141,6 +141,7 @@ def freeze(
     """The current state of the views, with or without permission to read policy messages."""
     options = controllers.options_from(info.settings)
     running = controllers.running(views.profile, options)
+    schedules = SchedulingReconciler.name in running
     objects = views.objects
     places = [place for place in objects.resources() if place not in _LEFT_OUT]
     return Frozen(
@@ -148,7 +149,7 @@ def freeze(
         rules=rules,
         quirks=controllers.quirks_of(views.profile, options),
         evicts=EvictionReconciler.name in running,
-        scheduling=_scheduling(views, options) if SchedulingReconciler.name in running else None,
+        scheduling=_scheduling(views, options, info) if schedules else None,
         now=now,
         revision=views.revision,
         inventory=views.inventory.copy(),
@@ -158,7 +159,9 @@ def freeze(
     )
 
 
-def _scheduling(views: LiveViews, options: controllers.ControllerOptions) -> SchedulingRules:
+def _scheduling(
+    views: LiveViews, options: controllers.ControllerOptions, info: HistoryInfo
+) -> SchedulingRules:
     return SchedulingRules(
         gates=views.profile,
         features=views.features,
@@ -167,6 +170,7 @@ def _scheduling(views: LiveViews, options: controllers.ControllerOptions) -> Sch
         allocator_quirks=controllers.allocator_quirks_of(views.profile, options),
         binding_timeout=options.binding_timeout,
         summary=None,
+        profiles=info.scheduler_profiles,
     )
 
 

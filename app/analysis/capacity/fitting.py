@@ -286,7 +286,7 @@ class _Placing:
         except Forbidden as refusal:
             return Limit(kind="refused", text=refusal.message)
         spec = pod_spec.read(tree)
-        if not pod_spec.is_ours(tree):
+        if not pod_spec.is_ours(tree, self._rules.profiles):
             name = core.scheduler_name(tree)
             return Limit(kind="left", text=f"it is for another scheduler, {name}")
         if spec.is_gated:

@@ -109,7 +109,7 @@ def waiting(
     """
     early = untried.cause(views, tree, rules)
     if early:
-        return _unasked(views, tree, early, help=help, reads_events=reads_events)
+        return _unasked(views, tree, early, rules, help=help, reads_events=reads_events)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         return PodFindings(text=early, children=lacking)
@@ -198,11 +198,17 @@ def _beside(
 
 
 def _unasked(
-    views: MergingViews, tree: JsonObject, early: str, *, help: bool, reads_events: bool
+    views: MergingViews,
+    tree: JsonObject,
+    early: str,
+    rules: SchedulerRules,
+    *,
+    help: bool,
+    reads_events: bool,
 ) -> PodFindings:
     """Why no node is asked about a pod; with `help`, also what would let nodes be asked."""
     known = untried.background(views, tree, reads_events=reads_events) or (Reason(text=early),)
-    changes = untried.remedies(views, tree, reads_events=reads_events) if help else []
+    changes = untried.remedies(views, tree, rules, reads_events=reads_events) if help else []
     if not changes:
         return PodFindings(text=early, children=known)
     why = "no node is asked about the pod before it"

@@ -34,7 +34,7 @@ _gate_name = paths.text("name")
 
 def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     """The cause in one sentence; empty for a pod about which nodes are asked."""
-    if _is_left(tree):
+    if _is_left(tree, rules):
         return _left_to(views, core.scheduler_name(tree))
     if not core.node_name(tree):
         gates = core.scheduling_gates(tree)
@@ -49,9 +49,9 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     return node_answers.before_nodes(views, tree, rules)
 
 
-def _is_left(tree: JsonObject) -> bool:
+def _is_left(tree: JsonObject, rules: SchedulerRules) -> bool:
     """Whether a pod without a node is left to another scheduler."""
-    return not core.node_name(tree) and not pod_spec.is_ours(tree)
+    return not core.node_name(tree) and not pod_spec.is_ours(tree, rules.profiles)
 
 
 def _left_to(views: Views, name: str) -> str:
@@ -77,7 +77,7 @@ def shared_causes(
     left_to = cache(partial(_left_to, views))
 
     def shared(tree: JsonObject) -> str:
-        if _is_left(tree):
+        if _is_left(tree, rules):
             return left_to(core.scheduler_name(tree))
         text = cause(views, tree, rules)
         if not text:
@@ -106,12 +106,14 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
     )
 
 
-def remedies(views: Views, tree: JsonObject, *, reads_events: bool) -> list[str]:
+def remedies(
+    views: Views, tree: JsonObject, rules: SchedulerRules, *, reads_events: bool
+) -> list[str]:
     """The changes after which nodes would be asked about the pod, as far as they are known.
 
     What a claim that was not created needs is known from Events.
     """
-    if _is_left(tree):
+    if _is_left(tree, rules):
         return [f"create the pod again with schedulerName {pod_spec.DEFAULT_SCHEDULER}"]
     changes = [
         f"remove {counts.plural(len(gates), 'scheduling gate')} {listed(gates, len(gates))}"

@@ -112,7 +112,9 @@ class CapacityApi:
                 revision=frozen.revision,
                 time=timestamps.micro_text(frozen.now),
                 items=fits,
-                waiting=len(prospects.waiting_pods(world.World(frozen).objects)),
+                waiting=len(
+                    prospects.waiting_pods(world.World(frozen).objects, info.scheduler_profiles)
+                ),
                 omitted=len(wanted) - len(fits),
             )
 

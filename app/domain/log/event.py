@@ -248,6 +248,8 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     `parent` and `parent_revision` name the source of a copy or a fork. A fork (`is_fork`) shares
     the events up to `parent_revision` with its parent; a copy of a fork has its own. The chain of
     either begins with the settings of the first history of its line, kept in `beginning`.
+    `scheduler_profiles` are the further profiles of a recorded scheduler; they follow from its
+    bindings, and are there only where a question asks for them.
     """
 
     id: HistoryId
@@ -259,6 +261,7 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     parent_revision: Revision = Revision(0)
     beginning: ChainStart | None = None
     is_fork: bool = False
+    scheduler_profiles: frozenset[str] = frozenset()
 
     @property
     def begun(self) -> ChainStart:

@@ -1,6 +1,6 @@
 """Controllers that a waiting pod needs and that somebody has switched off."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from app.analysis.explain import sources
@@ -15,7 +15,7 @@ from app.service.explaining.evidence import ExplainedMoment
 async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     """The controllers that are off without which the pod goes on waiting, with who did it."""
     off = switching.switched_off(evidence.views.objects)
-    needed = [(name, so) for name, so in _needed(pod) if name in off]
+    needed = [(name, so) for name, so in _needed(pod, evidence.rules.profiles) if name in off]
     events = await evidence.changes(switching.PLACE) if needed else []
     reasons: list[Reason] = []
     for name, so in needed:
@@ -33,10 +33,10 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     return reasons
 
 
-def _needed(pod: JsonView) -> Iterator[tuple[str, str]]:
+def _needed(pod: JsonView, profiles: Set[str]) -> Iterator[tuple[str, str]]:
     """The controllers that have to act on a pod before it gets a node, and what they do not do."""
     facts = pods.facts(pod)
     if any(entry.template and not pods.entry_claim(facts, entry).name for entry in facts.entries):
         yield "claims", "no claim is made for the pod"
-    if pod_spec.is_ours(pod) and not core.has_node(pod):
+    if pod_spec.is_ours(pod, profiles) and not core.has_node(pod):
         yield "scheduling", "redra's scheduler does not place the pod"

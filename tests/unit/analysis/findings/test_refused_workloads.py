@@ -2,9 +2,12 @@
 
 import pytest
 
+from app.analysis import scheduling_rules
 from app.analysis.explain import untried
 from app.analysis.findings import workloads
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
+from app.analysis.views import compiler_of
+from app.domain.log import HistoryInfo
+from app.domain.objects.profile import Profile
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from tests.cluster import Cluster
@@ -49,7 +52,9 @@ def test_pods_of_one_unknown_scheduler_are_read_once(monkeypatch):
         cluster.pod(f"p{number}", schedulerName="defualt-scheduler")
     views, asked = views_of(cluster), []
     monkeypatch.setattr(untried.scope, "nearest", lambda name, _: asked.append(name) or "")
-    shared = untried.shared_causes(views, SchedulerRules, Instant(0), reads_events=True)
+    profile = Profile()
+    rules = scheduling_rules.of(HistoryInfo(id=1, name="h"), profile, compiler_of(profile))
+    shared = untried.shared_causes(views, rules, Instant(0), reads_events=True)
     said = {shared(views.objects.get(key)) for key in views.objects.keys(*api_resources.PODS)}
     assert said == {"it is left to the scheduler defualt-scheduler, which does not run here"}
     assert asked == ["defualt-scheduler"]
