@@ -277,13 +277,12 @@ Law = Callable[[Drawn, int, random.Random], object]
 LAWS = (unchanged, unchanged, stranger, undone, uncreated)
 
 
-OPEN = ((2, 54), (3, 30), (3, 50), (3, 115), (9, 28))
+OPEN = ((3, 50), (3, 115))
 """Seeds and numbers of drawn forks that break a law, with reasons that are not repaired.
 
-In the first two a Job of a changed world ends two seconds later than in the parent, in the third a
-pod whose claim is being deleted gets another message, in the fourth a pod that the two writes have
-tried earlier has another one tried later, which is said to be of unknown cause. In the last a pod
-of the parent gets a device right after the moment, and none in a fork with an unread object more.
+In the first one attempts that the parent does not have come half a second later, the last of them
+after its end, so that a pod keeps the message of the attempt before. In the second a pod that the
+two writes have tried earlier has another one tried later, which is said to be of unknown cause.
 """
 
 

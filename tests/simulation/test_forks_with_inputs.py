@@ -25,6 +25,7 @@ from app.bootstrap.rules import rules_of
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.log.event import GENESIS
+from app.domain.objects.write.commands import Propagation
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
 from app.service import diffing
@@ -49,6 +50,14 @@ UNRELATED = Apply(
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "other", "namespace": "default"},
+    }
+)
+UNRELATED_CLASS = Apply(
+    tree={
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "other"},
+        "spec": {"selectors": [{"cel": {"expression": "false"}}]},
     }
 )
 
@@ -292,6 +301,64 @@ async def test_recorded_creation_of_a_pod_that_runs_here_already_changes_nothing
             pods[event.uid] = event
     alive = [each for each in pods.values() if each.type is not EventType.OBJECT_DELETED]
     assert [each.object["spec"].get("nodeName") for each in alive] == ["n1"] * 2
+
+
+@pytest.mark.parametrize("propagation", [None, *Propagation])
+async def test_pods_of_a_deleted_job_stay_or_go_as_they_did(
+    propagation: Propagation | None,
+) -> None:
+    """By default they stay; the log has no options of the request, only what came of it."""
+    cluster = Cluster()
+    cluster.node("n1")
+    pod = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+    cluster.create("batch/v1", "Job", "work", spec={"template": {"spec": pod}})
+    cluster.settle().wait(5)
+    at = cluster.line.events[-1].revision
+    cluster.delete("jobs", "work", propagation=propagation)
+    cluster.settle().wait(60)
+    log, info = await recorded(cluster, Script(devices=(), acts=()))
+    _, events = await fork(log, info, at, UNRELATED)
+    here, there = map(left_of, (events, cluster.line.events))
+    assert here == there
+    assert ("pods", False) in there or propagation in (
+        Propagation.BACKGROUND,
+        Propagation.FOREGROUND,
+    )
+    assert ("pods", True) in there or propagation in (None, Propagation.ORPHAN)
+
+
+def left_of(events: Sequence[Event]) -> set[tuple[str, bool]]:
+    """The kinds of pods and jobs that are left at the end, and whether they are to be deleted."""
+    last = {event.key: event for event in events if event.key.resource in ("pods", "jobs")}
+    return {
+        (event.key.resource, "deletionTimestamp" in event.object["metadata"])
+        for event in last.values()
+        if event.type is not EventType.OBJECT_DELETED
+    }
+
+
+async def test_pod_whose_attempts_said_nothing_new_waits_for_the_one_before_it() -> None:
+    """Such attempts wrote nothing; one decision tells of all of them."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", 1)
+    cluster.template()
+    for name in ("holder", "first", "second"):
+        cluster.pod(name, template="gpu")
+        cluster.settle().wait(10)
+    cluster.wait(1_000)
+    cluster.finish("holder")
+    cluster.settle().wait(400)
+    log, info = await recorded(cluster, Script(devices=(), acts=()))
+    gone = [event for event in cluster.line.events if event.key.name.startswith("holder-")]
+    (at,) = [each.revision for each in gone if each.type is EventType.OBJECT_DELETED]
+    _, events = await fork(log, info, at, UNRELATED_CLASS)
+    pods = [event for event in events if event.key.resource == "pods"]
+    assert {each.key.name for each in pods if "nodeName" in each.object["spec"]} == {
+        "holder",
+        "first",
+    }
 
 
 async def test_pod_of_a_removed_node_goes_when_it_went() -> None:

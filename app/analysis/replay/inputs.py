@@ -234,22 +234,34 @@ def _name_field(*lists: list[Any]) -> str | None:
 
 def _deletion(write: Input) -> DeleteObject:
     event = write.event
-    finalizers = meta.finalizers(event.object)
-    propagation = None
-    if "foregroundDeletion" in finalizers:
-        propagation = Propagation.FOREGROUND
-    elif "orphan" in finalizers:
-        propagation = Propagation.ORPHAN
     version = event.stamp.origin.version if event.stamp.origin is not None else ""
     return DeleteObject(
         key=event.key,
         version=version or json_tree.text(event.object, "apiVersion").rpartition("/")[2],
         grace_seconds=_grace(write),
-        propagation=propagation,
+        propagation=_propagation(write),
         uid=event.uid,
         # The recorded API admitted the write, perhaps for reasons that are not in the log.
         options=WriteOptions(skips_review=True),
     )
+
+
+def _propagation(write: Input) -> Propagation | None:
+    """The effect of a deletion on dependents; None leaves that of an earlier deletion.
+
+    A log need not have the options of a request. The object has a finalizer for every effect but
+    Background, which is not the default of all kinds: the dependents of a Job are kept.
+    Parity: api.md 5.
+    """
+    finalizers = meta.finalizers(write.event.object)
+    if "foregroundDeletion" in finalizers:
+        return Propagation.FOREGROUND
+    if "orphan" in finalizers:
+        return Propagation.ORPHAN
+    before = meta.finalizers(write.before) if write.before is not None else ()
+    if write.is_terminating and ("foregroundDeletion" in before or "orphan" in before):
+        return None
+    return Propagation.BACKGROUND
 
 
 def as_served(command: DeleteObject, profile: Profile) -> DeleteObject:

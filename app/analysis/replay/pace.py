@@ -142,7 +142,9 @@ class RecordedPace:
         slack = tolerances.TABLE.coarse if is_coarse else skew
         if is_coarse:
             self._note_order()
-        for uid, tries in self._tries.items():
+        # A pod whose attempts only repeat what an earlier one said has no write of the scheduler.
+        pods = {**dict.fromkeys(decided, PodTries()), **self._tries}
+        for uid, tries in pods.items():
             gone = removed.get(uid)
             attempts = attempts_decided(decided.get(uid, ()), tries.placings)
             if not attempts:
