@@ -139,6 +139,7 @@ def _environment() -> Environment:
     made.filters["noun"] = noun
     made.filters["program"] = program_text
     made.filters["linked"] = linked
+    made.filters["coded"] = coded
     made.filters["revisions"] = revisions
     return made
 
@@ -192,6 +193,18 @@ def linked(text: str, page: Frame | None, marked: str = "") -> Markup:
         for number, part in enumerate(_REVISION.split(text))
     ]
     return Markup("").join(parts)
+
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def coded(text: str) -> Markup:
+    """The text, with what stands between backticks as code, such as a command."""
+    parts = _CODE.split(text)
+    return Markup("").join(
+        svg.element("code", part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
 
 
 def revisions(text: str) -> list[int]:

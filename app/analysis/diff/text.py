@@ -14,15 +14,19 @@ from app.analysis.diff.report import DiffReport, place_text
 from app.analysis.explain import pages
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
+from app.domain.objects.printing import durations
 from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 
 NAMED_MAX = 3
 """The number of objects named in the line about the part after an end."""
 
 TEXT_MAX = 160
 """The maximum length of the text of a change, and of each side's answer."""
+
+_EXACT_BELOW = 120 * SECOND
+"""The time between two histories from which on it is told as ages are."""
 
 SETTINGS_MAX = 480
 """The maximum length of the text of differing settings, quirks before gates."""
@@ -88,9 +92,12 @@ def notes_of(report: DiffReport) -> list[str]:
     notes = [counts_text(report)]
     if b.shift:
         when = "before" if b.shift < 0 else "after"
-        seconds = f"{abs(b.shift) / 1_000_000:.3f} seconds"
+        shift = abs(b.shift)
+        lasted = f"{shift / SECOND:.3f} seconds"
+        if shift >= _EXACT_BELOW:
+            lasted = durations.duration_text(shift)
         notes.append(
-            f"B happened {seconds} {when} A: its times are shown as if they had begun as one"
+            f"B happened {lasted} {when} A: its times are shown as if they had begun as one"
         )
     notes += after_end_notes(report)
     for letter, side in (("A", a), ("B", b)):

@@ -10,6 +10,9 @@ from app.web.pictures import axes
 
 WIDTH, HEIGHT = 900.0, 90.0
 
+NUMBER_WIDTH = 36.0
+"""The width of the number of a run, with a space, rounded up."""
+
 PLOTTED = ("placed", "waiting", "evicted", "boundMean", "differing")
 """The measures of every sweep that are drawn."""
 
@@ -69,7 +72,25 @@ def picture(measure: str, rows: Sequence[Row], most: float) -> Markup:
             )
         )
     about = f"{heading(measure)}, by run: at most {text(most)}"
-    return svg.picture(WIDTH, HEIGHT + 4.0, about, *shapes)
+    return svg.picture(WIDTH, HEIGHT + axes.BELOW, about, *shapes, _numbers(rows, step))
+
+
+def _numbers(rows: Sequence[Row], step: float) -> Markup:
+    """The numbers of the runs below their columns, as many as have room.
+
+    Screen readers skip them, because each column has a title.
+    """
+    every = max(1, -(-int(NUMBER_WIDTH) // max(1, int(step))))
+    y = HEIGHT + 14
+    word = svg.element("text", "run", x=axes.LEFT - 6, y=y, text_anchor="end", class_="soft")
+    numbers = [
+        svg.element(
+            "text", str(rows[place].get("cell", place)), x=axes.LEFT + (place + 0.5) * step, y=y,
+            text_anchor="middle", class_="soft",
+        )
+        for place in range(0, len(rows), every)
+    ]  # fmt: skip
+    return svg.element("g", word, *numbers, aria_hidden="true")
 
 
 def _hatching(name: str) -> Markup:
