@@ -192,8 +192,8 @@ def test_commands_that_judge_are_those_of_the_table() -> None:
         if "exit_codes.conclude(" in path.read_text():
             judging.add(path.stem)
     assert judging == {
-        "allocating", "demonstrating", "diffing", "incidents", "linting", "migrating", "playing", "recording",
-        "rehearsing", "replaying", "showing", "sweeping", "watching",
+        "allocating", "demonstrating", "diffing", "incidents", "linting", "migrating", "playing",
+        "recording", "rehearsing", "replaying", "showing", "sweeping", "watching",
     }  # fmt: skip
     known = {" ".join(front) for front, _ in commands()}
     assert set(exit_codes.NEGATIVE) <= known

@@ -2,28 +2,44 @@
 
 Entries are copied into a temporary folder under sequential numbers, so that a name in an archive
 never becomes a path on disk. Entries with an unsafe name, links, devices and damaged entries are
-left out and noted. A truncated archive yields the entries before the cut.
+left out and noted. A truncated archive yields the entries before the cut: a zip archive has its
+list of entries at its end, so those of a truncated one are found by the header before each of them.
 """
 
 import io
 import stat
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import IO
 
-from app.adapters.history import unpacking
+from app.adapters.history import compression, unpacking
 from app.adapters.history.compression import CHUNK
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.reading import Notes
-from app.adapters.history.unpacking import UNREADABLE, ByteSource
+from app.adapters.history.unpacking import UNREADABLE, ZIP_MAGIC, ByteSource
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 
 TAR_MAGIC = b"ustar"
 TAR_MAGIC_AT = 257
+
+ZIP_LIST_MAGIC = b"PK\x01\x02"
+"""The beginning of the list of entries, behind the last of them."""
+
+_HEADER = struct.Struct("<4s5H3I2H")
+_DESCRIPTOR_MAGIC = b"PK\x07\x08"
+_DESCRIPTOR_SIZES = (16, 24, 12, 20)
+"""The sizes of what follows an entry that was written as a stream: with its magic and without it,
+each with sizes of four and of eight bytes."""
+
+_ENCRYPTED, _STREAMED, _UTF8 = 0x01, 0x08, 0x800
+_UNKNOWN_SIZE = 0xFFFFFFFF
 
 
 class Unpacked:
@@ -55,6 +71,9 @@ class Unpacked:
     def zip_entries(self, source: ByteSource) -> Iterator[ByteSource]:
         """The files of a zip archive, by name. Raises InputError when it cannot be read at all."""
         path = self.path_of(source)
+        if not zipfile.is_zipfile(path):
+            yield from self._before_cut(path, source.name)
+            return
         try:
             with zipfile.ZipFile(path) as archive:
                 infos = archive.infolist()
@@ -86,6 +105,43 @@ class Unpacked:
         # zipfile raises NotImplementedError for a compression or encryption that it cannot undo.
         except (*UNREADABLE, NotImplementedError) as problem:
             self._notes.lose(InputError(f"the entry cannot be read: {problem}", place=name))
+
+    def _before_cut(self, path: Path, archive: str) -> Iterator[ByteSource]:
+        """The files of a zip archive that has no end, in its order."""
+        count = 0
+        with path.open("rb") as file:
+            while (header := file.read(_HEADER.size)).startswith(ZIP_MAGIC):
+                name = archive
+                try:
+                    entry = _StreamedEntry.read(header, file)
+                    name = _inner(archive, entry.name)
+                    stream = _Chunks(entry.pieces(file, name, self._limits))
+                    if entry.name.endswith("/"):
+                        stream.read()
+                    elif self._is_safe(entry.name, archive, is_link=False):
+                        yield self._kept(stream, name)
+                    else:
+                        return
+                    count += 1
+                except zipfile.BadZipFile as problem:
+                    self._notes.lose(InputError(str(problem), place=name))
+                except (OSError, EOFError, zlib.error, NotImplementedError) as problem:
+                    if not count:
+                        raise InputError(
+                            "the zip archive is cut before the end of its first file",
+                            place=archive,
+                            cure="copy it again",
+                        ) from problem
+                    cut = "the zip archive is cut here, and what follows is missing"
+                    self._notes.lose(InputError(cut, place=name, cure="copy it again"))
+                    return
+        if header.startswith(ZIP_LIST_MAGIC):
+            self._notes.add(f"{archive}: the end of the zip archive is missing, none of its files")
+        elif count:
+            cut = f"the zip archive is cut after {count} files"
+            self._notes.lose(InputError(cut, place=archive, cure="copy it again"))
+        else:
+            raise InputError("it is no zip archive that can be read", place=archive)
 
     def tar_entries(self, source: ByteSource) -> Iterator[ByteSource]:
         """The files of a tar archive, in its order.
@@ -135,7 +191,7 @@ class Unpacked:
             return False
         return True
 
-    def _kept(self, stream: IO[bytes], name: str) -> ByteSource:
+    def _kept(self, stream: IO[bytes] | io.RawIOBase, name: str) -> ByteSource:
         self._entries += 1
         if self._entries > self._limits.archive_entries_max:
             raise BoundReached(
@@ -161,6 +217,91 @@ class Unpacked:
                     )
                 file.write(piece)
         return path
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamedEntry:
+    """An entry of a zip archive, known by the header before it. `size` is that of the packed bytes,
+    None if only their end tells it.
+    """
+
+    name: str
+    flags: int
+    method: int
+    crc: int
+    size: int | None
+
+    @classmethod
+    def read(cls, header: bytes, file: IO[bytes]) -> "_StreamedEntry":
+        """The entry of a header. Raises EOFError if the file ends in it."""
+        if len(header) < _HEADER.size:
+            raise EOFError
+        _, _, flags, method, _, _, crc, size, _, name_size, extra_size = _HEADER.unpack(header)
+        name, extra = file.read(name_size), file.read(extra_size)
+        if len(name) + len(extra) < name_size + extra_size:
+            raise EOFError
+        is_unknown = flags & _STREAMED or size == _UNKNOWN_SIZE
+        text = name.decode("utf-8" if flags & _UTF8 else "cp437", "replace")
+        return cls(text, flags, method, crc, None if is_unknown else size)
+
+    def pieces(self, file: IO[bytes], place: str, limits: ImportLimits) -> Iterator[bytes]:
+        """The unpacked bytes; the file then stands behind the entry.
+
+        Raises EOFError if the file ends before, BadZipFile for a wrong checksum, and
+        NotImplementedError for an entry whose end cannot be found.
+        """
+        if self.flags & _ENCRYPTED:
+            raise NotImplementedError
+        if self.method == zipfile.ZIP_STORED and self.size is not None:
+            pieces = _stored(file, self.size)
+        elif self.method == zipfile.ZIP_DEFLATED:
+            pieces = _inflated(file, place, limits)
+        else:
+            raise NotImplementedError
+        crc = 0
+        for piece in pieces:
+            crc = zlib.crc32(piece, crc)
+            yield piece
+        expected = _described(file) if self.flags & _STREAMED else self.crc
+        if expected is not None and crc != expected:
+            raise zipfile.BadZipFile("the entry cannot be read: its checksum is wrong")
+
+
+def _stored(file: IO[bytes], size: int) -> Iterator[bytes]:
+    while size:
+        piece = file.read(min(size, CHUNK))
+        if not piece:
+            raise EOFError
+        size -= len(piece)
+        yield piece
+
+
+def _inflated(file: IO[bytes], place: str, limits: ImportLimits) -> Iterator[bytes]:
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    packed = unpacked = 0
+    while not stream.eof:
+        pending = stream.unconsumed_tail or file.read(CHUNK)
+        if not pending:
+            raise EOFError
+        packed += 0 if stream.unconsumed_tail else len(pending)
+        piece = stream.decompress(pending, CHUNK)
+        unpacked += len(piece)
+        compression.check_size(unpacked, packed, place, limits)
+        if piece:
+            yield piece
+    file.seek(-len(stream.unused_data), io.SEEK_CUR)
+
+
+def _described(file: IO[bytes]) -> int | None:
+    """The checksum behind an entry that was written as a stream; None if the file ends before."""
+    tail = file.read(max(_DESCRIPTOR_SIZES) + 2)
+    for size in _DESCRIPTOR_SIZES:
+        if tail[size : size + 2] == ZIP_MAGIC[:2]:
+            file.seek(size - len(tail), io.SEEK_CUR)
+            begin = len(_DESCRIPTOR_MAGIC) if tail.startswith(_DESCRIPTOR_MAGIC) else 0
+            return int.from_bytes(tail[begin : begin + 4], "little")
+    file.seek(0, io.SEEK_END)
+    return None
 
 
 class _Chunks(io.RawIOBase):

@@ -13,7 +13,7 @@ from typing import Any
 from app.adapters.history import documents, json_text, kinds, line_marks, path_kinds
 from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.enclosed import texts
-from app.adapters.history.formats import keyed, logged_events
+from app.adapters.history.formats import keyed, logged_events, simkube
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.storage import etcdctl, kine_sql
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
@@ -26,6 +26,7 @@ KHI_MAGIC = b"KHI"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
+ZIP_NAME_AT = 30
 _CLOSED = (
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
@@ -120,6 +121,11 @@ def is_bundle(names: Collection[str]) -> bool:
     return "manifest.json" in names and "events.jsonl" in names
 
 
+def begins_bundle(head: bytes) -> bool:
+    """True when a zip archive begins with the first entry of a native bundle."""
+    return head[ZIP_NAME_AT:].startswith(b"manifest.json")
+
+
 def closed(head: bytes) -> str:
     """The name of a file type that redra does not open, from its first bytes; else empty."""
     return next((name for magic, name in _CLOSED if head.startswith(magic)), "")
@@ -160,7 +166,7 @@ def _detect_binary(head: bytes) -> Format | None:
         return Format.KHI
     if (0x80 <= head[0] <= 0x8F or head[0] in (0xDE, 0xDF)) and b"version" in head[:64]:
         return Format.SIMKUBE
-    return None
+    return Format.SIMKUBE if simkube.begins_packed_array(head) else None
 
 
 def _detect_text(source: ByteSource, head: bytes) -> Detected:
@@ -264,6 +270,8 @@ def _one(seen: set[Format]) -> Format:
 def classify(value: Any, name: str = "") -> Format:
     """The format that one decoded document belongs to; `name` is the path of its file."""
     if isinstance(value, list):
+        if simkube.is_trace(value):
+            return Format.SIMKUBE
         first = next((item for item in value if isinstance(item, dict)), None)
         if first is None:
             is_audit = any(isinstance(item, str) and envelopes.events(item) for item in value)
@@ -285,7 +293,7 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.WATCH
     if {"time", "event", "resource"} <= value.keys():
         return Format.SIMULATOR_RECORD
-    if {"version", "events", "config"} <= value.keys():
+    if simkube.is_trace(value):
         return Format.SIMKUBE
     if {"api_path", "response_body"} <= value.keys():
         return Format.KSHRK

@@ -20,6 +20,12 @@ _NOT_BRACKETS = bytes(code for code in range(256) if code not in b'[]{}"\\')
 INTEGER_MIN = -(2**63)
 INTEGER_MAX = 2**64 - 1
 
+_REASONS = {
+    "Invalid control character at": "a text breaks off at the end of the line",
+    "Unterminated string starting at": "it ends within a text",
+}
+"""What problems of the library mean for a file; its other words speak for themselves."""
+
 
 def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
     """The value of one JSON text.
@@ -35,6 +41,11 @@ def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
     if _may_be_deep(content, limits.depth_max) and _depth(value) > limits.depth_max:
         raise _too_deep(place, limits)
     return value
+
+
+def reason(problem: json.JSONDecodeError) -> str:
+    """The reason why a text is not JSON, without its place."""
+    return _REASONS.get(problem.msg, problem.msg)
 
 
 def check_text_depth(content: bytes, place: str, limits: ImportLimits) -> None:
@@ -77,7 +88,9 @@ def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterato
         try:
             value, end = decoder.raw_decode(text, at)
         except json.JSONDecodeError as problem:
-            raise InputError(f"it is not JSON: {problem.msg}", place=f"{place}:{line}") from problem
+            raise InputError(
+                f"it is not JSON: {reason(problem)}", place=f"{place}:{line}"
+            ) from problem
         except ValueError as problem:
             # A number with more digits than Python accepts.
             raise InputError(f"it is not JSON: {problem}", place=f"{place}:{line}") from problem

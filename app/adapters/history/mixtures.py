@@ -324,7 +324,7 @@ class _Block:
         """The words of a problem, with the line of the file for that of the block."""
         if not isinstance(problem, json.JSONDecodeError):
             return str(problem)
-        return f"{problem.msg}, in line {self._first + problem.lineno - 1}"
+        return f"{json_text.reason(problem)}, in line {self._first + problem.lineno - 1}"
 
     def _whole(self, line: int, column: int) -> tuple[str, int]:
         if self._text is None:

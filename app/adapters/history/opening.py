@@ -26,6 +26,7 @@ from app.adapters.history.formats import (
     watch,
 )
 from app.adapters.history.joining import normalising, placing
+from app.adapters.history.joining.clusters import Clusters
 from app.adapters.history.joining.printed_objects import PrintedObjects
 from app.adapters.history.joining.resolving import Resolver
 from app.adapters.history.joining.spool import Spool, replace_times
@@ -207,16 +208,21 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
         refusals_max=options.limits.refusals_max,
     )
     with Unpacked(options.limits, notes) as unpacked:
-        files = Finder(options, notes, unpacked).find(paths)
-        return _opened(paths, files, options, notes)
+        releases = ReleaseEvidence()
+        files = Finder(options, notes, unpacked, releases).find(paths)
+        return _opened(paths, files, options, notes, releases)
 
 
 def _opened(
-    paths: Sequence[Path], files: list[SourceFile], options: ReadOptions, notes: Notes
+    paths: Sequence[Path],
+    files: list[SourceFile],
+    options: ReadOptions,
+    notes: Notes,
+    releases: ReleaseEvidence,
 ) -> RecordedHistory:
     spool = Spool(options.limits)
     resources: set[tuple[str, str]] = set()
-    releases = ReleaseEvidence()
+    clusters = Clusters()
     printed = PrintedObjects(spool, notes)
     records = chain(printed.held_back(_read_all(files, options, notes)), printed.alone())
     try:
@@ -228,6 +234,7 @@ def _opened(
                         notes.count("records that repeat an earlier line of a log, left out")
                         continue
                     releases.add(normal)
+                    clusters.note(normal, notes)
                     if normal.op in CHANGES:
                         resources.add((normal.group, normal.resource))
             except InputError as problem:
@@ -253,7 +260,12 @@ def is_bundle(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             return detection.is_bundle(set(archive.namelist()))
     except (OSError, zipfile.BadZipFile) as problem:
-        raise InputError(f"the zip archive cannot be read: {problem}", place=path.name) from problem
+        with path.open("rb") as file:
+            if not detection.begins_bundle(file.read(detection.HEAD_BYTES)):
+                return False
+        raise InputError(
+            "the bundle is cut or damaged", place=path.name, cure="copy it again"
+        ) from problem
 
 
 def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> Iterator[Record]:

@@ -17,6 +17,7 @@ from app.adapters.history import (
     kinds,
     line_marks,
     mixtures,
+    named_releases,
     runtime_lines,
     unpacking,
 )
@@ -30,6 +31,7 @@ from app.adapters.history.mixtures import Mixture, Part
 from app.adapters.history.printouts import event_objects
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
+from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
 
@@ -53,9 +55,19 @@ class SourceFile:
 
 
 class Finder:
-    """Finds the files that the paths name, with their formats, in a fixed order."""
+    """Finds the files that the paths name, with their formats, in a fixed order.
 
-    def __init__(self, options: ReadOptions, notes: Notes, unpacked: Unpacked) -> None:
+    Releases that files name are noted in `releases`.
+    """
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        notes: Notes,
+        unpacked: Unpacked,
+        releases: ReleaseEvidence | None = None,
+    ) -> None:
+        self._releases = releases or ReleaseEvidence()
         self._options = options
         self._notes = notes
         self._unpacked = unpacked
@@ -158,6 +170,10 @@ class Finder:
 
     def _in_file(self, source: ByteSource, head: bytes, *, is_named: bool) -> Iterator[SourceFile]:
         detected = detection.detect(source, head)
+        beginning = source.head(named_releases.SEARCHED_BYTES)
+        for said in named_releases.said_in(source.name, beginning, detected.format):
+            place = f"{source.name}:{said.line}"
+            self._releases.note(said.component, said.release, said.kind, place)
         if detected.format is Format.MIXTURE:
             yield from self._in_mixture(source, detected.problem, is_named=is_named)
             return

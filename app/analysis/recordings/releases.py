@@ -2,7 +2,8 @@
 
 Components name their release in the user agents of their requests, control planes that run as pods
 in the tags of their images, and kubelets in the status of their nodes. The component that decides
-about devices has precedence. Kubelets may be older than the control plane, so they count last.
+about devices has precedence. Kubelets may be older than the control plane, so they count after it,
+and words of people last.
 """
 
 import re
@@ -20,6 +21,9 @@ AGENTS_MAX = 1_000
 
 COMPONENTS = ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "kubelet")
 """The components that name the release, in order of precedence."""
+
+CLUSTER = "Kubernetes"
+"""The name of a cluster whose release people tell, after that of all components."""
 
 AGENT, IMAGE, NODE = "user agents", "images of its pods", "status of nodes"
 
@@ -58,20 +62,27 @@ class ReleaseEvidence:
         if record.actor is not None and record.actor.agent:
             said = self._said_by(record.actor.agent)
             if said is not None:
-                self._count(*said, AGENT, record)
+                self.note(*said, AGENT, record.place)
         if record.group == "" and record.object is not None:
             if record.resource == "pods":
                 for container in core.containers(record.object):
                     if match := _IMAGE.match(json_tree.text(container, "image")):
-                        self._count(match[1], match[2], IMAGE, record)
+                        self.note(match[1], match[2], IMAGE, record.place)
             elif record.resource == "nodes":
                 version = json_tree.text(record.object, "status", "nodeInfo", "kubeletVersion")
                 if match := _NODE.match(version):
-                    self._count("kubelet", match[1], NODE, record)
+                    self.note("kubelet", match[1], NODE, record.place)
+
+    def note(self, component: str, release: str, kind: str, place: str) -> None:
+        """Count a statement that a component is of a release."""
+        key = (component, release, kind)
+        if key not in self.components:
+            self.components[key] = ComponentEvidence(component, release, kind, place)
+        self.components[key].count += 1
 
     def best(self) -> ComponentEvidence | None:
         """The most frequent evidence of the first component that has any; None without evidence."""
-        for component in COMPONENTS:
+        for component in (*COMPONENTS, CLUSTER):
             said = [
                 evidence for evidence in self.components.values() if evidence.component == component
             ]
@@ -98,12 +109,6 @@ class ReleaseEvidence:
             match = _AGENT.match(agent)
             self._agents[agent] = None if match is None else (match[1], match[2])
         return self._agents[agent]
-
-    def _count(self, component: str, release: str, kind: str, record: Record) -> None:
-        key = (component, release, kind)
-        if key not in self.components:
-            self.components[key] = ComponentEvidence(component, release, kind, record.place)
-        self.components[key].count += 1
 
 
 @dataclass(slots=True)
@@ -164,4 +169,5 @@ def _order(release: str) -> tuple[int, ...]:
 
 
 def _place(one: ComponentEvidence) -> tuple[int, tuple[int, ...], str]:
-    return COMPONENTS.index(one.component), _order(one.release), one.kind
+    names = (*COMPONENTS, CLUSTER)
+    return names.index(one.component), _order(one.release), one.kind

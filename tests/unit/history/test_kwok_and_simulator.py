@@ -154,6 +154,13 @@ def test_simulator_record_begins_with_a_list(tmp_path):
     assert timestamps.micro_text(records[0].observed_at) == "2026-01-01T00:00:01.123456Z"
 
 
+def test_simulator_record_may_be_one_array(tmp_path):
+    path = tmp_path / "record.json"
+    items = [line(1, "Add", tree(PODS, "p", rv=3)), line(2, "Update", tree(PODS, "p", rv=5))]
+    path.write_text(json.dumps(items, indent=1))
+    assert brief(read_records(path)) == [("BASELINE", "p"), ("MODIFIED", "p")]
+
+
 def test_cut_last_line_is_reported_and_others_are_not_forgiven(tmp_path):
     path = tmp_path / "record.jsonl"
     good = json.dumps(line(1, "Add", tree(PODS, "p", rv=3)))

@@ -76,7 +76,12 @@ MAKERS = {
     "not the end of gzip": lambda name: Piece(
         gzip.compress(json.dumps(pod(name)).encode()) + b"garbage", lost=True
     ),
-    "cut zip": lambda name: Piece(zipped([(name, json.dumps(pod(name)).encode())])[:-9], lost=True),
+    "zip cut behind its files": lambda name: Piece(
+        zipped([(name, json.dumps(pod(name)).encode())])[:-9], (name,)
+    ),
+    "zip cut in a file": lambda name: Piece(
+        zipped([(name, json.dumps(pod(name)).encode())])[:90], lost=True
+    ),
     "empty": lambda _: Piece(b""),
     "blank": lambda _: Piece(b" \n\n"),
     "null": lambda _: Piece(b"null", left=True),

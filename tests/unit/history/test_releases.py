@@ -1,5 +1,7 @@
 """The release of a recording is taken from the recording, and what says so is told."""
 
+import json
+
 import pytest
 
 from app.bootstrap import process_settings, recordings
@@ -32,8 +34,12 @@ def static_pod(image, rv=60):
 
 
 async def imported(folder, lines, profile=None):
+    return await imported_folder(write_lines(folder / "audit.log", lines), profile)
+
+
+async def imported_folder(path, profile=None):
     store = memory_store()
-    wanted = recordings.RecordingFiles(paths=(write_lines(folder / "audit.log", lines),))
+    wanted = recordings.RecordingFiles(paths=(path,))
     settings = process_settings.settings(profile=profile)
     done = await recordings.import_history(store, settings, wanted, "h", lambda _a, _b: None)
     info = await store.log.find_history("h")
@@ -164,3 +170,112 @@ async def test_environment_gives_a_profile_too(tmp_path, monkeypatch):
 async def test_profile_that_is_none_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"there is no profile '1\.2'"):
         await imported(tmp_path, asked_by(SCHEDULER), "1.2")
+
+
+POD = json.dumps(
+    tree(PODS, "a", rv=7) | {"spec": {"containers": [{"name": "c", "image": "example.com/a"}]}}
+)
+SERVER = '{"major": "1", "minor": "35", "gitVersion": "v1.35.3+k3s1"}'
+SCHEDULER_LINE = 'I1128 10:00:00.1 1 server.go:163] "Starting Kubernetes Scheduler" version='
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "profile", "said"),
+    [
+        ("serverversion.json", SERVER, "1.35", "kube-apiserver was v1.35.3 (its version"),
+        (
+            "cluster_version.json",
+            f'{{"info": {SERVER}, "string": "v1.35.3+k3s1"}}',
+            "1.35",
+            "kube-apiserver was v1.35.3 (its version",
+        ),
+        (
+            "version.json",
+            f'{{"clientVersion": {{"gitVersion": "v1.36.0"}}, "serverVersion": {SERVER}}}',
+            "1.35",
+            "kube-apiserver was v1.35.3 (its version",
+        ),
+        (
+            "version.yaml",
+            "clientVersion:\n  gitVersion: v1.36.0\nserverVersion:\n  buildDate: x\n"
+            "  gitVersion: v1.35.3\n",
+            "1.35",
+            "kube-apiserver was v1.35.3 (its version, once, at version.yaml:5)",
+        ),
+        (
+            "version.txt",
+            "Client Version: v1.36.0\nKustomize Version: v5.7.1\nServer Version: v1.35.3-gke.100\n",
+            "1.35",
+            "kube-apiserver was v1.35.3 (its version, once, at version.txt:3)",
+        ),
+        (
+            "old.txt",
+            'Server Version: version.Info{Major:"1", Minor:"35+", GitVersion:"v1.35.3"}\n',
+            "1.35",
+            "kube-apiserver was v1.35.3 (its version",
+        ),
+        ("s.log", f'{SCHEDULER_LINE}"v1.36.2"\n', "1.36.2", "kube-scheduler was v1.36.2 (its log"),
+        (
+            "s.json",
+            '{"caller":"app/server.go:163","msg":"Starting Kubernetes Scheduler","v":0,'
+            '"version":"v1.36.2"}\n',
+            "1.36.2",
+            "kube-scheduler was v1.36.2 (its log",
+        ),
+        (
+            "c.log",
+            'I1128 10:00:00.1 1 controllermanager.go:201] "Starting" version="v1.36.9"\n',
+            "1.36",
+            "kube-controller-manager was v1.36.9 (its log",
+        ),
+        (
+            "k.log",
+            'I1128 10:00:00.1 9 server.go:212] "Kubelet version" kubeletVersion="v1.35.1"\n',
+            "1.35",
+            "kubelet was v1.35.1 (its log",
+        ),
+        (
+            "report.md",
+            "- **Kubernetes version** (use `kubectl version`): v1.35.1\n- Cloud: none\n",
+            "1.35",
+            "Kubernetes was v1.35.1 (words of a report, once, at report.md:1)",
+        ),
+        (
+            "metadata.json",
+            '{"capture_id": "1", "kubernetes_version": "v1.35.2", "record_count": 4}',
+            "1.35",
+            "kube-apiserver was v1.35.2 (its version",
+        ),
+        ("kubernetes-version.txt", "v1.35.1\n", "1.35", "kubelet was v1.35.1 (its version"),
+        ("steps.md", "kind create cluster --image kindest/node:v1.35.1\n", "1.35", "v1.35.1"),
+    ],
+)
+async def test_release_is_taken_from_files_beside_the_objects(tmp_path, name, text, profile, said):
+    (tmp_path / "objects.json").write_text(POD)
+    (tmp_path / name).write_text(text)
+    release, notes = await imported_folder(tmp_path)
+    assert release == profile
+    assert said in notes[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Client Version: v1.35.0\n",
+        '{"clientVersion": {"major": "1", "gitVersion": "v1.35.0"}}',
+        "see the pages of kubernetes 1.35.0\n",
+        f'{SCHEDULER_LINE}"1.35"\n',
+    ],
+)
+async def test_other_versions_in_files_are_not_that_of_the_cluster(tmp_path, text):
+    (tmp_path / "objects.json").write_text(POD)
+    (tmp_path / "other.txt").write_text(text)
+    assert await imported_folder(tmp_path) == ("1.37", [SILENT])
+
+
+async def test_words_of_people_count_after_those_of_components(tmp_path):
+    (tmp_path / "objects.json").write_text(POD)
+    (tmp_path / "a.md").write_text("Kubernetes version: v1.35.1\n\nServer Version: v1.36.9\n")
+    release, notes = await imported_folder(tmp_path)
+    assert release == "1.36"
+    assert notes[1] == "against it: Kubernetes was v1.35.1 (words of a report, once, at a.md:1)"

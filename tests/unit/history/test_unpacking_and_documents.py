@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import shutil
 import time
 import tracemalloc
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.adapters.history import documents, yaml_documents
+from app.adapters.history import documents, opening, yaml_documents
 from app.adapters.history.limits import MIB, ImportLimits
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
@@ -299,3 +300,87 @@ def test_what_cannot_be_read_in_a_folder_or_archive_takes_nothing_else_along(
     with pytest.raises(InputError, match=r"the rest with --more$") as refusal:
         open_history([folder / name], ReadOptions(rules=RULES, way_on="or the rest with --more"))
     assert refusal.value.place == place
+
+
+POD = '{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{0}", "namespace": "d"}}}}'
+
+
+class Pipe(io.BytesIO):
+    """A file without positions: an archive that is written to it has sizes behind each entry."""
+
+    def tell(self):
+        raise OSError
+
+    def seekable(self):
+        return False
+
+
+def zipped_pods(names, *, streamed=False, packing=zipfile.ZIP_DEFLATED):
+    """A zip archive of pods."""
+    out = Pipe() if streamed else io.BytesIO()
+    with zipfile.ZipFile(out, "w", packing) as archive:
+        for name in names:
+            archive.writestr(f"pods/{name}.json", POD.format(name))
+    return out.getvalue()
+
+
+def pods_of(path):
+    """The names of the pods in an archive, and what was lost and noted."""
+    try:
+        source = open_history([path], ReadOptions())
+    except InputError as problem:
+        return [], str(problem), ()
+    with source:
+        names = [record.name for record in source.records()]
+        return names, source.refused_places, source.notes
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_zip_archive_that_is_cut_gives_the_files_before_the_cut(tmp_path, streamed):
+    names = [f"p{number}" for number in range(6)]
+    content = zipped_pods(names, streamed=streamed)
+    begins = [match.start() for match in re.finditer(b"PK\x03\x04", content)]
+    listed = content.index(b"PK\x01\x02")
+    path = tmp_path / "cut.zip"
+    for cut in (*(begin + step for begin in begins[1:] for step in (0, 7, 33, 60)), listed):
+        path.write_bytes(content[:cut])
+        whole = sum(begin < cut for begin in begins) - (cut not in (*begins, listed))
+        read, lost, _ = pods_of(path)
+        assert read == names[:whole], cut
+        ((_, problem),) = lost
+        assert problem.startswith("the zip archive is cut "), problem
+    path.write_bytes(content[: begins[0] + 50])
+    assert pods_of(path)[1] == (
+        "cut.zip: the zip archive is cut before the end of its first file; copy it again"
+    )
+
+
+def test_zip_archive_without_the_end_of_its_list_loses_no_file(tmp_path):
+    path = tmp_path / "cut.zip"
+    path.write_bytes(zipped_pods(["a", "b"], packing=zipfile.ZIP_STORED)[:-30])
+    read, lost, notes = pods_of(path)
+    assert (read, lost) == (["a", "b"], [])
+    assert "cut.zip: the end of the zip archive is missing, none of its files" in notes
+
+
+def test_damaged_file_of_a_cut_zip_archive_is_named(tmp_path):
+    content = bytearray(zipped_pods(["a", "b", "c"], packing=zipfile.ZIP_STORED)[:-30])
+    place = content.index(b'"b"') + 1
+    content[place : place + 1] = b"x"
+    path = tmp_path / "cut.zip"
+    path.write_bytes(content)
+    read, lost, _ = pods_of(path)
+    assert read == ["a", "c"]
+    assert lost == [
+        ("cut.zip/pods/b.json", "the entry cannot be read: its checksum is wrong"),
+    ]
+
+
+def test_cut_bundle_is_refused_as_one(tmp_path):
+    path = tmp_path / "h.redra"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("manifest.json", "{}")
+        archive.writestr("events.jsonl", "")
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(InputError, match=r"h\.redra: the bundle is cut or damaged; copy it again"):
+        opening.is_bundle(path)

@@ -66,7 +66,7 @@ ENTRIES = (
     CatalogueEntry(
         name="SimKube trace",
         formats=(Format.SIMKUBE,),
-        detected_by="MessagePack or JSON with `version` (2 or 3), `events`, `config`",
+        detected_by="MessagePack or JSON, `events` with `ts` and `applied_objs` (versions 1 to 3)",
         gives="specifications as they were applied and deleted, to the second; the initial state",
         lacks="status in general, uids, resource versions",
         example="skctl export",

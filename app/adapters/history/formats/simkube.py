@@ -1,10 +1,10 @@
-"""The reader of SimKube traces, versions 2 and 3: applied and deleted objects by the second.
+"""The reader of SimKube traces, versions 1 to 3: applied and deleted objects by the second.
 
 Parity: history-formats.md 9.
 
 A trace holds specifications only: no uid or resource version, and rarely a status. It can be
 replayed as input; the replay makes its own allocations. Version 3 adds the objects that exist
-before the first event.
+before the first event. Version 1 is an array of the parts that are named later, in their order.
 """
 
 import uuid
@@ -22,11 +22,33 @@ from app.domain.log.records import Loss, Op, Quality, Record
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 
-VERSIONS = (2, 3)
+VERSIONS = (1, 2, 3)
+_PARTS_OF_1 = ("config", "events", "index", "pod_lifecycles")
+_ARRAY_OF_1 = bytes([0x90 + len(_PARTS_OF_1)])
+"""The first byte of version 1 as MessagePack."""
+
+_TRACKED = "trackedObjects"
 TRACE_UIDS = uuid.UUID("0d5b8e55-65a8-5d0c-8f0e-3a6d7a3b9c21")
 """UUID namespace of the derived uids of objects in a trace."""
 
 _LOSSES = (Loss.COARSE_TIME, Loss.SPEC_ONLY)
+
+
+def is_trace(value: Any) -> bool:
+    """True for a decoded trace; its events are looked at where it has no version."""
+    if isinstance(value, list):
+        return len(value) > 1 and isinstance(value[0], dict) and _TRACKED in value[0]
+    if not isinstance(value, dict) or not isinstance(value.get("events"), list):
+        return False
+    if {"version", "config"} <= value.keys():
+        return True
+    return any(isinstance(each, dict) and {"ts", "applied_objs"} <= each.keys()
+               for each in value["events"])  # fmt: skip
+
+
+def begins_packed_array(head: bytes) -> bool:
+    """True when bytes begin like a trace of version 1 as MessagePack."""
+    return head.startswith(_ARRAY_OF_1) and _TRACKED.encode() in head[:64]
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
@@ -35,7 +57,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     Baseline are the objects of the initial state; without any, those of the first second.
     """
     trace = _decode(source, notes)
-    _check_version(trace.get("version"), source.name)
+    _check_version(trace.get("version", 1), source.name)
     events, state = trace.get("events"), trace.get("initial_state") or []
     if not isinstance(events, list) or not isinstance(state, list):
         raise InputError("the trace has no list of events or of objects", place=source.name)
@@ -70,13 +92,10 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
 def _check_version(version: Any, name: str) -> None:
     if version in VERSIONS:
         return
-    is_old = isinstance(version, int) and version < VERSIONS[0]
     raise InputError(
-        f"the trace has version {version!r}; {' and '.join(map(str, VERSIONS))} are read",
+        f"the trace has version {version!r}; {VERSIONS[0]} to {VERSIONS[-1]} are read",
         place=name,
-        cure="export it again with a newer SimKube"
-        if is_old
-        else "export it with an older SimKube",
+        cure="export it with an older SimKube",
     )
 
 
@@ -135,7 +154,7 @@ def _identified(
 
 def _decode(source: ByteSource, notes: Notes) -> dict[str, Any]:
     content = source.whole()
-    if content.lstrip()[:1] == b"{":
+    if content.lstrip()[:1] in (b"{", b"["):
         value = json_text.decode(content, source.name, source.limits)
         notes.lose_repeated(json_text.repeated_keys(content, value), source.name)
     else:
@@ -144,6 +163,8 @@ def _decode(source: ByteSource, notes: Notes) -> dict[str, Any]:
         except (msgspec.DecodeError, RecursionError, TypeError, ValueError) as problem:
             raise InputError(f"it is not MessagePack: {problem}", place=source.name) from problem
         json_text.check_depth(value, source.name, source.limits)
+    if isinstance(value, list):
+        value = dict(zip(_PARTS_OF_1, value, strict=False))
     if not isinstance(value, dict):
         raise InputError("the trace is not a map", place=source.name)
     return value

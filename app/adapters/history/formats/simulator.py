@@ -30,7 +30,8 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     is_listing = True
     newest = ""
     pending: InputError | None = None
-    for index, (line_number, line) in enumerate(source.lines(), start=1):
+    lines = _items(source) if source.head(1) == b"[" else source.lines()
+    for index, (line_number, line) in enumerate(lines, start=1):
         if pending is not None:
             raise pending
         place = f"{source.name}:{line_number}"
@@ -61,6 +62,12 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
         yield record
     if pending is not None:
         notes.add(f"{pending.place}: the last line is cut and left out")
+
+
+def _items(source: ByteSource) -> Iterator[tuple[int, bytes]]:
+    """The items of a record that is one array, as lines."""
+    values = json_text.decode(source.whole(), source.name, source.limits)
+    yield from ((number, json_text.encode(value)) for number, value in enumerate(values, start=1))
 
 
 def _record(value: JsonObject, source: str, position: str, order: tuple[int, int]) -> Record:

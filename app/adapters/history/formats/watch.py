@@ -32,7 +32,7 @@ class _Metadata(msgspec.Struct):
     namespace: str = ""
     uid: str = ""
     resource_version: str = msgspec.field(default="", name="resourceVersion")
-    created: str = msgspec.field(default="", name="creationTimestamp")
+    created: str | None = msgspec.field(default="", name="creationTimestamp")
     annotations: dict[str, str] | None = None
 
 
@@ -271,7 +271,7 @@ def _note_leading(run: _Run, kind: str, key: ObjectKey, version: str, item: _Obj
     run.seen.add(key)
     run.keys.append(key)
     run.versions.append(f"{version}\0{item.metadata.uid}\0{item.metadata.resource_version}")
-    run.created.append(item.metadata.created)
+    run.created.append(item.metadata.created or "")
 
 
 def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None:
