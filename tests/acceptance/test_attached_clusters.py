@@ -1,6 +1,7 @@
 """`redra up --attach` and `redra record` as processes, with another redra as the real cluster."""
 
 import json
+import re
 import signal
 import subprocess
 
@@ -108,7 +109,10 @@ def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
             assert real.post("/api/v1/nodes", json=node).status_code == 201
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=60)
+        count, way_on = out.splitlines()
+        assert re.fullmatch(r"history prod: \d+ events; .* continues the recording", count)
+        assert way_on == "to see what is wrong in it: redra findings prod"
         connecting, what = errors.splitlines()
         assert process.returncode == 0
         assert connecting == f"connecting to the cluster ({cluster.kubeconfig})"

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -9,6 +10,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from app.bootstrap.recording import recorders
 from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import open_store
+from app.domain.errors import LogUnavailable
+from app.domain.log import HistoryInfo
 from app.domain.values import counts
 from app.settings import Settings
 
@@ -59,6 +62,7 @@ async def _record(
         if is_once:
             head = await store.log.head(info.id)
             say(f"history {info.name}: {counts.of(head.revision, 'event')}, {opened.what}")
+            say(_way_on(info))
             return
         await recorders.follow(
             store,
@@ -69,6 +73,15 @@ async def _record(
             note=note,
             stopped=stopped,
         )
+        with suppress(LogUnavailable):
+            head = await store.log.head(info.id)
+            events = counts.of(head.revision, "event")
+            say(f"history {info.name}: {events}; the same command continues the recording")
+            say(_way_on(info))
+
+
+def _way_on(info: HistoryInfo) -> str:
+    return f"to see what is wrong in it: redra findings {info.name}"
 
 
 async def _stop_on_signal(
