@@ -75,8 +75,8 @@ async def _record(
         )
         with suppress(LogUnavailable):
             head = await store.log.head(info.id)
-            events = counts.of(head.revision, "event")
-            say(f"history {info.name}: {events}; the same command continues the recording")
+            recorded = counts.of(head.revision, "event")
+            say(f"history {info.name}: {recorded}; the same command continues the recording")
             say(_way_on(info))
 
 
