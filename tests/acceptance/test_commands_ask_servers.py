@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from tempfile import gettempdir
 
 import httpx
 import pytest
@@ -55,9 +54,9 @@ def server(tmp_path_factory):
         server.end()
 
 
-def job_folders() -> set[Path]:
-    """The folders of jobs that run on this machine."""
-    return set(Path(gettempdir()).glob(f"{PREFIX}*"))
+def job_folders(temporary: Path) -> set[Path]:
+    """The folders of the jobs of a server with this temporary folder."""
+    return set(temporary.glob(f"{PREFIX}*"))
 
 
 def job_list(client: httpx.Client) -> list[object]:
@@ -426,16 +425,19 @@ def test_context_of_a_kubeconfig_names_history_and_moment(
 
 
 def test_server_that_is_gone_is_not_asked(tmp_path: Path) -> None:
-    server = ServerProcess(tmp_path)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    data = tmp_path / "data"
+    data.mkdir()
+    server = ServerProcess(data, TMPDIR=str(temporary))
     server.start()
     assert notice.read(server.data, database="") is not None
     with server.client() as client:
-        before = job_folders()
         assert client.post("/redra/v1/incidents/run", json={}).status_code == 202
-        wait_until(lambda: job_folders() - before)
+        wait_until(lambda: job_folders(temporary))
     # Killed, it leaves its notice behind. The process of its job ends by itself and tidies up.
     server.end(signal.SIGKILL)
-    wait_until(lambda: job_folders() <= before)
+    wait_until(lambda: not job_folders(temporary))
     assert (server.data / notice.FILE).read_text()
     assert notice.read(server.data, database="") is None
     code, out, error = redra("histories", data=server.data)
