@@ -1,8 +1,8 @@
 """The number of drawn cases in a run of the tests: REDRA_DRAWS=1, and `make draws` for more.
 
 A normal run takes few drawn cases and only the beginning of long recordings, always the same ones,
-and a fourth of the rows that come by day, another one each day (REDRA_DAY). More cases find rare
-defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
+a seventh of the rows and tests that come by day or in turn, others each day (REDRA_DAY). More cases
+find rare defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import pytest
 from _pytest.mark.structures import ParameterSet
@@ -30,8 +30,8 @@ DAY = int(os.environ.setdefault("REDRA_DAY", str(int(time.time()) // 86_400)))
 """The day of this run, counted from 1970. All processes of a run have that of the first, which
 prints it; REDRA_DAY repeats the run of another day."""
 
-_DAYS = 4
-"""The runs of so many days in a row have all rows that come by day."""
+_DAYS = 7
+"""The runs of so many days in a row have all that comes by day or in turn."""
 
 
 def seeds(few: int, *, first: int = 0) -> Sequence[int]:
@@ -56,9 +56,9 @@ def part(cases: Sequence[Case], every: int) -> Sequence[Case]:
 
 
 def of_today(cases: Sequence[Case]) -> Sequence[Case]:
-    """A fourth of the cases that one test goes through, in their order; all with more draws.
+    """A seventh of the cases that one test goes through, in their order; all with more draws.
 
-    Four days have all of them, the next four in other parts: cases that only together show a
+    Seven days have all of them, the next seven in other parts: cases that only together show a
     mistake meet on some days.
     """
     if WHOLE:
@@ -110,12 +110,12 @@ def repeated(*values: object) -> ParameterSet:
 
 
 BY_DAY = pytest.mark.by_day
-"""Marks a test of many rows of which each run has a fourth, another one each day, and always one.
+"""Marks a test of many rows of which each run has a seventh, another one each day, and always one.
 
 The rows have cause, path and verdict in common, so that any of them notices most of what breaks
-them all. A row that the track record names holds a defect: it comes with each run, as does the
-first row of an alteration that it names; rows stand in the order of their work. Tests of equal rows
-that share work name it (`BY_DAY("imports")`): they have the same rows on each day.
+them all. A row that the track record names holds a defect: it comes twice in seven days, as does
+the first row of an alteration that it names; rows stand in the order of their work. Tests of equal
+rows that share work name it (`BY_DAY("imports")`): they have the same rows on each day.
 """
 
 
@@ -124,24 +124,59 @@ def by_day(*values: object) -> ParameterSet:
     return pytest.param(*values, marks=BY_DAY)
 
 
+def in_turn(family: str) -> pytest.MarkDecorator:
+    """Marks a test, or a row of one, of a family within its module.
+
+    Each run has a seventh of the family, another one each day, and always one. A test that the
+    track record names comes twice in seven days. The tests of a family show by a long way, such as
+    whole recordings, processes and clients, what short ones hold each day.
+    """
+    return BY_DAY(among=family)
+
+
+def modules_in_turn(family: str) -> pytest.MarkDecorator:
+    """Marks a module of a family, whose tests share a server or another long preparation.
+
+    Each run has a seventh of the modules of the family, another one each day, and always one.
+    """
+    return BY_DAY(modules=family)
+
+
 def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.Item]:
-    """The rows that come by day, and not on this one."""
-    families: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
-    held = set()
+    """The rows and tests that come by day or in turn, and not on this one."""
+    families: dict[tuple[str, str], dict[str, _Unit]] = defaultdict(dict)
+    defects = set()
     for item in items:
         mark = item.get_closest_marker(BY_DAY.name)
         if mark is None:
             continue
         test = item.nodeid.partition("[")[0]
-        defect = test, track_record.defect_of(item)
-        if defect[1] and defect not in held:
-            held.add(defect)
+        module = test.partition("::")[0]
+        defect = track_record.defect_of(item)
+        if family := mark.kwargs.get("modules"):
+            families["", family].setdefault(module, _Unit([])).items.append(item)
+        elif family := mark.kwargs.get("among"):
+            named = track_record.names(item)
+            families[module, f"{module} {family}"][item.nodeid] = _Unit([item], named)
         else:
-            families[test, mark.args[0] if mark.args else test].append(item)
+            first = bool(defect) and (test, defect) not in defects
+            defects.add((test, defect))
+            shared = mark.args[0] if mark.args else test
+            families[test, shared][item.nodeid] = _Unit([item], first)
     left = []
-    for (_, shared), rows in families.items():
-        days = min(_DAYS, len(rows))
+    for (_, shared), units in families.items():
+        days = min(_DAYS, len(units))
         # Otherwise the same day would begin all families.
         begin = day + zlib.crc32(shared.encode())
-        left += [item for number, item in enumerate(rows) if (number - begin) % days]
+        for number, unit in enumerate(units.values()):
+            turn = (number - begin) % days
+            if turn and not (unit.holds_a_defect and turn == days // 2 > 1):
+                left += unit.items
     return left
+
+
+class _Unit(NamedTuple):
+    """Rows of a family that come together: one row, or the tests of a module."""
+
+    items: list[pytest.Item]
+    holds_a_defect: bool = False

@@ -36,6 +36,11 @@ def _pattern(name: str) -> str:
     return several if name.startswith("test_") else f"(?!test_){several}"
 
 
+def names(item: pytest.Item) -> bool:
+    """Whether the track record names a test, or a row of it."""
+    return bool(named().fullmatch(item.name.partition("[")[0]) or defect_of(item))
+
+
 def defect_of(item: pytest.Item) -> str:
     """The name by which the track record means a row: its own, or that of what is altered.
 

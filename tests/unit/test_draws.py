@@ -30,27 +30,27 @@ def test_most_groups_are_represented_by_their_first_case():
     assert cases == ["a0", "b0", "c0", "d1", "e0", "f0", "g0", "h2", "i0", "j0", "k0", "l1"]
 
 
-def test_four_days_have_all_cases_and_the_next_four_in_other_parts():
+def test_seven_days_have_all_cases_and_the_next_seven_in_other_parts():
     blocks = []
     for block in range(2):
         days = []
-        for day in range(4):
-            with mock.patch.object(draws, "DAY", 4 * block + day):
+        for day in range(7):
+            with mock.patch.object(draws, "DAY", 7 * block + day):
                 days.append(chosen(list("abcdefghijk"), draws.of_today))
         assert sorted(case for day in days for case in day) == list("abcdefghijk")
         assert days == [sorted(day) for day in days]
-        assert {len(day) for day in days} == {2, 3}
+        assert {len(day) for day in days} == {1, 2}
         blocks.append(days)
     assert blocks[0] != blocks[1]
     assert chosen(list("abc"), draws.of_today, whole=True) == list("abc")
 
 
-def rows_of(name, parameters, marks=(draws.BY_DAY.mark,)):
+def rows_of(name, parameters, marks=(draws.BY_DAY.mark,), module="test_rows"):
     """Rows of a test, as pytest collects them."""
     marked = {mark.name: mark for mark in marks}
     return [
         SimpleNamespace(
-            nodeid=f"tests/test_rows.py::{name}[{value}]",
+            nodeid=f"tests/{module}.py::{name}[{value}]",
             name=f"{name}[{value}]",
             originalname=name,
             callspec=SimpleNamespace(params={"value": value}),
@@ -61,14 +61,61 @@ def rows_of(name, parameters, marks=(draws.BY_DAY.mark,)):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 23])
-def test_each_day_has_some_rows_of_each_test_and_four_days_have_all(count):
+def test_each_day_has_some_rows_of_each_test_and_seven_days_have_all(count):
     rows = rows_of("test_of_nobody", range(count))
-    days = []
-    for day in range(100, 104):
+    check_days(rows, lambda row: row.name, range(100, 107))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 23])
+def test_each_day_has_a_test_of_each_family_and_seven_days_have_all(count):
+    """Rows of several tests belong to one family; the family of another module is another one."""
+    marks = [draws.in_turn("clients").mark]
+    for module in ("test_one", "test_two"):
+        rows = rows_of("test_of_rows", range(count - count // 2), marks, module)
+        rows += [rows_of(f"test_{number}", [""], marks, module)[0] for number in range(count // 2)]
+        check_days(rows, lambda row: row.nodeid, range(100, 107))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 7, 9, 30])
+def test_tests_of_a_family_that_the_track_record_names_come_in_four_days(count):
+    marks = [draws.in_turn("clients").mark]
+    text = "Words\n## Track record\n| `test_that_failed`, `test_of_rows[0]` |"
+    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+        named = rows_of("test_that_failed", range(3), marks)
+        rows = [*rows_of("test_of_rows", range(count), marks), *named]
+        for day in range(100, 107):
+            left = [draws.of_other_days(rows, later) for later in range(day, day + 4)]
+            for row in (rows[0], *named):
+                assert not all(row in each for each in left)
+        for row in rows[1:count]:
+            turns = [day for day in range(7) if row not in draws.of_other_days(rows, day)]
+            assert len(turns) == 1 or len(rows) < 7
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 9])
+def test_modules_in_turn_come_whole(count):
+    marks = [draws.modules_in_turn("clients").mark]
+    rows = [
+        row
+        for number in range(count)
+        for row in rows_of("test_of_rows", range(3), marks, f"test_{number}")
+    ]
+    check_days(rows[::3], lambda row: row.nodeid, range(100, 107))
+    for day in range(100, 107):
         left = draws.of_other_days(rows, day)
-        days.append([row.name for row in rows if row not in left])
-        assert max(1, count // 4) <= len(days[-1]) <= -(-count // min(4, count))
-    assert {name for names in days for name in names} == {row.name for row in rows}
+        assert left == [row for row in rows if rows[rows.index(row) // 3 * 3] in left]
+
+
+def check_days(rows, name_of, days):
+    """Each day has its part of the rows, and never none; the days together have all."""
+    names = []
+    for day in days:
+        left = draws.of_other_days(rows, day)
+        names.append({name_of(row) for row in rows if row not in left})
+        turns = min(len(days), len(rows))
+        assert len(rows) // turns <= len(names[-1]) <= -(-len(rows) // turns)
+    assert set().union(*names) == {name_of(row) for row in rows}
+    assert sum(map(len, names)) >= len(rows)
 
 
 def test_tests_that_share_work_have_the_same_rows_on_each_day():
@@ -94,14 +141,19 @@ def alteration():
     return altered_lines
 
 
-def test_row_that_the_track_record_names_comes_each_day():
+def test_row_that_the_track_record_names_comes_twice_in_seven_days():
     text = "Words\n## Track record\n| `rows_of_each`, `eviction_…_early`, `after_N_days`, `_lost` |"
+    defects = ["rows_of_each", "eviction_alone_early", "after_12_days", "a_report_lost"]
     with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
-        for held in ("rows_of_each", "eviction_alone_early", "after_12_days", "a_report_lost"):
-            rows = rows_of("test_of_nobody", [held, *range(8)])
-            assert not any(rows[0] in draws.of_other_days(rows, day) for day in range(4))
+        rows = rows_of("test_of_nobody", [*defects, *range(8)])
+        assert [turns_of(row, rows) for row in rows] == [2] * 4 + [1] * 8
         (row,) = rows_of("test_of_nobody", ["eviction_late"])
         assert track_record.defect_of(row) == ""
+
+
+def turns_of(row, rows):
+    """The number of days of seven on which a row comes."""
+    return sum(row not in draws.of_other_days(rows, day) for day in range(100, 107))
 
 
 def test_ends_and_parts_of_names_mean_no_test():
@@ -116,18 +168,15 @@ def test_ends_and_parts_of_names_mean_no_test():
         assert track_record.defect_of(row)
 
 
-def test_first_row_of_an_alteration_that_the_track_record_names_comes_each_day():
+def test_first_row_of_an_alteration_that_the_track_record_names_comes_twice_in_seven_days():
     text = "Words\n## Track record\n| `altered_lines` |"
     with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
-        rows = rows_of("test_of_nobody", [alteration() for _ in range(5)])
-        for day in range(4):
-            left = draws.of_other_days(rows, day)
-            assert rows[0] not in left
-            assert len(left) == 3
+        rows = rows_of("test_of_nobody", [alteration() for _ in range(7)])
+        assert [turns_of(row, rows) for row in rows] == [2] + [1] * 6
 
 
 def test_track_record_names_rows_of_the_tests_that_come_by_day():
-    """Where it names such a test as a whole, nobody knows which row is to come each day."""
+    """Where it names such a test as a whole, nobody knows which row is to come more often."""
     tests = [
         name
         for module in sorted((REPOSITORY / "tests").rglob("test_*.py"))
@@ -152,7 +201,7 @@ def test_each_module_with_more_to_draw_belongs_to_make_draws():
         str(module.relative_to(REPOSITORY))
         for module in sorted((REPOSITORY / "tests").rglob("test_*.py"))
         if re.search(
-            r"\bdraws\.(WHOLE|ONLY|BY_DAY|by_day|of_today|DAY|seeds|part|by_turns|first_of_each|repeated)\b",
+            r"\bdraws\.(WHOLE|ONLY|BY_DAY|by_day|in_turn|modules_in_turn|of_today|DAY|seeds|part|by_turns|first_of_each|repeated)\b",
             module.read_text(),
         )
         and not any(module.is_relative_to(path) for path in drawn)
