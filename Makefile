@@ -60,17 +60,9 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz forks --cases 1000 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.
-DRAWN := adversary conformance contracts simulation properties truth unit/analysis api/test_fuzz.py \
-	api/test_questions_change_nothing.py \
-	crash recording acceptance/test_command_processes.py acceptance/test_commands_ask_servers.py \
-	acceptance/test_commands_share_a_folder.py acceptance/test_completion.py \
-	acceptance/test_exit_codes.py acceptance/test_kubectl_corpus.py \
-	acceptance/test_kubectl_kinds.py acceptance/test_kubectl_stored.py \
-	acceptance/test_minimise_command.py acceptance/test_moments_of_commands.py \
-	acceptance/test_objects_of_commands.py acceptance/test_recordings_begun_later.py \
-	acceptance/test_schemathesis.py acceptance/test_sweep_command.py acceptance/test_tutorial.py \
-	fuzz/test_seeded_parts.py unit/history/test_odd_sources.py unit/objects/test_recorded_writes.py \
-	unit/service/test_replaying.py web/test_incident_stories.py web/test_readers_of_reasons.py
+DRAWN := acceptance adversary api conformance contracts crash fuzz properties recording scenarios \
+	simulation truth unit/analysis unit/history/test_odd_sources.py \
+	unit/objects/test_recorded_writes.py unit/service/test_replaying.py web
 
 draws: install ## Run the drawn tests with DRAWS times as many cases, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))

@@ -6,6 +6,7 @@ Names without a hyphen have no place to break a line, so they make columns and b
 import anyio
 import pytest
 
+from tests import draws
 from tests.web.browsing import browsing, needs_browser
 from tests.web.invented import (
     Invented,
@@ -40,7 +41,8 @@ PARTS = (
     f"object?kind=pod&{HOLDER}", f"attempts?kind=pod&{WAITING}", "pace", "scan", "lint",
     "capacity", f"blast?kind=devicetaintrule&name={long('rule')}",
 )  # fmt: skip
-ADDRESSES = tuple(f"/ui/h/default/{part}" for part in PARTS)
+ADDRESSES = draws.of_today([f"/ui/h/default/{part}" for part in PARTS])
+"""The pages of a run: one style sheet lays all of them out."""
 WIDE = (900, 1440)
 
 
@@ -77,9 +79,12 @@ def story():
 
 @pytest.fixture(scope="module")
 def visits(story):
-    """A visit of each page, and by how many pixels it is too wide on desks."""
+    """A visit of each page, by how many pixels it is too wide on desks, and broken words."""
     with story.page(color_scheme="light", viewport={"width": 390, "height": 900}) as page:
-        return {address: (visit(page, story, address), beyond(page)) for address in ADDRESSES}
+        return {
+            address: (visit(page, story, address), beyond(page), broken(page))
+            for address in ADDRESSES
+        }
 
 
 def beyond(page):
@@ -90,33 +95,37 @@ def beyond(page):
     return pixels
 
 
+def broken(page):
+    """The words in headings and cells of numbers that paper breaks in two."""
+    sized(page, PAPER)
+    page.emulate_media(media="print")
+    words = page.evaluate(BROKEN)
+    page.emulate_media(media="screen")
+    return words
+
+
 def test_pages_with_long_names_are_as_wide_as_the_window(visits):
     too_wide = {
         address: (one.overflow, pixels)
-        for address, (one, pixels) in visits.items()
+        for address, (one, pixels, _) in visits.items()
         if max(one.overflow, *pixels.values()) > 0
     }
     assert too_wide == {}
 
 
 def test_tables_with_long_names_are_not_cut(visits):
-    cut = {address: one.cut for address, (one, _) in visits.items() if any(one.cut.values())}
+    cut = {address: one.cut for address, (one, *_) in visits.items() if any(one.cut.values())}
     assert cut == {}
 
 
 def test_long_names_fit_on_paper(visits):
-    assert {address: one.unprinted for address, (one, _) in visits.items() if one.unprinted} == {}
+    unprinted = {address: one.unprinted for address, (one, *_) in visits.items()}
+    assert {address: parts for address, parts in unprinted.items() if parts} == {}
 
 
-def test_numbers_and_headings_are_not_broken_on_paper(story):
+def test_numbers_and_headings_are_not_broken_on_paper(visits):
     """A column of revisions that gives way to long names would read as two numbers each."""
-    with story.page(viewport={"width": PAPER, "height": 1100}) as page:
-        page.emulate_media(media="print")
-        broken = {}
-        for address in ADDRESSES:
-            page.goto(f"{story.url}{address}")
-            broken[address] = page.evaluate(BROKEN)
-    assert {address: words for address, words in broken.items() if words} == {}
+    assert {address: words for address, (*_, words) in visits.items() if words} == {}
 
 
 PAPER = 794
@@ -135,10 +144,11 @@ BROKEN = """() => [...document.querySelectorAll("main thead th, main td.number")
 """The words in headings and cells of numbers that begin on one line and end on another."""
 
 
+@draws.in_turn("ways")
 def test_paper_is_light_where_the_screen_is_dark(story):
     """Whoever looks at dark pages prints with ink on white: pale letters are not read there."""
     with story.page(color_scheme="light") as page:
-        page.goto(f"{story.url}{ADDRESSES[0]}")
+        page.goto(f"{story.url}/ui/h/default/")
         colours = []
         for scheme in ("light", "dark"):
             page.emulate_media(media="print", color_scheme=scheme)
@@ -151,6 +161,7 @@ def test_paper_is_light_where_the_screen_is_dark(story):
 COLOURS = "all => all.map(one => getComputedStyle(one)).map(one => [one.color, one.fill])"
 
 
+@draws.in_turn("ways")
 def test_reasons_that_are_folded_on_the_screen_are_printed(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/why?kind=pod&{WAITING}")
@@ -160,6 +171,7 @@ def test_reasons_that_are_folded_on_the_screen_are_printed(story):
         assert not hidden_reasons(page)
 
 
+@draws.in_turn("ways")
 def test_tables_are_printed_unfolded_and_keys_are_not(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/capacity")
@@ -173,6 +185,7 @@ def test_tables_are_printed_unfolded_and_keys_are_not(story):
         assert not page.locator(".keys").is_visible()
 
 
+@draws.in_turn("ways")
 def test_pages_of_a_narrow_screen_begin_with_the_present_one(story):
     with story.page(viewport={"width": 360, "height": 700}) as page:
         page.goto(f"{story.url}/ui/h/default/")
@@ -197,6 +210,7 @@ def is_in_its_row(page):
 CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex]"
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("path", ["h/default/", "h/default/lanes", "h/default/capacity", "jobs"])
 def test_each_control_is_reached_with_the_keyboard_and_shows_it(story, path):
     with story.page(viewport={"width": 1000, "height": 800}) as page:

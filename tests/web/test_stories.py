@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from app.analysis.capacity.answers import CapacityMoment, ClassCapacity
 from app.web.pages import capacity
+from tests import draws
 from tests.web.browsing import browsing, needs_browser
 
 pytestmark = [needs_browser, pytest.mark.slow]
@@ -20,7 +21,9 @@ PARTS = (
 )  # fmt: skip
 
 
-ADDRESSES = ("/ui/", *(f"/ui/h/default/{part}" for part in PARTS))
+PAGES = ("/ui/", *(f"/ui/h/default/{part}" for part in PARTS))
+ADDRESSES = draws.of_today(PAGES)
+"""The pages that a run measures: their frame, style sheet and colours are those of all others."""
 WIDTHS = (390, 800, 1280)
 TELEPHONE = 400
 PAPER = 718
@@ -31,14 +34,12 @@ DRAWN = ("/ui/h/default/", "/ui/h/default/lanes", "/ui/h/default/map")
 
 @dataclass
 class Visit:
-    """A page that was loaded once: what each width and each colour scheme shows of it."""
+    """A page that was loaded once: what each width shows of it."""
 
     overflow: int
     """By how many pixels the page is wider than a telephone."""
     cut: dict[int, list[str]]
     """The labels of the tables that are cut, by width of the window."""
-    inaccessible: dict[str, str]
-    """What axe-core complains about, by colour scheme."""
     unprinted: list[str]
     """The parts that a sheet of paper cuts off."""
 
@@ -51,9 +52,14 @@ def story():
 
 @pytest.fixture(scope="module")
 def visits(story):
-    """A visit of each page. Loading pages is most of the work, so all checks share the visits."""
+    """A visit of each page, and what axe-core complains about by colour scheme.
+
+    Loading pages is most of the work, so all checks share the visits.
+    """
     with story.page(color_scheme="light", viewport={"width": WIDTHS[0], "height": 900}) as page:
-        return {address: visit(page, story, address) for address in ADDRESSES}
+        return {
+            address: (visit(page, story, address), judged(page, address)) for address in ADDRESSES
+        }
 
 
 def visit(page, story, address):
@@ -68,6 +74,11 @@ def visit(page, story, address):
         )  # fmt: skip
     sized(page, TELEPHONE)
     overflow = page.evaluate("document.documentElement.scrollWidth") - TELEPHONE
+    return Visit(overflow, cut, unprinted_parts(page))
+
+
+def judged(page, address):
+    """What axe-core complains about on the page that is open, by colour scheme."""
     sized(page, WIDTHS[-1])
     inaccessible = {"light": inaccessible_parts(page)}
     if address in DRAWN:
@@ -75,7 +86,7 @@ def visit(page, story, address):
         page.reload()  # colours that fade over would be measured on their way
         inaccessible["dark"] = inaccessible_parts(page)
         page.emulate_media(color_scheme="light")
-    return Visit(overflow, cut, inaccessible, unprinted_parts(page))
+    return inaccessible
 
 
 def unprinted_parts(page):
@@ -105,6 +116,7 @@ def heading(page):
     return " ".join(page.inner_text("h1").split())
 
 
+@draws.in_turn("ways")
 def test_cause_is_three_clicks_from_the_landing_page(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/")
@@ -126,6 +138,7 @@ def test_cause_is_three_clicks_from_the_landing_page(story):
         assert heading(page).startswith("pod default/waits-")
 
 
+@draws.in_turn("ways")
 def test_keyboard_alone_is_enough(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/")
@@ -151,6 +164,7 @@ def test_keyboard_alone_is_enough(story):
         page.wait_for_selector("dialog", state="detached")
 
 
+@draws.in_turn("ways")
 def test_moment_is_chosen_on_the_strip_and_in_the_form(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/timeline")
@@ -169,6 +183,7 @@ def test_moment_is_chosen_on_the_strip_and_in_the_form(story):
         assert set(shown) == {"PodCreated"}
 
 
+@draws.in_turn("ways")
 def test_pages_work_without_script(story):
     size = {"width": TELEPHONE, "height": 800}
     with story.page(java_script_enabled=False, viewport=size) as page:
@@ -184,12 +199,13 @@ def test_pages_work_without_script(story):
 
 
 def test_pages_fit_a_telephone(visits):
-    assert {address: one.overflow for address, one in visits.items() if one.overflow > 0} == {}
+    too_wide = {address: one.overflow for address, (one, _) in visits.items() if one.overflow > 0}
+    assert too_wide == {}
     assert len(visits) == len(ADDRESSES)
 
 
 def test_pages_fit_on_paper(visits):
-    assert {address: one.unprinted for address, one in visits.items() if one.unprinted} == {}
+    assert {address: one.unprinted for address, (one, _) in visits.items() if one.unprinted} == {}
 
 
 def test_no_text_of_a_course_is_cut(story):
@@ -223,10 +239,11 @@ def test_no_text_of_a_course_is_cut(story):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_table_is_cut(visits, width):
-    cut = {address: one.cut[width] for address, one in visits.items()}
+    cut = {address: one.cut[width] for address, (one, _) in visits.items()}
     assert cut == {address: [] for address in ADDRESSES}
 
 
+@draws.in_turn("ways")
 def test_page_follows_its_history_until_it_is_scrubbed_back(story):
     with story.page() as page:
         page.goto(f"{story.url}/ui/h/default/timeline?kind=PodCreated")
@@ -257,6 +274,7 @@ spec:
 """
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("has_script", [True, False])
 def test_change_is_tried_before_it_is_applied(story, has_script):
     with story.page(java_script_enabled=has_script) as page:
@@ -277,15 +295,16 @@ def test_pages_are_accessible(visits):
     schemes = {
         address: {"light", "dark"} if address in DRAWN else {"light"} for address in ADDRESSES
     }
-    assert {address: set(one.inaccessible) for address, one in visits.items()} == schemes
+    assert {address: set(complaints) for address, (_, complaints) in visits.items()} == schemes
     assert [
         (address, scheme, said)
-        for address, one in visits.items()
-        for scheme, said in one.inaccessible.items()
+        for address, (_, complaints) in visits.items()
+        for scheme, said in complaints.items()
         if said
     ] == []
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("part", ["lanes", "map"])
 def test_pictures_are_saved_as_png_with_the_colours_of_the_page(story, part):
     with story.page(accept_downloads=True) as page:
@@ -313,6 +332,7 @@ COLOURS = """async (body) => {
 """Reads a PNG as a browser does: its width, height and number of colours."""
 
 
+@draws.in_turn("ways")
 def test_pictures_are_saved_as_files_that_stand_alone(story, tmp_path):
     with story.page() as page:
         for part, label in (("lanes", "pod default/waits-0"), ("map", "gpu-0")):
