@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests import command_line
+from tests import command_line, draws
 from tests.acceptance.server_process import ServerProcess, following
 from tests.command_line import database_running
 from tests.prepared_data import prepare
@@ -58,6 +58,7 @@ def wait_for_history(client, path):
     raise AssertionError(answer.text)
 
 
+@draws.in_turn("ends")
 def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path, cluster):
     folder = tmp_path / "redra"
     folder.mkdir()
@@ -98,6 +99,7 @@ def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path
     assert "Traceback" not in server.log.read_text()
 
 
+@draws.in_turn("ends")
 def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
     data = tmp_path / "data"
     prepare(data)

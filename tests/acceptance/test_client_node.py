@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.acceptance.server_process import server_process
 from tests.shared_data import REPOSITORY
 
@@ -19,6 +20,7 @@ SCRIPT = Path(__file__).with_name("client_node.mjs")
 MISSING = shutil.which("node") is None or shutil.which("npm") is None
 
 pytestmark = [
+    draws.modules_in_turn("clients"),
     pytest.mark.database,
     pytest.mark.slow,
     pytest.mark.skipif(MISSING, reason="node and npm are no part of the project's environment"),

@@ -9,9 +9,10 @@ from kubernetes import config, dynamic, utils, watch
 from kubernetes.client import ApiException
 from kubernetes.informer import SharedInformer
 
+from tests import draws
 from tests.acceptance.server_process import server_process, wait_for_own_objects
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "none.example.com"}}
 OLD_REQUEST = {"name": "gpu", "deviceClassName": "none.example.com"}

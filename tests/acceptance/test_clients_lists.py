@@ -15,9 +15,10 @@ from kubernetes_asyncio import config as aio_config
 from lightkube.config.kubeconfig import KubeConfig
 from lightkube.resources import resource_v1
 
+from tests import draws
 from tests.acceptance.server_process import server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 COUNT = 510
 """More than the 500 of a page of kubectl and client-go."""

@@ -24,9 +24,10 @@ from lightkube.resources import resource_v1, resource_v1beta1
 from lightkube.resources.core_v1 import ConfigMap, Namespace
 from lightkube.types import CascadeType, PatchType
 
+from tests import draws
 from tests.acceptance.server_process import following, server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 CLAIM_SPEC = {
     "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "none.example.com"}}]}

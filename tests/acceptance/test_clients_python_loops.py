@@ -21,10 +21,11 @@ from kubernetes_asyncio import client as aio
 from kubernetes_asyncio import config as aio_config
 from kubernetes_asyncio import watch as aio_watch
 
+from tests import draws
 from tests.acceptance.server_process import server_process
 from tests.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 
 @pytest.fixture(scope="module")

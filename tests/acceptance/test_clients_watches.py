@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
+from tests import draws
 from tests.acceptance.server_process import following, server_process
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/watched/resourceclaims"
 CONFIG_MAPS = "/api/v1/namespaces/{}/configmaps"

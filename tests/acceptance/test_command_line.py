@@ -22,6 +22,7 @@ from app.adapters.running import notice
 from app.bootstrap import child_processes, kubeconfigs, serving
 from app.cli.application import SECTIONS, program
 from app.domain.errors import InputError
+from tests import draws
 from tests.acceptance.server_process import wait_for_own_objects
 from tests.command_line import database_running, redra
 from tests.patience import PATIENCE_SECONDS
@@ -85,6 +86,7 @@ def test_history_is_named_once_as_argument_or_option(command: str, tmp_path: Pat
         assert "the folder has no data of redra" in error
 
 
+@draws.in_turn("refusals")
 @pytest.mark.parametrize("lines", [1, 2_000])
 def test_reader_that_goes_early_is_no_error(lines: int) -> None:
     # Less than a buffer is written at the end only, more while the command runs.
@@ -279,6 +281,7 @@ def test_damaged_recording_is_refused_and_leaves_no_history(tmp_path: Path) -> N
     assert json.loads(out) == []
 
 
+@draws.in_turn("ways")
 def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with database_running(data):
@@ -324,6 +327,7 @@ def test_sources_of_a_replay_are_files_or_one_history() -> None:
     assert error.startswith("redra: one, two: only one history can be read at a time")
 
 
+@draws.in_turn("ways")
 def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples" / "cluster")
     here = partial(redra, folder=tmp_path)
@@ -354,6 +358,7 @@ def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None
             assert preferred not in error
 
 
+@draws.in_turn("ways")
 def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
     data = tmp_path / "data"
     prepare(data)
@@ -418,6 +423,7 @@ def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> Non
                 serving.take_connections(second)
 
 
+@draws.in_turn("ways")
 def test_second_server_on_the_same_data_has_a_kubeconfig_of_its_own(tmp_path: Path) -> None:
     data = tmp_path / "data"
     prepare(data)

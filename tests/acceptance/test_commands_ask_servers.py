@@ -138,7 +138,7 @@ MISTAKES = {
 def by_day_unless_compared(names: Iterable[str]) -> list[str | ParameterSet]:
     """The rows of questions: a defect was found in those that compare moments.
 
-    `tests/web/test_same_facts.py` asks each question each day.
+    `tests/web/test_same_facts.py` asks each question, too.
     """
     return [name if name.startswith("diff") else draws.by_day(name) for name in names]
 
@@ -172,6 +172,7 @@ def test_log_of_labels_has_each_event_in_which_an_object_has_them(server: Server
         assert shown
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_told_alike(server: ServerProcess, name: str) -> None:
     words = MISTAKES[name]
@@ -230,6 +231,7 @@ def test_sweep_of_a_server_has_the_tables_of_the_data(
     assert text[2] == opened[2]
 
 
+@draws.in_turn("ways")
 def test_smallest_history_of_a_server_is_that_of_the_data(
     server: ServerProcess, tmp_path: Path
 ) -> None:
@@ -424,6 +426,7 @@ def test_context_of_a_kubeconfig_names_history_and_moment(
     assert "nope" in error
 
 
+@draws.in_turn("ways")
 def test_server_that_is_gone_is_not_asked(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -454,6 +457,7 @@ def test_server_that_is_named_must_answer(tmp_path: Path) -> None:
     assert "is not the address of a server" in error
 
 
+@draws.in_turn("ways")
 def test_server_with_tls_and_roles_lets_in_whom_its_kubeconfig_names(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, "--tls", "--authorization", "rbac")
     server.start()
@@ -555,6 +559,7 @@ NO_FORKS = {
 }  # fmt: skip
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("output", ["text", "json"])
 @pytest.mark.parametrize("name", FORKS)
 def test_named_server_forks_and_says_what_a_fork_without_it_says(

@@ -27,6 +27,7 @@ def ended(process: RedraProcess) -> tuple[int | None, str]:
     return process.returncode, error or ("" if out else "it said nothing")
 
 
+@draws.in_turn("ways")
 def test_commands_wait_for_each_other(tmp_path: Path) -> None:
     data = tmp_path / "data"
     prepare(data, recorded=True)
@@ -40,6 +41,7 @@ def test_commands_wait_for_each_other(tmp_path: Path) -> None:
         assert [ended(process) for process in together] == [(0, "")] * 3
 
 
+@draws.in_turn("ways")
 def test_commands_wait_while_the_database_is_made(tmp_path: Path) -> None:
     data = tmp_path / "data"
     together = [begin(data, "import", str(RECORDING), "--history", name) for name in ("one", "two")]
@@ -50,6 +52,7 @@ def test_commands_wait_while_the_database_is_made(tmp_path: Path) -> None:
     assert out.split().count("one") == out.split().count("two") == 1
 
 
+@draws.in_turn("ways")
 def test_server_does_not_share_the_database_of_a_command(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path)
     prepare(server.data)
@@ -69,6 +72,7 @@ def test_server_does_not_share_the_database_of_a_command(tmp_path: Path) -> None
     assert starting.returncode == 0
 
 
+@draws.in_turn("ways")
 def test_owner_waits_for_users_a_bounded_time(tmp_path: Path) -> None:
     prepare(tmp_path)
     folder = tmp_path / "postgres"

@@ -14,10 +14,11 @@ import httpx
 import pytest
 import yaml
 
+from tests import draws
 from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import ROOT, RedraProcess
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [draws.modules_in_turn("deliveries"), pytest.mark.database, pytest.mark.slow]
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 

@@ -17,11 +17,12 @@ from lightkube.config.kubeconfig import KubeConfig
 from lightkube.generic_resource import get_generic_resource, load_in_cluster_generic_resources
 from lightkube.types import PatchType
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 from tests.acceptance.server_process import following
 from tests.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1

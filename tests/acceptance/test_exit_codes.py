@@ -134,6 +134,7 @@ def test_refused_command_leaves_the_histories_as_they_were(
     assert redra("histories", data=data)[1] == before
 
 
+@draws.in_turn("refusals")
 @pytest.mark.database
 @pytest.mark.parametrize("name", ["findings", "diff", "diff with", "log", "timeline", "why"])
 def test_server_and_data_folder_refuse_alike(
@@ -254,6 +255,7 @@ GONE_ON_FROM = {"minimise": ["made.trials"]}
 """What the same command continues from. A line that was cut is not read."""
 
 
+@draws.in_turn("refusals")
 @pytest.mark.database
 @pytest.mark.parametrize("name", UNWRITTEN)
 def test_output_without_room_is_told_and_leaves_nothing(
@@ -359,6 +361,7 @@ def test_mistake_in_showing_an_answer_is_not_blamed_on_the_server(
         redra(*READING[name].split(), data=server.data)
 
 
+@draws.in_turn("refusals")
 @pytest.mark.database
 @pytest.mark.parametrize("name", NAMED)
 def test_mistake_in_showing_the_work_of_a_server_is_not_blamed_on_it(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.command_line import EXAMPLES, database_running, redra
 from tests.shared_data import shared_path
 
@@ -49,6 +50,7 @@ def histories(data: Path) -> dict[str, dict[str, object]]:
     return {row["name"]: row for row in json.loads(out)}
 
 
+@draws.in_turn("ways")
 def test_fork_is_made_with_its_edits_and_verifies(data: Path) -> None:
     before = histories(data)["prod"]
     code, out, error = redra(
@@ -80,6 +82,7 @@ def assert_verified(data: Path, place: str) -> None:
     assert (report["agrees"], report["chain"]["problems"]) == (True, []), (place, report, error)
 
 
+@draws.in_turn("ways")
 def test_recorded_inputs_go_on_in_a_fork(data: Path) -> None:
     before = histories(data)["prod"]
     code, out, error = redra(
@@ -106,6 +109,7 @@ def test_recorded_inputs_go_on_in_a_fork(data: Path) -> None:
         assert_verified(data, place)
 
 
+@draws.in_turn("ways")
 def test_forks_keep_their_parent_and_are_deleted_first(data: Path) -> None:
     assert redra("fork", "prod@3", "--history", "early", data=data)[0] == 0
     assert redra("fork", "early", "--history", "later", data=data)[0] == 0
@@ -117,6 +121,7 @@ def test_forks_keep_their_parent_and_are_deleted_first(data: Path) -> None:
     assert histories(data) == {}
 
 
+@draws.in_turn("ways")
 def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) -> None:
     assert redra("fork", "prod", "--history", "early", "--profile", "1.35", data=data)[0] == 0
     bundle = tmp_path / "early.redra"
@@ -132,6 +137,7 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
     assert report["judgedAfter"] == rows["prod"]["revision"] + 1
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -220,6 +226,7 @@ def overseen(data: Path, name: str) -> list[object]:
     return [[line[part] for part in parts] for line in lines if line["judge"] == "incident"]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("source", "fork", "is_named"),
     [

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import BIN
 from tests.command_line import ROOT
 
@@ -24,6 +25,7 @@ PATIENCE_SECONDS = 90
 TOOLS = all(shutil.which(name) for name in ("unshare", "setpriv", "chroot", "mount"))
 
 pytestmark = [
+    draws.modules_in_turn("deliveries"),
     pytest.mark.database,
     pytest.mark.slow,
     pytest.mark.timeout(240),

@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from app.domain.log.doubts import MEANINGS, Affects
+from tests import draws
 from tests.command_line import database_running, redra
 from tests.shared_data import shared_path
 from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
@@ -22,6 +23,7 @@ def data(tmp_path):
         yield tmp_path / "data"
 
 
+@draws.in_turn("ways")
 def test_recording_goes_in_and_out_and_in_again(data, tmp_path):
     log = write_lines(
         tmp_path / "audit.log",
@@ -102,6 +104,7 @@ def test_unreadable_recording_imports_nothing_and_says_where(data, tmp_path):
     assert json.loads(out)["report"]["refused"] == 1
 
 
+@draws.in_turn("ways")
 def test_what_a_recording_lacks_can_be_asked_in_sql(data, tmp_path):
     """Who touched a claim was recorded, not what was written; everything else is whole."""
     path = shared_path("histories", "a-quickstart", "audit.jsonl.gz")

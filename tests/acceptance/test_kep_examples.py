@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "examples" / "keps"
 RULE = "devicetaintrule/worn-out"

@@ -6,9 +6,10 @@ import select
 
 import pytest
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.in_turn("rows of the checklist")]
 
 CLAIM = """
 apiVersion: resource.k8s.io/v1

@@ -15,7 +15,7 @@ from tests.acceptance.kubectl_cluster import cluster
 from tests.api.test_corpus import REFUSALS, kind_of, objects
 from tests.shared_data import shared_path
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 EVERY = 4
 QUIET = ("ResourceClaimTemplate", "DeviceClass", "ResourceSlice", "ConfigMap", "ServiceAccount")

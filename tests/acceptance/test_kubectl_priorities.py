@@ -2,9 +2,10 @@
 
 import pytest
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 CLUSTER = """
 apiVersion: v1

@@ -12,7 +12,7 @@ import pytest
 from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 STORAGE = """
 apiVersion: storage.k8s.io/v1

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 MAP = """
 apiVersion: v1

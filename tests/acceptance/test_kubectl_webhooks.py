@@ -10,9 +10,10 @@ import pytest
 
 from app.adapters.certificates import CertificateFolder
 from app.adapters.clock import SystemClock
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("kubectl")]
 
 RULE = '{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}'
 CONFIGURATIONS = """

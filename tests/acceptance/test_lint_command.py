@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from app.analysis.lint.linting import RULES
+from tests import draws
 from tests.command_line import EXAMPLES, database_running, redra
 from tests.shared_data import shared_path
 
@@ -313,12 +314,14 @@ def test_recording_is_looked_at_over_time() -> None:
     assert "was incomplete 3 times" in spells[0]["message"]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", ["a-quickstart", "b-mig-partitions"])
 def test_recordings_of_sound_drivers_have_notes_at_most(name: str) -> None:
     code, out, _ = redra("lint", shared_path("histories", name), "--fail-on", "warning")
     assert code == 0, out
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_history_and_its_bundle_say_what_the_recording_says(tmp_path: Path) -> None:
     recording, data = shared_path("histories", "j-api-versions"), tmp_path / "data"

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.patience import PATIENCE_SECONDS
 from tests.properties.plain_lists import Dictionary, Walk, walks
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 COLLECTIONS = ("/api/v1/{}/configmaps", "/apis/resource.k8s.io/v1/{}/resourceclaims")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.findings.report import severity_of_defect
+from tests import draws
 from tests.command_line import ROOT, database_running, redra
 from tests.web.reading import read
 
@@ -22,6 +23,7 @@ def data(tmp_path_factory):
         yield folder
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_report_is_written_as_one_file(data: Path, tmp_path: Path) -> None:
     file = tmp_path / "incident.html"
@@ -54,6 +56,7 @@ def test_trace_of_a_moment_goes_to_standard_output(data: Path) -> None:
     assert max(one["args"].get("revision", 0) for one in trace["traceEvents"]) == 100
 
 
+@draws.in_turn("refusals")
 @pytest.mark.database
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -72,6 +75,7 @@ def test_report_that_cannot_be_made_is_refused_in_a_sentence(
     assert message in error
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_findings_are_those_of_the_page(data: Path) -> None:
     code, out, error = redra("findings", "maintenance", "-o", "json", data=data)
@@ -141,6 +145,7 @@ def test_map_of_labels_that_no_node_has_names_them(data: Path) -> None:
     assert text == "no pool of a node with the labels zone=nowhere is published at revision 200\n"
 
 
+@draws.in_turn("refusals")
 @pytest.mark.database
 def test_pool_that_is_nowhere_is_refused_with_the_nearest(data: Path) -> None:
     named = ("--history", "maintenance", "--at", "200")
@@ -182,6 +187,7 @@ def test_name_that_is_nowhere_is_refused_with_the_nearest(
     assert name in error.partition("do you mean")[2], error
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_map_takes_history_and_pool_as_other_commands_do(data: Path) -> None:
     whole = redra("map", "--history", "maintenance", data=data)

@@ -13,6 +13,7 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError
 from app.settings import Settings
+from tests import draws
 from tests.acceptance.server_process import ServerProcess, wait_for_own_objects
 from tests.command_line import EXAMPLES, database_running, redra
 
@@ -57,6 +58,7 @@ def test_histories_are_made_renamed_copied_and_deleted(data: Path) -> None:
     assert names(data) == ["three"]
 
 
+@draws.in_turn("ways")
 def test_everything_is_deleted_only_when_that_is_said(data: Path) -> None:
     assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
     code, out, error = redra("migrate", "base", data=data)
@@ -73,6 +75,7 @@ def test_everything_is_deleted_only_when_that_is_said(data: Path) -> None:
     assert redra("migrate", "base", data=data)[0] == 0, "nothing is lost"
 
 
+@draws.in_turn("ways")
 def test_controllers_are_switched_and_the_switch_stands_in_the_log(data: Path) -> None:
     assert redra("histories", "create", "one", data=data)[0] == 0
 
@@ -101,6 +104,7 @@ def test_controllers_are_switched_and_the_switch_stands_in_the_log(data: Path) -
     assert (code, "which is a recording" in error) == (2, True)
 
 
+@draws.in_turn("ways")
 def test_controller_that_a_server_leaves_out_is_run_by_none(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, "--without", "scheduling")
     try:

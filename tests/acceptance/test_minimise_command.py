@@ -156,6 +156,7 @@ EVICTED_BY_ANOTHER_ORDER = {"older": "gpu-1", "web": "gpu-0"}
 """The older pod gets the device that a rule taints, if the whole is decided here."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("devices_of", "needed"),
     [
@@ -228,6 +229,7 @@ def check_stays_explained(decided: dict[str, Any]) -> None:
     }
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("recorded", ["by hand", *(("e-taints",) if draws.WHOLE else ())])
 def test_difference_comes_down_to_a_screen(recorded: str, tmp_path: Path) -> None:
     """The scheduler was a 1.36.2 that saw rules.
@@ -258,6 +260,7 @@ def test_difference_that_rests_on_all_that_was_placed_begins_with_that(tmp_path:
     check_stays_explained(check_small_difference(path, tmp_path))
 
 
+@draws.in_turn("ends")
 @pytest.mark.timeout(400)
 def test_result_is_the_same_with_workers_one_of_which_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -294,6 +297,7 @@ def soak(tmp_path: Path) -> Iterator[Path]:
         yield bundle
 
 
+@draws.in_turn("ends")
 def test_interrupted_search_goes_on_where_it_was(soak: Path, tmp_path: Path) -> None:
     folder = tmp_path / "made"
     folder.mkdir()
@@ -340,6 +344,7 @@ def test_rest_of_a_recording_is_decided_where_that_shows_it_too(tmp_path: Path) 
     assert code == 0, out
 
 
+@draws.in_turn("ways")
 def test_time_that_is_over_is_said(soak: Path, tmp_path: Path) -> None:
     clock = iter(range(0, 10_000, 10))
     with mock.patch.object(searching.time, "monotonic", side_effect=clock):
@@ -351,12 +356,14 @@ def test_time_that_is_over_is_said(soak: Path, tmp_path: Path) -> None:
     assert (tmp_path / "s.zip").exists()
 
 
+@draws.in_turn("ways")
 def test_command_that_ends_with_0_is_a_predicate(soak: Path, tmp_path: Path) -> None:
     shell = "sh -c 'unzip -p {} events.jsonl | grep -q node-3'"
     report = minimise(soak, f"command {shell}", tmp_path / "small.zip")
     assert (report["minimal"], report["objects"]) == (True, 1)
 
 
+@draws.in_turn("ways")
 def test_command_that_takes_too_long_does_not_show_it(
     soak: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +375,7 @@ def test_command_that_takes_too_long_does_not_show_it(
     assert "does not show it: command sleep 30" in error
 
 
+@draws.in_turn("refusals")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -221,6 +221,7 @@ def _meaning(form: str, end: Instant) -> str:
     return f"{meaning}\n" if meaning else "\0"
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.database
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_relative_moment_is_named_as_an_instant(data: Path, end: Instant, name: str) -> None:
@@ -270,6 +271,7 @@ OF_HISTORIES_UP_TO = {
 """Commands that make something of a history up to a moment."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 @pytest.mark.parametrize("name", OF_HISTORIES_UP_TO)
 def test_command_that_makes_something_names_the_instant_of_a_relative_moment(
@@ -295,6 +297,7 @@ IN_JSON = {
 """Commands of which the JSON has a field with the instant."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 @pytest.mark.parametrize("name", IN_JSON)
 def test_long_command_says_in_json_which_instant_it_stands_for(
@@ -315,6 +318,7 @@ PRINTED = re.compile(
 )
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_every_time_that_is_printed_is_taken_as_a_moment(data: Path) -> None:
     end = timestamps.parse("2030-01-01T00:00:00Z")
@@ -421,7 +425,7 @@ BEHIND = {
     "why": ("why node/worker-1 --history {}", "--at"),
 }
 LONG = ("findings", "fit", "rehearse", "replay decide", "report", "scan")
-"""Half of the work of all; the others run each day."""
+"""Half of the work of all."""
 
 WHOLE = {
     "controllers": "controllers {}",
@@ -433,6 +437,7 @@ WHOLE = {
 """Commands about histories as wholes."""
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.database
 @pytest.mark.parametrize("name", [draws.by_day(name) if name in LONG else name for name in BEHIND])
 def test_moment_stands_behind_the_history_or_in_its_option(
@@ -514,6 +519,7 @@ AS_THE_SOURCE = {
 """Commands whose answer depends on release and gates."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_fork_answers_about_a_moment_before_it_as_its_source(data: Path) -> None:
     """Its source decided by then, under other settings than those of the fork."""

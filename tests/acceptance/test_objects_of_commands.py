@@ -77,6 +77,7 @@ def test_all_commands_that_take_an_object_are_tried() -> None:
     assert taking == tried | {"fit", "map"}
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_all_forms_of_an_object_mean_the_same(data: Path, name: str) -> None:
@@ -90,6 +91,7 @@ def test_all_forms_of_an_object_mean_the_same(data: Path, name: str) -> None:
     assert [answer for answer in classes if answer != classes[0]] == []
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 @pytest.mark.parametrize("name", OPTIONS)
 def test_all_forms_of_an_object_mean_the_same_behind_an_option(data: Path, name: str) -> None:
@@ -205,6 +207,7 @@ def test_deletion_of_what_is_not_there_is_told_where_it_is(data: Path) -> None:
     assert (code, "there is one in namespace taints" in error) == (2, True)
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_questions_in_sql_may_be_of_one_history(data: Path) -> None:
     assert redra("import", RECORDING, "--history", "other", data=data)[0] == 0

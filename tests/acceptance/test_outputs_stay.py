@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from app.bootstrap.sweeping import running
+from tests import draws
 from tests.cluster import Cluster
 from tests.command_line import ROOT, redra
 from tests.redra_program import shared_program
@@ -29,6 +30,7 @@ def bundle(tmp_path: Path) -> Path:
     return path
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "words"),
     [

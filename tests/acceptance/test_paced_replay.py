@@ -24,6 +24,7 @@ from kubernetes_asyncio import watch as aio_watch
 from lightkube.config.kubeconfig import KubeConfig
 from lightkube.resources.core_v1 import Pod
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import BIN
 from tests.acceptance.server_process import ServerProcess
 from tests.patience import PATIENCE_SECONDS
@@ -245,6 +246,7 @@ def wait_equal(wanted, *believers):
     raise AssertionError([(believer(), wanted) for believer in believers])
 
 
+@draws.in_turn("ways")
 def test_clients_end_with_what_was_recorded_though_the_replay_was_moved_back(server):
     recorded = server.pods("night")
     wanted = {name: pod["status"]["phase"] for name, pod in recorded.items()}
@@ -270,6 +272,7 @@ def test_clients_end_with_what_was_recorded_though_the_replay_was_moved_back(ser
     followers.stopped.set()
 
 
+@draws.in_turn("ways")
 def test_operator_ends_with_what_was_recorded_and_its_marks(server, tmp_path):
     """What it writes lies over the recording: no conflict, and nothing of the recording is lost."""
     recorded = server.pods("night")
@@ -353,6 +356,7 @@ def wait_revision(server, revision):
     raise AssertionError(revision)
 
 
+@draws.in_turn("ways")
 def test_writes_of_kubectl_lie_over_the_recording_until_it_is_moved_back(server, tmp_path):
     """What becomes of each write stood here before it was tried."""
     server.order(paused=True)
@@ -457,6 +461,7 @@ def test_replay_with_conflicts_ends_with_exit_code_1(server, tmp_path):
         process.end()
 
 
+@draws.in_turn("ways")
 def test_keys_of_the_terminal_change_the_pace(server):
     controller, terminal = pty.openpty()
     redra(server.data, "fork", "night", "--history", "keys")

@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from tests import draws
 from tests.acceptance.server_process import server_process
 
 pytestmark = [pytest.mark.database, pytest.mark.slow]
@@ -101,6 +102,7 @@ def check_unharmed(server):
         assert client.get("/readyz").text == "ok"
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("name", sorted(GARBAGE))
 def test_probe_is_refused_and_the_server_is_unharmed(server, name):
     line = answer_to(server, GARBAGE[name])

@@ -10,10 +10,12 @@ import asyncpg
 import pytest
 
 from app.adapters.postgres.server import running_url
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [
+    draws.modules_in_turn("deliveries"),
     pytest.mark.slow,
     # Only Linux tells there which processes a server has started.
     pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are read in /proc"),

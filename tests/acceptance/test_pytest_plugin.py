@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.command_line import pytest_command
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [draws.modules_in_turn("deliveries"), pytest.mark.slow]
 
 PROJECT = """
 import json

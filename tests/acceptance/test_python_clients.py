@@ -6,9 +6,10 @@ import textwrap
 
 import pytest
 
+from tests import draws
 from tests.acceptance.kubectl_cluster import cluster
 
-pytestmark = [pytest.mark.database, pytest.mark.slow]
+pytestmark = [pytest.mark.database, pytest.mark.slow, draws.modules_in_turn("clients")]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.prepared_data import prepare
 from tests.redra_program import write_program
 
@@ -27,6 +28,7 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_program(tmp_path_factory.mktemp("program") / "redra")
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", LINES)
 def test_program_says_what_the_installed_one_says(forked: Path, tmp_path: Path, name: str) -> None:
     answers = [

@@ -15,6 +15,7 @@ from app.bootstrap.gallery import incident_files, playing
 from app.bootstrap.handover import stories
 from app.bootstrap.stores import memory_store
 from app.service import exporting
+from tests import draws
 from tests.command_line import pytest_command, redra
 
 pytestmark = pytest.mark.slow
@@ -81,6 +82,7 @@ def test_test_of_a_repair_fails_under_the_release_of_the_defect(name: str, tmp_p
         run_test(recorded, profile=fixed)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "number", "asserted"),
     [
@@ -158,6 +160,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {names[int(number)]: outcome for outcome, number in said}
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", MARKED)
 def test_marker_that_the_head_names_makes_the_test_pass(
     outcomes: dict[str, str], name: str

@@ -114,6 +114,7 @@ def is_watchable(operation):
     return any(each.name == "watch" for each in operation.iter_parameters())
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("place", PLACES)
 def test_reads_and_lists_are_answered_as_documented(server, place):
     _, reads = operations(server, place, "GET")
@@ -126,6 +127,7 @@ def test_reads_and_lists_are_answered_as_documented(server, place):
     assert 200 in codes
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("place", PLACES)
 def test_lines_of_watches_hold_objects_as_documented(server, place):
     schema, reads = operations(server, place, "GET")
@@ -156,6 +158,7 @@ def watch(url):
     return requests.get(url, params=query, timeout=PATIENCE, headers=wanted)
 
 
+@draws.in_turn("refusals")
 @pytest.mark.parametrize(
     ("place", "mode"),
     [

@@ -7,6 +7,7 @@ import pytest
 
 from app.bootstrap import opinions
 from app.ports import Match, Opinion
+from tests import draws
 from tests.command_line import redra
 from tests.shared_data import shared_path
 
@@ -63,6 +64,7 @@ def test_cases_of_a_file_have_second_opinions(tmp_path):
     assert json.loads(target.read_text())["devices"][0]["secondOpinion"] == "agrees: match"
 
 
+@draws.in_turn("ways")
 def test_recording_is_verified_with_a_second_opinion():
     code, out, _ = verify()
     assert code == 0
@@ -70,6 +72,7 @@ def test_recording_is_verified_with_a_second_opinion():
     assert "verified: everything that is judged was compared and agrees" in out
 
 
+@draws.in_turn("ways")
 def test_pairs_beyond_the_bound_are_said_and_leave_it_verified_in_part():
     code, out, _ = verify(env={"REDRA_SECOND_OPINION_EVALUATIONS_MAX": "5"})
     assert code == 3

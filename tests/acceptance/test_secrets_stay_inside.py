@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from app.adapters.postgres.server import running_url
-from tests import command_line
+from tests import command_line, draws
 from tests.acceptance.secret_marks import Marks
 from tests.acceptance.server_process import server_process
 
@@ -250,6 +250,7 @@ def shown_values(client, prefix, name):
     return {base64.b64decode(value).decode() for value in data.values()}
 
 
+@draws.in_turn("ways")
 def test_values_of_secrets_are_found_in_nothing_stored_or_shown(tmp_path):
     marks = Marks(seed=20)
     with server_process(tmp_path) as server, server.client() as client:
@@ -311,6 +312,7 @@ def test_values_of_secrets_are_found_in_nothing_stored_or_shown(tmp_path):
         assert marks.within(said[place]) == {CONTROL}, place
 
 
+@draws.in_turn("ways")
 def test_folders_hold_no_value_and_keys_travel_only_when_asked_for(tmp_path):
     marks = Marks(seed=21)
     with server_process(tmp_path) as server, server.client() as client:

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
+
+pytestmark = draws.modules_in_turn("deliveries")
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 

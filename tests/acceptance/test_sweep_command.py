@@ -86,6 +86,7 @@ MATRIX = {
 }
 
 
+@draws.in_turn("ways")
 def test_example_places_every_pod_in_each_of_its_two_hundred_runs(tmp_path: Path) -> None:
     """The plan that shows what more workers are worth; its first run stands for the others."""
     example = EXAMPLES.parent / "sweeps"
@@ -102,6 +103,7 @@ def test_example_places_every_pod_in_each_of_its_two_hundred_runs(tmp_path: Path
     assert (row["placed"], row["waiting"], row["problem"]) == (len(pods), 0, "")
 
 
+@draws.in_turn("ways")
 def test_table_has_a_row_for_each_run_and_says_what_differs(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = sweep(write_plan(folder, **MATRIX), out)
@@ -125,6 +127,7 @@ def test_table_has_a_row_for_each_run_and_says_what_differs(folder: Path, tmp_pa
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.by_turns([["e-taints-rules-ignored", "e-taints"]]))
 def test_base_of_a_recording_is_what_was_recorded(name: str, tmp_path: Path) -> None:
     path = shared_path("histories", name, "audit.jsonl.gz")
@@ -137,6 +140,7 @@ def test_base_of_a_recording_is_what_was_recorded(name: str, tmp_path: Path) -> 
     assert row["boundP50"] == pytest.approx(truth["boundP50"], rel=0.2)
 
 
+@draws.in_turn("ways")
 def test_finished_run_is_not_run_again(folder: Path, tmp_path: Path) -> None:
     plan = write_plan(folder, histories=["soak.zip"], seeds=3)
     first = sweep(plan, tmp_path / "out")
@@ -164,6 +168,7 @@ def written(folder: Path) -> dict[str, object]:
     return {"rows": rows, "page": (folder / "index.html").read_text()}
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", draws.seeds(1))
 def test_killed_sweep_goes_on_where_it_was(folder: Path, tmp_path: Path, seed: int) -> None:
     """Killed at two drawn writes, it runs no finished run again and ends as one never killed."""
@@ -196,6 +201,7 @@ def test_killed_sweep_goes_on_where_it_was(folder: Path, tmp_path: Path, seed: i
     ]
 
 
+@draws.in_turn("ways")
 def test_result_that_is_damaged_is_run_again(folder: Path, tmp_path: Path) -> None:
     plan, out = write_plan(folder, histories=["soak.zip"], seeds=2), tmp_path / "out"
     first = sweep(plan, out)
@@ -251,6 +257,7 @@ def local_cluster() -> Iterator[object]:
         yield client
 
 
+@draws.in_turn("ends")
 def test_workers_give_what_this_process_gives_though_one_is_killed(
     folder: Path, local_cluster
 ) -> None:
@@ -270,6 +277,7 @@ def test_workers_give_what_this_process_gives_though_one_is_killed(
     assert results == {done.task.digest: done.result for done in here}
 
 
+@draws.in_turn("ways")
 def test_sweep_runs_on_an_existing_scheduler(folder: Path, tmp_path: Path, local_cluster) -> None:
     plan = write_plan(folder, histories=["soak.zip"], seeds=4)
     address = local_cluster.scheduler.address
@@ -278,6 +286,7 @@ def test_sweep_runs_on_an_existing_scheduler(folder: Path, tmp_path: Path, local
     assert there["rows"] == sweep(plan, tmp_path / "here")["rows"]
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize(
     ("plan", "said"),
     [

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import draws
 from tests.command_line import redra
 from tests.prepared_data import prepare
 from tests.redra_process import RedraProcess
@@ -124,6 +125,7 @@ class running:  # noqa: N801 - reads as what it is: `with running(...)`
         assert self.process.returncode == 0
 
 
+@draws.in_turn("ways")
 def test_every_secret_is_readable_by_its_owner_alone(cluster: Cluster) -> None:
     files = [cluster.data / "kubeconfig", *(cluster.data / "pki").iterdir()]
     assert len(files) == 7
@@ -304,6 +306,7 @@ def test_certificates_last_over_a_restart(tmp_path: Path) -> None:
         assert again.kubectl("get", "namespaces").returncode == 0
 
 
+@draws.in_turn("ways")
 def test_other_addresses_than_loopback_need_tls(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "app.cli", "up", "--listen", "0.0.0.0:0"]
     done = subprocess.run(
@@ -313,6 +316,7 @@ def test_other_addresses_than_loopback_need_tls(tmp_path: Path) -> None:
     assert "--tls" in done.stderr
 
 
+@draws.in_turn("ways")
 def test_policy_file_rules_without_roles(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text("ann-secret,ann,7,team\n")
@@ -329,6 +333,7 @@ def test_policy_file_rules_without_roles(tmp_path: Path) -> None:
         assert cluster.kubectl("get", "pods").returncode == 0
 
 
+@draws.in_turn("ways")
 def test_rules_without_tls_are_told_to_be_of_no_use_to_kubectl(tmp_path: Path) -> None:
     with running(tmp_path / "data", "127.0.0.1:0", "--authorization", "rbac") as cluster:
         assert "(Forbidden)" in cluster.kubectl("get", "pods").stderr

@@ -97,6 +97,7 @@ def check_page(page: Path, *, folder: Path, log: Path, **environment: str) -> No
             assert re.sub(r" +", " ", text.strip()) in squeezed, f"after:\n{body}\ngot:\n{printed}"
 
 
+@draws.in_turn("ways")
 def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     prepare(tmp_path / "data")
     check_page(
@@ -108,6 +109,7 @@ def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     )
 
 
+@draws.in_turn("ways")
 def test_page_for_incidents_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     prepare(tmp_path / Settings().data)

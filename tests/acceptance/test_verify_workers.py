@@ -32,6 +32,7 @@ from app.service import exporting
 from app.service.replays import verifying
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
+from tests import draws
 from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import forked_dask_workers
@@ -131,6 +132,7 @@ def local_cluster() -> Iterator[Any]:
         yield client
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("can_fork", [True, False])
 async def test_several_processes_find_what_one_finds(
     events: list[Event], can_fork: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -158,6 +160,7 @@ async def test_several_processes_find_what_one_finds(
     assert not workers_of_ours()
 
 
+@draws.in_turn("ends")
 async def test_worker_that_is_killed_in_the_middle_changes_nothing(
     events: list[Event], local_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +182,7 @@ async def test_worker_that_is_killed_in_the_middle_changes_nothing(
     assert pids[0] not in workers_of_ours()
 
 
+@draws.in_turn("ends")
 async def test_forks_that_die_change_nothing(
     events: list[Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +238,7 @@ def test_fork_that_hangs_is_replaced_and_told_about() -> None:
     assert not workers_of_ours()
 
 
+@draws.in_turn("ways")
 def test_fork_that_works_in_silence_is_left_alone() -> None:
     def work(*_: object) -> int:
         while time.process_time() < 0.5:
@@ -316,6 +321,7 @@ def fail(folder: bytes, _: object) -> None:
     raise InputError("it is wrong", place="here")
 
 
+@draws.in_turn("ends")
 def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
     tasks = [Task(digest=f"t{n}", bundle="b", data=n) for n in range(2)]
     with forked_dask_workers(), executors.opened(1, "") as executor:
@@ -325,6 +331,7 @@ def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
     assert sorted((each.result, each.problem) for each in ended) == [(0, ""), (1, "")]
 
 
+@draws.in_turn("ends")
 def test_task_that_kills_every_worker_is_given_up(given_up_at_once: None) -> None:
     with forked_dask_workers(), executors.opened(1, "") as executor:
         (ended,) = executor.map(kill, {"b": b""}, [Task(digest="t", bundle="b", data=0)])
@@ -416,6 +423,7 @@ def bundle(events: list[Event], tmp_path_factory: pytest.TempPathFactory) -> Pat
     return path
 
 
+@draws.in_turn("ways")
 def test_command_takes_a_number_of_processes_or_a_cluster(
     bundle: Path, local_cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,6 +438,7 @@ def test_command_takes_a_number_of_processes_or_a_cluster(
     assert redra("verify", bundle, "-o", "json", "--scheduler", address)[:2] == answers[0][:2]
 
 
+@draws.in_turn("ways")
 def test_command_runs_without_standard_streams(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from app.adapters.history.formats.bundle import BundleWriter
 from app.domain.objects import registry
 from app.service import exporting
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, database_running, redra
 from tests.unit.analysis.verify import test_other_choices
@@ -28,6 +29,7 @@ def data(tmp_path_factory):
         yield folder
 
 
+@draws.in_turn("ways")
 def test_recording_is_told_as_verify_and_scan_tell_it(data):
     _, listed, _ = redra("histories", "-o", "json", data=data)
     (night,) = [each for each in json.loads(listed) if each["name"] == "night"]
@@ -69,6 +71,7 @@ def names(out):
     return [json.loads(line)["name"] for line in out.splitlines()]
 
 
+@draws.in_turn("ways")
 def test_run_that_goes_on_behind_the_last_line_says_the_rest(data):
     words = ("watch-over", "night", "--until", "532", "-o", "json")
     code, out, _ = redra(*words, data=data)
@@ -85,6 +88,7 @@ def test_run_that_goes_on_behind_the_last_line_says_the_rest(data):
     assert (code, "--since is revision 9, and --until is revision 5" in error) == (2, True)
 
 
+@draws.in_turn("ways")
 def test_timeline_shows_a_finding_where_it_began(data):
     _, out, _ = redra("timeline", "night", "--findings", "-o", "json", data=data)
     rows = json.loads(out)
@@ -117,6 +121,7 @@ def test_verify_live_judges_as_watch_over_does(data):
     assert (code, "--live judges one growing history" in error) == (2, True)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("device", "code", "kind"),
     [("c-first", 0, ""), ("d-second", 3, "other choice"), ("b-held", 1, "violation")],
@@ -156,6 +161,7 @@ async def write_bundle(story, path):
     )
 
 
+@draws.in_turn("ways")
 def test_server_that_watches_over_a_history_counts_says_and_marks_what_it_finds(data, tmp_path):
     _, out, _ = redra("watch-over", "night", "--until", "532", "-o", "json", data=data)
     lines = [json.loads(line) for line in out.splitlines()]

@@ -3,7 +3,7 @@
 A normal run takes a few cheap rows; `make draws` takes all rows of `verify`, and of `decide` those
 of the families in `DECIDED`, and some of `both`. `python -m tests.adversary` runs any.
 
-Of the few rows those that once were answered wrong come each day, the others by day.
+The few rows come by day; those that once were answered wrong come twice as often.
 """
 
 from pathlib import Path

@@ -73,6 +73,7 @@ def drawn() -> list[tuple[str, int]]:
     ]
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize(
     ("name", "number"), [*LOST, *(draws.repeated(*each) for each in (*MORE, *drawn()))]
 )
@@ -84,6 +85,7 @@ def test_honest_log_without_one_line_is_not_accused(name: str, number: int, tmp_
     )
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "number", "writes"), DENSE)
 def test_write_that_was_never_made_leaves_no_version(
     name: str, number: int, writes: int, tmp_path: Path

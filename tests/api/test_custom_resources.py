@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import draws
 from tests.api.custom import CRDS, SPEC, WIDGETS, definition, version, widget
 from tests.api.serving import serving
 
@@ -587,6 +588,7 @@ async def test_create_is_refused_while_the_definition_ends():
         )
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("value", ["x", 5, [], [1], True, {"labels": "x"}, {"name": 5}])
 @pytest.mark.parametrize("part", ["", "/status", "/scale"])
 @pytest.mark.parametrize(

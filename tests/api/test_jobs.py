@@ -16,6 +16,7 @@ from app.adapters.private_folders import PREFIX
 from app.api.server.limits import ApiLimits
 from app.domain.errors import InputError
 from app.service.answering.jobs import JobBounds, JobOutcome
+from tests import draws
 from tests.api.serving import pod, serving
 from tests.api.test_authentication import ROLES
 from tests.api.test_readers import ALL, ONE, PATHS, bind, filled, headers, known
@@ -175,6 +176,7 @@ STARTS = {
 }
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("name", STARTS)
 @pytest.mark.parametrize("reader", ["bob", "cat", "fay", "gus"])
 async def test_who_may_not_read_everything_starts_nothing(name, reader):

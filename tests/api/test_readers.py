@@ -16,6 +16,7 @@ import yaml
 from app.api.identity.authentication import Credentials
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.write.commands import CreateObject, RecordDecision, RecordFact
+from tests import draws
 from tests.api.serving import claim, pod, serving
 from tests.api.test_authentication import ROLES
 
@@ -239,6 +240,7 @@ def found_in(text):
     return {name for name in NAMES if name in text}
 
 
+@draws.in_turn("readers")
 @pytest.mark.parametrize("reader", READERS)
 async def test_reader_sees_what_the_rules_of_the_history_let_them_read(reader):
     async with filled() as server:
@@ -279,6 +281,7 @@ async def test_who_may_do_everything_sees_everything(reader):
         )
 
 
+@draws.in_turn("readers")
 @pytest.mark.parametrize("reader", USERS)
 async def test_rules_of_one_history_open_no_other(reader):
     async with filled() as server:

@@ -11,6 +11,7 @@ from app.domain.errors import HistoryOpening, NotFound
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.domain.values import api_groups
 from app.service.answering.openings import RETRY_SECONDS_MAX, OpeningProgress
+from tests import draws
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_authentication import ROLES
 from tests.api.test_readers import CLUSTER, PATHS, RBAC, READERS, bind, filled, headers, known
@@ -211,6 +212,7 @@ async def answers_when_open():
     return _OPEN
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("path", UNOPENED)
 @pytest.mark.parametrize("reader", READERS)
 async def test_only_who_may_ask_is_told_that_a_history_is_being_opened(reader, path):
@@ -231,6 +233,7 @@ async def test_only_who_may_ask_is_told_that_a_history_is_being_opened(reader, p
         log.may_go_on.set()
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("reader", READERS)
 async def test_list_of_histories_shows_the_same_ones_while_one_is_being_opened(reader):
     async with guarded_and_opening() as (server, log):

@@ -18,6 +18,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.schema import conversion
 from app.domain.objects.schema.decode import DecodeBounds
 from app.domain.objects.write.commands import ImportObject
+from tests import draws
 from tests.api.serving import serving
 from tests.shared_data import shared_is_present, shared_path
 from tests.unit.protobuf.wire import encode_message, envelope
@@ -104,6 +105,7 @@ async def test_fixture_is_the_same_in_json_yaml_and_protobuf(path):
         assert read == tree
 
 
+@draws.in_turn("rows of fixtures")
 @pytest.mark.parametrize("path", fixtures())
 async def test_fixture_is_read_in_every_served_version(path):
     if path is None:

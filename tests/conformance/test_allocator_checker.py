@@ -183,6 +183,7 @@ def refuse_all(case: checking.Case, allocations: list, refused: Counter[str]) ->
         refused[name.rpartition(".")[2]] += 1
 
 
+@draws.in_turn("refusals")
 def test_checker_refuses_every_answer_of_which_one_value_is_changed() -> None:
     refused: Counter[str] = Counter()
     for scenario in telling():
@@ -196,6 +197,7 @@ def test_checker_refuses_every_answer_of_which_one_value_is_changed() -> None:
         assert refused[field], (field, refused)
 
 
+@draws.in_turn("refusals")
 @pytest.mark.parametrize("variant", AllocatorVariant)
 def test_checker_accepts_answers_in_random_worlds_and_refuses_changed_ones(
     variant: AllocatorVariant,

@@ -2,11 +2,13 @@
 
 import pytest
 
+from tests import draws
 from tests.conformance.api_differences.blocks import read
 from tests.conformance.api_differences.judging import FILES, Verdict, judge, load_entries
 from tests.shared_data import shared_path
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", FILES)
 async def test_every_difference_is_gone_or_documented(name):
     text = shared_path("api-differences", name).read_text(encoding="utf-8")

@@ -306,6 +306,7 @@ def evicted(events: Iterable[Event]) -> set[str]:
     }
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", [name if name in FEW else draws.repeated(name) for name in ROWS])
 async def test_change_has_the_outcome_that_was_fixed_before(name: str) -> None:
     change = ROWS[name]
@@ -332,6 +333,7 @@ async def test_change_has_the_outcome_that_was_fixed_before(name: str) -> None:
         assert roots == change.roots
 
 
+@draws.in_turn("ways")
 async def test_freed_device_is_given_at_once_where_only_the_change_freed_it() -> None:
     """The claim of an evicted pod is released when the pod is gone, not when it was recorded."""
     source = await recording("a")
@@ -349,6 +351,7 @@ async def test_freed_device_is_given_at_once_where_only_the_change_freed_it() ->
         assert time - gone[name.partition("-")[0]] < 1_000_000
 
 
+@draws.in_turn("ways")
 async def test_contents_of_a_namespace_go_when_the_change_deletes_it() -> None:
     """Five seconds later, as upstream; the recording deletes the namespace 22 s later."""
     source = await recording("a")
@@ -364,6 +367,7 @@ async def test_contents_of_a_namespace_go_when_the_change_deletes_it() -> None:
     assert max(gone) < 6_000_000
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("at", [310, draws.repeated(430)])
 async def test_fork_begins_where_a_claim_is_left_of_a_pod_that_is_gone(at: int) -> None:
     source = await recording("e")
@@ -380,6 +384,7 @@ async def test_gate_that_cannot_be_switched_makes_no_fork() -> None:
     assert len(await source.log.histories()) == count
 
 
+@draws.in_turn("ways")
 async def test_what_uses_an_unchanged_quota_up_is_the_root_of_what_it_refuses() -> None:
     """Both forks have the quota, with room for what is recorded; one has a pod more."""
     source = await recording("a")

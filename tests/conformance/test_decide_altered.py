@@ -1,7 +1,7 @@
 """The verdict that decide must give for each recording that was altered by machine.
 
-What decides nothing (clocks, versions) comes by day, as do kinds that a log lacks; what is wrong
-comes each day.
+What decides nothing (clocks, versions) comes by day, as do kinds that a log lacks; each run has
+something wrong and something that accuses nobody.
 """
 
 import json
@@ -70,6 +70,7 @@ def unexplained(report, aspect):
     ]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.by_turns([PLAIN]))
 async def test_names_of_users_decide_nothing(name, tmp_path):
     plain = await straight(name, tmp_path)
@@ -111,6 +112,7 @@ async def test_version_that_no_release_has_is_refused_with_its_place(tmp_path):
     assert report.agreement is Agreement.PARTLY
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.by_turns([PLAIN[::-1]]))
 async def test_controllers_of_one_account_are_told_apart_by_what_they_do(name, tmp_path):
     report = await decide(altered.under_one_account(recorded(name)), tmp_path)
@@ -118,6 +120,7 @@ async def test_controllers_of_one_account_are_told_apart_by_what_they_do(name, t
     assert report.explained
 
 
+@draws.in_turn("ways")
 async def test_accounts_of_another_name_are_known_by_what_they_do(tmp_path):
     plain = await straight("e-taints", tmp_path)
     lines = altered.under_accounts_of_a_company(recorded("e-taints"))
@@ -126,6 +129,7 @@ async def test_accounts_of_another_name_are_known_by_what_they_do(tmp_path):
     assert found.aspects[Aspect.EVICTIONS].same > 5
 
 
+@draws.in_turn("ways")
 async def test_release_that_is_said_to_ignore_rules_and_does_not_is_the_switch(tmp_path):
     """A patched 1.36.2 shows only its version; its decisions show the repair."""
     report = await decide(recorded("e-taints"), tmp_path, profile="1.36.2")
@@ -164,6 +168,7 @@ def strangers(lines):
     }
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("who", strangers(recorded("a-quickstart")))
 async def test_reservation_for_a_stranger_is_unexplained_and_no_race(who, tmp_path):
     lines = recorded("a-quickstart")
@@ -174,6 +179,7 @@ async def test_reservation_for_a_stranger_is_unexplained_and_no_race(who, tmp_pa
     assert {found.reason for found in report.differences} == {DifferenceClass.UNEXPLAINED}
 
 
+@draws.in_turn("wrongs")
 async def test_claim_that_is_not_as_its_template_is_unexplained(tmp_path):
     """The selector is one that the recorded device fulfils: nothing else differs."""
     lines = recorded("a-quickstart")
@@ -207,6 +213,7 @@ async def test_without_a_kind_that_decisions_need_nothing_is_judged(what, tmp_pa
     assert report.to_json()["certainty"] == "unsure"
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("lines_missing", [50, 110])
 async def test_log_that_begins_late_is_compared_in_part(lines_missing, tmp_path):
     report = await decide(recorded("a-quickstart")[lines_missing:], tmp_path)
@@ -214,6 +221,7 @@ async def test_log_that_begins_late_is_compared_in_part(lines_missing, tmp_path)
     assert report.doubts
 
 
+@draws.in_turn("ways")
 async def test_pod_that_was_made_without_its_body_leaves_its_placement_open(tmp_path):
     lines = recorded("a-quickstart")
     bare = altered.without_bodies(lines, lambda line: altered.is_made(line, "pods", "pod7"))
@@ -221,6 +229,7 @@ async def test_pod_that_was_made_without_its_body_leaves_its_placement_open(tmp_
     assert report.agreement is Agreement.PARTLY
 
 
+@draws.in_turn("ways")
 async def test_allocation_that_was_recorded_without_its_body_accuses_nobody(tmp_path):
     lines = recorded("a-quickstart")
     claims = altered.claims_of(lines, "pod7")
@@ -238,6 +247,7 @@ async def test_allocation_that_was_recorded_without_its_body_accuses_nobody(tmp_
     assert report.agreement is Agreement.PARTLY
 
 
+@draws.in_turn("wrongs")
 async def test_pod_away_from_its_devices_is_unexplained(tmp_path):
     lines = recorded("a-quickstart")
     pod, node = next(altered.bound(lines))
@@ -262,6 +272,7 @@ async def test_pod_that_was_never_placed_is_unexplained_where_there_was_a_place(
     assert pod in [found.subject.rpartition("/")[2] for found in unexplained(report, Aspect.NODES)]
 
 
+@draws.in_turn("wrongs")
 async def test_eviction_that_did_not_take_place_is_unexplained(tmp_path):
     lines = recorded("e-taints")
     *_, pod = altered.evicted(lines)
@@ -271,6 +282,7 @@ async def test_eviction_that_did_not_take_place_is_unexplained(tmp_path):
     assert pod in [found.subject.rpartition("/")[2] for found in missing]
 
 
+@draws.in_turn("ways")
 async def test_effect_of_a_switch_has_the_class_of_the_switch(tmp_path):
     """On an idle cluster no finished pod gets a second claim; with the switch on, each does."""
     report = await decide(recorded("a-quickstart"), tmp_path, quirks=["c22=on"])
@@ -350,6 +362,7 @@ async def test_device_that_no_longer_fits_makes_its_allocation_unexplained(tmp_p
     assert unexplained(report, Aspect.DEVICES)
 
 
+@draws.in_turn("wrongs")
 async def test_class_that_no_run_has_proved_is_none(tmp_path):
     report = await decide(recorded("b-mig-partitions"), tmp_path, runs_max=0)
     assert report.agreement is Agreement.UNEXPLAINED
@@ -357,6 +370,7 @@ async def test_class_that_no_run_has_proved_is_none(tmp_path):
     assert all(found.detail.startswith("not proved within") for found in report.differences)
 
 
+@draws.in_turn("ways")
 def test_each_outcome_has_its_exit_status():
     statuses = {outcome: replaying.STATUSES[outcome.value] for outcome in Agreement}
     assert statuses == {

@@ -53,18 +53,21 @@ async def check(name, folder, lines, **more):
     assert not any("gone here" in why for why in found["notDone"])
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.part(NAMES, len(NAMES)))
 async def test_order_of_lines_does_not_matter(name, tmp_path):
     lines = logs.read(shared_path("histories", name, "audit.jsonl.gz"))
     await check(name, tmp_path, logs.shuffled(lines, random.Random(1)))
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.part(NAMES, len(NAMES)))
 async def test_rotated_files_are_one_log(name, tmp_path):
     lines = logs.read(shared_path("histories", name, "audit.jsonl.gz"))
     await check(name, tmp_path, lines, rotated=True)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.part(NAMES, len(NAMES)))
 async def test_noise_stages_and_a_line_that_is_cut_off_change_nothing(name, tmp_path):
     lines = logs.read(shared_path("histories", name, "audit.jsonl.gz"))

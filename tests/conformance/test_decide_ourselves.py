@@ -20,6 +20,7 @@ from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.objects.profile import Profile
+from tests import draws
 from tests.cluster import DRIVER, Cluster
 
 GATES = (
@@ -278,6 +279,7 @@ async def replay(work, path):
     return await work(store, settings, history, "", lambda *_: None)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_history_of_ours_is_decided_literally(name, logs):
     report = await replay(replays.decide, logs(name))
@@ -288,6 +290,7 @@ async def test_history_of_ours_is_decided_literally(name, logs):
     assert report.aspects[Aspect.NODES].same > 0
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_every_allocation_of_ours_is_verified(name, logs):
     report = await replay(replays.verify, logs(name))

@@ -1,7 +1,7 @@
 """Recordings decided again from inputs from outside, and verified allocation by allocation.
 
-Single parts of recordings come by day, and their verifications; each whole recording is decided in
-each run.
+Single parts of recordings come by day, and their verifications; some whole recordings are decided
+in each run.
 """
 
 from dataclasses import replace
@@ -79,6 +79,10 @@ PART_OF = {
 decided from each of its parts."""
 
 
+SOON = ("a-quickstart", "c-multihost-tpu", "j-api-versions")
+"""Recordings that are decided in a second each, with each run of the tests."""
+
+
 def decided_from(part, names):
     """The recordings that are decided from this part."""
     return [name for name in names if draws.WHOLE or PART_OF[name] == part]
@@ -115,7 +119,13 @@ async def decided(name, part="", profile=""):
     return _DECIDED[key]
 
 
-@pytest.mark.parametrize("name", RECORDINGS if draws.WHOLE else PARTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in SOON else pytest.param(name, marks=draws.in_turn("ways"))
+        for name in (RECORDINGS if draws.WHOLE else PARTS)
+    ],
+)
 async def test_every_difference_of_a_decided_recording_has_a_known_reason(name):
     report = await decided(name)
     unexplained = [
@@ -132,6 +142,7 @@ async def test_every_difference_of_a_decided_recording_has_a_known_reason(name):
         assert different[aspect].keys() <= ENDINGS
 
 
+@draws.in_turn("wrongs")
 async def test_soak_up_to_a_moment_differs_by_known_reasons_and_by_what_comes_after_it():
     """The first 60 of its 170 placements by its log; all of it is decided with more draws."""
     report = await replay(replays.decide, "i-soak-short", part="audit.jsonl.gz", moment="1500")
@@ -183,6 +194,7 @@ async def check_part(name, part):
         assert different[aspect].keys() <= ENDINGS
 
 
+@draws.in_turn("ways")
 async def test_history_can_be_decided_and_verified_as_another_release():
     """The recorded scheduler was a 1.36.2, which does not see rules (C24)."""
     own = await decided("e-taints-rules-ignored", profile="1.36")
@@ -199,6 +211,7 @@ async def test_history_can_be_decided_and_verified_as_another_release():
     assert [report.allocations.agrees for report in verified] == [False, True]
 
 
+@draws.in_turn("ways")
 async def test_replay_decides_the_same_twice_whether_or_not_its_runs_share_events():
     first = await decided("e-taints")
     second = await replay(replays.decide, "e-taints", bounds={"decide_shared_events_max": 0})
@@ -227,6 +240,7 @@ async def test_recording_is_decided_to_the_last_write(name):
     assert [found.to_json() for found in report.differences] == []
 
 
+@draws.in_turn("wrongs")
 async def test_without_the_recorded_pace_races_are_named():
     report = await replay(replays.decide, "b-mig-partitions", pace="virtual")
     assert report.explained
@@ -271,6 +285,7 @@ async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_
     assert report.explained
 
 
+@draws.in_turn("ways")
 async def test_difference_that_is_sought_is_judged_as_in_the_whole_report():
     name = "e-taints-rules-ignored"
     whole = await decided(name)
@@ -286,6 +301,7 @@ async def test_difference_that_is_sought_is_judged_as_in_the_whole_report():
     assert (report.differences, report.runs) == ((), 0)
 
 
+@draws.in_turn("wrongs")
 async def test_effect_of_a_switch_that_is_sought_is_proved_before_other_classes_are_tried():
     name, turned = "e-taints-rules-ignored", ("c24=off",)
     whole = await replay(replays.decide, name, quirks=turned)
@@ -302,6 +318,7 @@ async def test_effect_of_a_switch_that_is_sought_is_proved_before_other_classes_
     assert report.runs <= 2
 
 
+@draws.in_turn("ways")
 async def test_difference_about_another_subject_or_with_another_proof_is_not_the_one_sought():
     name = "e-taints-rules-ignored"
     whole = await decided(name)
@@ -316,6 +333,7 @@ async def test_difference_about_another_subject_or_with_another_proof_is_not_the
         assert any(each.uid == race.uid for each in report.differences) is is_found, shown
 
 
+@draws.in_turn("ways")
 async def test_placement_that_may_not_differ_ends_the_search_for_a_difference():
     name, turned = "e-taints", ("c24=on",)
     whole = await replay(replays.decide, name, quirks=turned)

@@ -83,6 +83,7 @@ async def test_soak_with_late_writes_is_decided_literally(name, tmp_path):
     assert report.aspects[Aspect.SAID].same > wanted.pods * 3 // 4
 
 
+@draws.in_turn("ways")
 async def test_soak_is_decided_literally_from_its_watch_streams(tmp_path):
     wanted = load("limited")
     report = await decide(record(tmp_path, wanted) / "watch")
@@ -95,6 +96,7 @@ SMALL = Load(seed=1, seconds=45, pods=90, nodes=4, rate=10, burst=10)
 """Its requests wait for many seconds."""
 
 
+@draws.in_turn("ways")
 async def test_every_difference_of_a_small_soak_is_proved(tmp_path):
     settings = process_settings.settings(profile=RELEASE)
     store = stores.memory_store()
@@ -106,6 +108,7 @@ async def test_every_difference_of_a_small_soak_is_proved(tmp_path):
     assert report.aspects[Aspect.NODES].same > wanted.pods // 3
 
 
+@draws.in_turn("ways")
 def test_soak_ends_when_nothing_waits(tmp_path):
     """What is placed is bound, as long as the scheduler's reports go on."""
     slow = Load(seed=1, seconds=20, pods=60, rate=4, burst=5)
@@ -124,6 +127,7 @@ def test_soak_ends_when_nothing_waits(tmp_path):
     assert all(_seconds(at) > _seconds(last) - 2 for at in waiting.values())
 
 
+@draws.in_turn("ways")
 async def test_soak_is_recorded_without_a_gap(tmp_path):
     """A line that no API server writes, such as a status changed elsewhere, proves a lost one."""
     settings = process_settings.settings(profile=RELEASE)
@@ -488,6 +492,7 @@ class Queue:
         return first, last
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("queue", "closed", "reason"),
     [

@@ -196,6 +196,7 @@ async def test_lines_that_do_not_fit_together_never_agree(name, alter, seed, tmp
     assert report.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("name", "alter", "seed"), rows_of_one(LACKING, (*SHORT, *LONGER)))
 async def test_what_was_not_recorded_accuses_nobody(name, alter, seed, tmp_path):
     report, told = await decide(name, (alter,), seed, tmp_path)
@@ -203,6 +204,7 @@ async def test_what_was_not_recorded_accuses_nobody(name, alter, seed, tmp_path)
     assert report.to_json()["certainty"] == "unsure"
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     ("name", "alter", "seed"),
     draws.by_turns(
@@ -233,12 +235,14 @@ async def test_no_doubt_excuses_what_it_cannot_have_caused(name, alter, seed, do
     assert report.agreement is Agreement.UNEXPLAINED, told
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "alter"), ONCE_HIDDEN)
 async def test_no_wrong_clock_hides_what_order_tells(name, alter, tmp_path):
     report, told = await decide(name, (alter, subtle.shift_clock_of_a_server), 0, tmp_path)
     assert report.agreement is Agreement.UNEXPLAINED, told
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "lack"), ONCE_EXCUSED)
 async def test_what_is_not_recorded_of_others_excuses_no_content(name, lack, tmp_path):
     alterations = (subtle.forget_node_selector, lack)
@@ -250,6 +254,7 @@ async def test_what_is_not_recorded_of_others_excuses_no_content(name, lack, tmp
     assert [each.path for each in verified.allocations.differences] == ["nodeSelector"], told
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("name", "doubt"), ONCE_A_GATE)
 async def test_gate_of_what_was_stored_explains_nothing(name, doubt, tmp_path):
     report, told = await decide(name, (give_a_tainted_device, doubt), 0, tmp_path)
@@ -258,6 +263,7 @@ async def test_gate_of_what_was_stored_explains_nothing(name, doubt, tmp_path):
     assert not [each for each in report.differences if each.reason.startswith("profile")], told
 
 
+@draws.in_turn("wrongs")
 async def test_counters_that_were_never_enough_are_not_excused_by_a_clock(tmp_path):
     alterations = (tampering.shrink_counters, subtle.shift_clock_of_a_server)
     report, told = await decide("c-multihost-tpu", alterations, 0, tmp_path)
@@ -265,6 +271,7 @@ async def test_counters_that_were_never_enough_are_not_excused_by_a_clock(tmp_pa
     assert any("overdrawn" in problem for problem in report.violations.values())
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "alter"), [(name, tampering.shrink_counters) for name in SHORT])
 def test_what_is_left_out_has_nothing_to_alter(name, alter):
     lines = subtly.read(name)

@@ -103,6 +103,7 @@ async def test_recording_of_another_hour_is_compared_as_if_both_had_begun_as_one
     assert any(said in line for line in pages.of_json(text.page_json(report), 200))
 
 
+@draws.in_turn("ways")
 async def test_pods_are_spared_in_a_fork_without_the_rule() -> None:
     recording = await recorded("e-taints")
     (made,) = [
@@ -170,6 +171,7 @@ async def test_recording_that_is_decided_again_is_the_same(
     assert report.same > 2
 
 
+@draws.in_turn("ways")
 async def test_where_only_words_differ_nothing_parts() -> None:
     # No run of decide is needed to see that another release says it otherwise.
     report = await again("b-mig-partitions", profile="1.37", decide_runs_max=0)
@@ -186,6 +188,7 @@ async def test_where_only_words_differ_nothing_parts() -> None:
     assert "they part" not in "\n".join(pages.of_json(text.page_json(report), 200))
 
 
+@draws.in_turn("ways")
 async def test_next_release_makes_none_of_the_seven_placements_against_rules() -> None:
     audit = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36")
     forbidden = {
@@ -209,6 +212,7 @@ async def test_next_release_makes_none_of_the_seven_placements_against_rules() -
     assert sum("is not tolerated" in said for said in parted) >= 6
 
 
+@draws.in_turn("ways")
 async def test_pod_refused_for_devices_on_their_way_follows_from_their_pods() -> None:
     """One pod of two clusters is refused for devices that the log gives to others a moment later.
 

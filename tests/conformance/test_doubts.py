@@ -202,6 +202,7 @@ def rows_of(view, table: str, events: list[Event]) -> list[dict]:
     return [row for row in rows if row is not None]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("alter", "expected"), [row[1:] for row in ALTERATIONS], ids=[row[0] for row in ALTERATIONS]
 )
@@ -243,6 +244,7 @@ async def test_verification_of_what_is_incomplete_is_never_whole_and_accuses_nob
     assert report.to_json()["certainty"] == "unsure"
 
 
+@draws.in_turn("ways")
 async def test_complete_recording_is_sure(tmp_path):
     recording = await altered(tmp_path, lambda line: line)
     answer = await recording.why(POD)

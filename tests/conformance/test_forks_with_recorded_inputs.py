@@ -163,6 +163,7 @@ async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name:
         assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
 
 
+@draws.in_turn("ways")
 async def test_attempts_under_way_at_the_moment_end_as_they_did() -> None:
     """A pod was refused because of its claim, which another one has written by the moment.
 
@@ -177,6 +178,7 @@ async def test_attempts_under_way_at_the_moment_end_as_they_did() -> None:
         assert (report.unapplied, report.unlike) == ((), ()), f"at {at}"
 
 
+@draws.in_turn("ways")
 async def test_claim_that_is_allocated_for_a_pod_that_is_gone_is_written_as_recorded() -> None:
     """The binding cycle had begun; the scheduler writes the claim and takes it back afterwards."""
     recording = await recorded("b-mig-partitions")
@@ -257,6 +259,7 @@ ONE_EDIT: list[tuple[str, str, str, Edit]] = [
 ]
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     ("name", "profile", "clock", "edit"), ONE_EDIT, ids=[r[0] for r in ONE_EDIT]
 )
@@ -273,6 +276,7 @@ async def test_the_only_edit_is_the_root_of_every_difference(
     assert {each.root.name for each in report.diff.differences} == {str(change.key)}
 
 
+@draws.in_turn("ways")
 async def test_pod_that_moves_is_followed_to_the_end_of_the_work_on_its_node() -> None:
     """A pod is placed when the last recorded input has passed, and others run on another node."""
     recording = await recorded("e-taints")
@@ -316,6 +320,7 @@ async def test_nothing_is_made_in_a_namespace_that_is_deleted() -> None:
     assert kinds == {"only in A"}
 
 
+@draws.in_turn("ways")
 async def test_inputs_go_on_up_to_a_moment() -> None:
     recording = await recorded("a-quickstart")
     last = (await recording.log.head(recording.info.id)).revision

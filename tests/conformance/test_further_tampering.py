@@ -102,11 +102,13 @@ async def test_author_of_an_allocation_is_named(name, alter, tmp_path):
     assert decided.to_json()["writtenBy"] == {"scheduler": {further.STRANGER: 1}}
 
 
+@draws.in_turn("ways")
 async def test_author_of_an_eviction_is_named(tmp_path):
     _, decided, _ = await judged("e-taints", further.evict_as_a_stranger, tmp_path)
     assert list(decided.written_by["device-taint-eviction-controller"]) == [further.STRANGER]
 
 
+@draws.in_turn("ways")
 async def test_difference_names_who_wrote(tmp_path):
     def alter(lines, draw):
         told = further.give_another_driver(lines, draw)

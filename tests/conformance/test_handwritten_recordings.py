@@ -5,6 +5,7 @@ import pytest
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
+from tests import draws
 from tests.conformance.handwritten import pools, scenes
 
 SCENES = scenes.SCENES | pools.SCENES
@@ -17,6 +18,7 @@ async def replay(work, path):
     return await work(store, settings, history, "", lambda *_: None)
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("name", SCENES)
 async def test_what_the_specification_says_is_decided(name, tmp_path):
     path = SCENES[name]().write(tmp_path / "audit.jsonl")

@@ -48,6 +48,7 @@ def paths_of(name: str, way: str):
     return [shared_path("histories", name, part) for part in WAYS[way]]
 
 
+@draws.in_turn("rows of recordings")
 @pytest.mark.parametrize(("name", "way"), CASES)
 async def test_recording_folds_to_its_recorded_final_state(name, way):
     imported = await imported_once(name, way)
@@ -144,6 +145,7 @@ async def test_bare_audit_log_says_what_it_cannot_know():
     assert timing.answer
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", WITH_ETCD)
 async def test_snapshot_of_the_store_tells_every_change_that_the_streams_saw(name):
     """The same keys, versions and operations; the store also has kinds that were not watched."""
@@ -169,6 +171,7 @@ async def test_time_never_falls_along_the_history():
     assert times == sorted(times)
 
 
+@draws.in_turn("ways")
 async def test_facts_of_the_quickstart_are_found_again():
     imported = await imported_once("a-quickstart", "audit")
     kinds = {kind.resource: kind.ops for kind in imported.report.kinds}

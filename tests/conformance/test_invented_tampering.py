@@ -4,7 +4,7 @@
 verification does not judge placements of pods, decide is unexplained. `HARMLESS`: nothing is
 different. `UNSEEN_CHANGES` and `UNSEEN_ROUNDS` lack all writes between the state before and after.
 
-Rows come by day: the rows of a test share verdict and cause. What no gap permits comes each day.
+Rows come by day: the rows of a test share verdict and cause.
 """
 
 import random

@@ -3,7 +3,7 @@
 Nothing wrong happened, so nothing may be said to be wrong: what cannot be compared is counted. What
 is planted beside still fails wherever the remaining lines prove it.
 
-What is left out or lost comes by day; what the rest still proves comes each day.
+What is left out or lost comes by day, as does what the rest still proves: some of both each day.
 """
 
 import random
@@ -120,6 +120,7 @@ async def test_lines_that_are_left_out_accuse_nobody(name, alter, tmp_path):
     assert report.outcome is (VerifyOutcome.VERIFIED if is_whole else VerifyOutcome.PARTLY)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("alter", LEAVING_OUT)
 async def test_judges_that_watch_over_a_log_accuse_nobody_either(alter, tmp_path):
     lines = subtly.read("e-taints", None)
@@ -145,6 +146,7 @@ HAPPENED = {"toleration-without-effect", "placed-to-be-evicted"}
 """The incident that e-taints shows as it is, too."""
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     ("name", "alter"),
     [
@@ -172,6 +174,7 @@ async def test_lost_lines_accuse_nobody(name, lose, tmp_path):
     assert told == found.counts.get(ComparisonResult.NOT_COMPARABLE, 0)
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize(("name", "plant", "lose"), PROVEN)
 async def test_remaining_lines_still_prove_what_is_wrong(name, plant, lose, tmp_path):
     report = await outcome(name, (plant, lose), tmp_path)

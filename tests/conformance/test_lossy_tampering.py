@@ -83,6 +83,7 @@ async def test_event_that_would_come_after_the_end_is_not_missing(tmp_path):
     assert decided.agreement is Agreement.PROVED, decided.differences
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "account"),
     draws.first_of_each(

@@ -52,6 +52,7 @@ async def story(lines, name, folder):
     ]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "disorder"),
     draws.by_turns([(name, disorder) for name in NAMES] for disorder in (reverse, shuffle, turn)),

@@ -206,12 +206,14 @@ HONEST = {
 }
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.by_turns([tuple(WRONG)]))
 async def test_delay_that_nothing_explains_fails(name, tmp_path):
     report = await decided(WRONG[name], tmp_path)
     assert report.violations
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", draws.by_turns([tuple(HONEST)[1:]]))
 async def test_delay_that_may_be_is_accepted(name, tmp_path):
     report = await decided(HONEST[name], tmp_path)

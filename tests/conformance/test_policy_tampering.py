@@ -4,7 +4,7 @@
 policy leaves lines out, or lines are lost; nobody is accused. `UNFIT`: lines contradict each other.
 `HARMLESS`: nothing is different. `UNDECIDED` are judged by verify alone.
 
-Rows come by day where nobody is accused; what is wrong comes each day.
+Rows come by day, some that accuse nobody and some that are wrong each day.
 """
 
 import random

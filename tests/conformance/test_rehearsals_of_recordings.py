@@ -111,6 +111,7 @@ OLDER = {
 }
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("case", [case for case in OLDER if draws.WHOLE or case[0] != LONGEST])
 async def test_one_setting_is_named_for_each_change_of_an_older_release(
     case: tuple[str, str],
@@ -127,6 +128,7 @@ async def test_one_setting_is_named_for_each_change_of_an_older_release(
     assert OLDER[case] in " ".join(shown.replace("│", "").split())
 
 
+@draws.in_turn("ways")
 async def test_texts_of_the_next_release_are_put_to_what_changes_them() -> None:
     report = await rehearsed("a-quickstart", "1.37")
     by = {each.before: report.proof(("text", *each.words)) for each in report.contents.texts}
@@ -148,6 +150,7 @@ async def decided_again(name: str, profile: str, pace: Pacing) -> DiffReport:
     return await replay(work, name, profile=profile)
 
 
+@draws.in_turn("ways")
 async def test_recording_of_a_repaired_scheduler_is_told_by_its_switch() -> None:
     """The scheduler of e-taints saw rules, which those of 1.36.2 do not."""
     report = await decided_again("e-taints", "1.36.2", Pacing.RECORDED)
@@ -160,6 +163,7 @@ async def test_recording_of_a_repaired_scheduler_is_told_by_its_switch() -> None
     assert shown.startswith("quirk c24=off: the recorded scheduler saw rules")
 
 
+@draws.in_turn("ways")
 async def test_pods_of_one_instant_in_another_order_are_told_as_that() -> None:
     """Without the recorded pace pods that came together are tried in another order."""
     report = await decided_again("b-mig-partitions", "1.36", Pacing.VIRTUAL)
@@ -176,6 +180,7 @@ async def test_pods_of_one_instant_in_another_order_are_told_as_that() -> None:
     }
 
 
+@draws.in_turn("wrongs")
 async def test_seven_placements_against_rules_are_named() -> None:
     name = "e-taints-rules-ignored"
     audit = await replay(replays.verify, name, profile="1.36")
@@ -200,6 +205,7 @@ async def test_seven_placements_against_rules_are_named() -> None:
 RELEASES = ("1.34", "1.35", "1.36", "1.36.2", "1.37")
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("release", RELEASES if draws.WHOLE else ("1.36.2",))
 @pytest.mark.parametrize("name", CALM if draws.WHOLE else ("e-taints",))
 async def test_rehearsal_is_of_the_release_that_was_named(name: str, release: str) -> None:
@@ -215,6 +221,7 @@ async def test_rehearsal_is_of_the_release_that_was_named(name: str, release: st
     assert sees_rules or "they are kept: quirk c24" not in notes
 
 
+@draws.in_turn("ways")
 async def test_devices_at_which_worlds_part_are_those_that_were_given() -> None:
     report = await rehearsed("e-taints", "1.36.2")
     given: list[str] = []

@@ -7,6 +7,7 @@ and the versions that updates name, agree with the alteration.
 import pytest
 
 from app.bootstrap import replays
+from tests import draws
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.tampering import bodies, of
 from tests.conformance.verdicts import judged_lines
@@ -66,6 +67,7 @@ def lose_a_line(lines):
     lines.remove(sharings(lines)[-2])
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("alter", "is_named"),
     [

@@ -262,6 +262,7 @@ LASTING = {"claim-waits-for-a-pod", "extended-resources-stay", "no-preemption-fo
 """What shows only after a minute, which an audit log that ends with its last line does not have."""
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("name", sorted(set(attempts.LOOKED_FOR) - LASTING))
 def test_attempts_of_another_control_plane_are_made_again(name: str, tmp_path: Path) -> None:
     check_audit_log(incident_files.read(name).incident, name, tmp_path)
@@ -341,6 +342,7 @@ CALM_AND_LONG = {"i-soak-short"}
 """Its scan takes longer than those of all others; three further ones show nothing, too."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     "name", [name for name in RECORDED if draws.WHOLE or name not in CALM_AND_LONG]
 )

@@ -44,6 +44,7 @@ def _questions(path):
                 yield case["expression"], case["driver"], device, _answer(expected)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("path", "said", "unsaid"), [(UPSTREAM, 150, 20), (RANDOM, 1_200, 400)])
 def test_second_opinion_is_that_of_the_reference_where_it_answers(path, said, unsaid):
     second = CelPython()
@@ -97,6 +98,7 @@ def _negating(right):
     return negated
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     ("name", "module", "function", "wrong"),
     [
@@ -116,6 +118,7 @@ async def test_wrong_function_of_the_evaluator_is_noticed(
     assert report.outcome is not VerifyOutcome.VERIFIED
 
 
+@draws.in_turn("ways")
 async def test_disagreement_alone_makes_the_outcome_verified_in_part():
     report = await _verify("a-quickstart")
     assert report.outcome is VerifyOutcome.VERIFIED

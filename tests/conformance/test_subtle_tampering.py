@@ -144,6 +144,7 @@ def failures(report):
     return [each for each in report.violations if each.kind.is_failure]
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize(("name", "alter", "seed"), rows(HARMLESS))
 async def test_what_changes_nothing_is_verified(name, alter, seed, tmp_path):
     report, count, told = await tampered(name, alter, seed, tmp_path)
@@ -161,6 +162,7 @@ async def test_wrong_clock_of_a_server_accuses_nobody(name, alter, seed, tmp_pat
     assert Loss.TIMES_CONTRADICT in {each.code for each in report.doubts}
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "alter", "seed"), rows(DIFFERENT))
 async def test_allocation_that_no_scheduler_chooses_differs(name, alter, seed, tmp_path):
     report, _, told = await tampered(name, alter, seed, tmp_path)
@@ -168,6 +170,7 @@ async def test_allocation_that_no_scheduler_chooses_differs(name, alter, seed, t
     assert report.outcome is VerifyOutcome.FAILED
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize(
     ("name", "alter", "seed", "rule"),
     [
@@ -182,6 +185,7 @@ async def test_what_no_control_plane_writes_fails(name, alter, seed, rule, tmp_p
     assert report.outcome is VerifyOutcome.FAILED
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize(("name", "alter", "seed"), rows(UNFIT))
 async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, seed, tmp_path):
     report, _, told = await tampered(name, alter, seed, tmp_path)
@@ -209,6 +213,7 @@ async def test_lost_allocation_is_a_gap_by_the_version_that_was_changed_next(nam
     }, told
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize(
     ("name", "alter"), [(name, alter) for alter, names in ABSENT.items() for name in names]
 )

@@ -72,6 +72,7 @@ async def tampered(name, alter, seed, tmp_path):
     return await verified(lines, tmp_path / "audit.jsonl"), count, told
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize(
     ("name", "alter"),
     tampering.long_by_day(
@@ -88,6 +89,7 @@ async def test_what_changes_nothing_is_verified(name, alter, tmp_path):
     assert report.allocations.total == count, "every allocation is accounted for"
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize(
     ("name", "alter", "rule", "seed"),
     tampering.long_by_day(
@@ -113,6 +115,7 @@ async def test_second_binding_of_a_pod_is_never_verified(name, seed, tmp_path):
     assert report.outcome is not VerifyOutcome.VERIFIED, told
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", ["a-quickstart", "b-mig-partitions"])
 async def test_log_that_begins_late_accuses_nobody(name, tmp_path):
     """Claims and pods from before its first line are not missed in vain."""
@@ -126,6 +129,7 @@ def without_rules(lines):
     return [line for line in lines if line["objectRef"].get("resource") != "devicetaintrules"]
 
 
+@draws.in_turn("ways")
 async def test_evictions_without_a_taint_fail_where_the_cluster_had_no_rules(tmp_path):
     """Without the gate in the settings a policy may have left the rules out (`test_lossy_logs`)."""
     lines = tampering.read(shared_path("histories", "e-taints", "audit.jsonl.gz"))
@@ -136,6 +140,7 @@ async def test_evictions_without_a_taint_fail_where_the_cluster_had_no_rules(tmp
     }
 
 
+@draws.in_turn("wrongs")
 async def test_counters_that_were_never_enough_are_overdrawn(tmp_path):
     report, *_ = await tampered("b-mig-partitions", tampering.shrink_counters, 0, tmp_path)
     assert "counters-not-overdrawn" in {each.rule for each in report.violations}
@@ -157,6 +162,7 @@ async def test_a_log_without_answers_accuses_nobody(name, tmp_path):
     assert [str(each) for each in report.violations if each.kind.is_failure] == [], told
 
 
+@draws.in_turn("ways")
 async def test_lines_that_are_there_twice_are_events_once(tmp_path):
     report, *_ = await tampered("a-quickstart", tampering.nothing, 0, tmp_path)
     again, *_ = await tampered("a-quickstart", tampering.repeat_lines, 0, tmp_path)
@@ -181,6 +187,7 @@ def give_other_devices(lines):
             result["device"] = f"not-{result['device']}"
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     ("alter", "status", "text"),
     [
@@ -205,6 +212,7 @@ def test_verdict_says_what_the_recording_does_not_tell_of_the_order(capsys):
     assert shown.rstrip().endswith("; the order of some changes is not known")
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("alter", "status", "text"),
     [

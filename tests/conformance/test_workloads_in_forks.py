@@ -121,6 +121,7 @@ def pods(events: Iterable[Event]) -> Iterable[Event]:
     return (each for each in events if each.key[:2] == ("", "pods"))
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", [name if name in FEW else draws.repeated(name) for name in ROWS])
 async def test_changed_workload_has_the_pods_that_were_fixed_before(name: str) -> None:
     row = ROWS[name]

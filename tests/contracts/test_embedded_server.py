@@ -17,6 +17,7 @@ import pytest
 from app.adapters.postgres import binaries, server_folder
 from app.adapters.postgres.server import EmbeddedServer, ServerBounds, running_url
 from app.domain.errors import InputError, LogUnavailable
+from tests import draws
 from tests.conftest import say
 from tests.shared_data import REPOSITORY
 
@@ -101,6 +102,7 @@ def maintenance(server: EmbeddedServer) -> str:
     return server.url.replace("/redra?", "/postgres?")
 
 
+@draws.in_turn("ways")
 async def test_server_is_private_and_safe(folder: Path):
     async with EmbeddedServer(folder) as server:
         connection = await asyncpg.connect(server.url)
@@ -116,6 +118,7 @@ async def test_server_is_private_and_safe(folder: Path):
             assert place.stat().st_mode & 0o077 == 0
 
 
+@draws.in_turn("ways")
 @pytest.mark.usefixtures("made")
 def test_stop_leaves_no_process_and_the_data(folder: Path):
     with EmbeddedServer(folder) as server:
@@ -127,6 +130,7 @@ def test_stop_leaves_no_process_and_the_data(folder: Path):
         assert ask(maintenance(server), "SELECT number FROM kept") == 7
 
 
+@draws.in_turn("ways")
 def test_two_run_side_by_side(folder: Path):
     with EmbeddedServer(folder / "one") as one, EmbeddedServer(folder / "two") as two:
         question = "SELECT setting FROM pg_settings WHERE name = 'data_directory'"
@@ -177,6 +181,7 @@ def test_killed_guardian_takes_the_server_with_it(folder: Path):
         pass
 
 
+@draws.in_turn("ends")
 @pytest.mark.usefixtures("made")
 def test_killed_owner_leaves_no_orphan_and_the_folder_free(folder: Path):
     owner, guardian = started_owner(folder)
@@ -191,6 +196,7 @@ def test_killed_owner_leaves_no_orphan_and_the_folder_free(folder: Path):
         assert not is_alive(pid)
 
 
+@draws.in_turn("ends")
 @pytest.mark.usefixtures("made")
 def test_everything_killed_at_once_can_be_started_again(folder: Path):
     owner, guardian = started_owner(folder)
@@ -241,6 +247,7 @@ def test_pid_file_that_names_a_stranger_does_not_matter(folder: Path):
         pass
 
 
+@draws.in_turn("ways")
 def test_half_made_data_is_made_anew(folder: Path):
     (folder / "data.new" / "base").mkdir(parents=True)
     (folder / "data.new" / "PG_VERSION").write_text("18\n")
@@ -248,6 +255,7 @@ def test_half_made_data_is_made_anew(folder: Path):
         assert ask(maintenance(server), "SELECT 1") == 1
 
 
+@draws.in_turn("ways")
 def test_long_path_gets_a_socket_elsewhere_that_is_removed(folder: Path):
     long = folder / ("x" * 120)
     with EmbeddedServer(long) as server:
@@ -325,6 +333,7 @@ def test_folder_that_cannot_be_made_is_named(tmp_path: Path):
         EmbeddedServer(tmp_path / "file" / "below").start()
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("version", [15, 16, 17])
 def test_other_major_versions_serve_too(folder: Path, version: int):
     found = binaries.find(version=version)
@@ -337,6 +346,7 @@ def test_other_major_versions_serve_too(folder: Path, version: int):
         assert server.binaries.version == version
 
 
+@draws.in_turn("wrongs")
 @needs_root
 def test_root_runs_in_a_namespace_then_as_another_user_then_back(folder: Path):
     for kind in ("namespace", "user", "namespace"):
@@ -362,6 +372,7 @@ def test_folder_that_another_user_cannot_reach_is_named(folder: Path):
     assert folder.parent.stat().st_mode & 0o777 == 0o700
 
 
+@draws.in_turn("ways")
 @needs_root
 def test_ordinary_user_runs_it_as_itself(folder: Path):
     folder.mkdir()
@@ -409,6 +420,7 @@ def as_nobody(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@draws.in_turn("wrongs")
 @needs_root
 def test_full_disk_is_named_and_the_log_goes_on_when_there_is_space(folder: Path):
     folder.mkdir()
@@ -429,6 +441,7 @@ def test_full_disk_is_named_and_the_log_goes_on_when_there_is_space(folder: Path
     assert answer.stderr == ""
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.usefixtures("made")
 def test_quick_bounds_end_a_server_that_is_never_ready(folder: Path, tmp_path: Path):
     found = binaries.find()[0]

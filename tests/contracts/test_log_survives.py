@@ -21,6 +21,7 @@ from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease
 from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.chain import check_chain
 from app.ports import EventLog, WakeUp
+from tests import draws
 from tests.conftest import say
 from tests.contracts.building import START, claims
 from tests.contracts.processes import line_of, started
@@ -69,6 +70,7 @@ def check_complete(events: list[Event], count: int) -> None:
     check_chain(events)
 
 
+@draws.in_turn("ways")
 async def test_sixteen_writers_and_a_tail_that_sees_every_revision_once(open_stores: OpenStores):
     async with open_stores() as stores:
         history = await stores.history()
@@ -117,6 +119,7 @@ async def test_failed_insert_leaves_no_gap(database_url: str):
         check_complete(await log.read(history, after=Revision(0), limit=99), 3)
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 async def test_two_writer_processes_share_a_history(database_url: str):
     async with open_database(database_url) as database, open_wake_up(database_url) as wake_up:
@@ -148,6 +151,7 @@ async def test_writer_killed_inside_a_transaction_leaves_nothing(database_url: s
         check_complete(await log.read(history, after=Revision(0), limit=9), 2)
 
 
+@draws.in_turn("ends")
 @pytest.mark.database
 async def test_writers_killed_at_any_time_leave_whole_appends(database_url: str):
     async with open_database(database_url) as database:
@@ -284,6 +288,7 @@ async def waiting_sessions(url: str, count: int) -> None:
     await connection.close()
 
 
+@draws.in_turn("ends")
 @pytest.mark.database
 async def test_two_tails_and_a_writer_live_through_a_restart(tmp_path):
     server = EmbeddedServer(tmp_path / "server")

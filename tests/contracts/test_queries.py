@@ -12,6 +12,7 @@ from app.adapters.postgres import migrating, queries, reader, schema
 from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.reader import reader_url
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
+from tests import draws
 from tests.conftest import in_thread, new_database, say
 
 pytestmark = pytest.mark.database
@@ -132,6 +133,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize(("text", "words"), REFUSED)
 async def test_everything_else_is_refused_in_words(
     module_database_url: str, text: str, words: str

@@ -30,6 +30,7 @@ from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.settings import Settings
 from app.workers import projecting
+from tests import draws
 from tests.contracts.building import claims
 from tests.contracts.restoring import restore_older
 from tests.patience import PATIENCE_SECONDS
@@ -188,6 +189,7 @@ REPLACED = pytest.mark.parametrize(
 )
 
 
+@draws.in_turn("ways")
 @WORLDS
 @REPLACED
 async def test_history_is_read_anew_and_the_others_go_on(
@@ -255,6 +257,7 @@ async def test_restart_takes_no_kept_state_of_lost_events(
             assert names(again) == expected_names(events)
 
 
+@draws.in_turn("ways")
 @WORLDS
 @REPLACED
 async def test_tables_are_made_anew(open_world, url: str, keep: int, more: int, words: str) -> None:

@@ -440,6 +440,7 @@ async def test_untouched_history_agrees(url: str, tmp_path: Path) -> None:
     assert [each["verdict"] for each in report.chain.signed] == ["agrees"]
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize(("tampering", "words"), [case[1:] for case in CAUGHT],
                          ids=[case[0] for case in CAUGHT])  # fmt: skip
 async def test_tampering_is_named(url: str, tampering: Tampering, words: str) -> None:
@@ -573,6 +574,7 @@ async def settings_taken_out(forger: Forger) -> None:
     await forger.set_head((await forger.rows())[-1])
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     ("tampering", "words"),
     [
@@ -672,6 +674,7 @@ ALTERED_TABLES = (
 )  # fmt: skip
 
 
+@draws.in_turn("wrongs")
 async def test_altered_tables_are_found_and_mended_by_a_rebuild(url: str) -> None:
     settings = Settings(database_url=url)
     async with stores.open_store(settings) as store:

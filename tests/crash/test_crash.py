@@ -21,6 +21,7 @@ def plain_with_delay() -> Told:
     return told_inside.tell(0, 0, DELAY_MILLIS)
 
 
+@draws.in_turn("ends")
 def test_delay_of_bindings_changes_no_end(plain, plain_with_delay):
     assert plain.states == plain_with_delay.states
     # A quiet story writes each act once: as many claims written as there are pods with claims.
@@ -28,6 +29,7 @@ def test_delay_of_bindings_changes_no_end(plain, plain_with_delay):
     assert counted["Assumed"] == counted["Reserved"] == counted["Scheduled"]
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", draws.seeds(2, first=11))
 def test_story_with_kills_between_the_acts_of_bindings_ends_as_the_one_without(
     seed, plain_with_delay
@@ -37,6 +39,7 @@ def test_story_with_kills_between_the_acts_of_bindings_ends_as_the_one_without(
     check_same(told, plain_with_delay)
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", draws.seeds(2, first=1))
 def test_story_with_kills_ends_as_the_one_without(seed, plain):
     told = told_inside.tell(seed, KILLS)
@@ -44,6 +47,7 @@ def test_story_with_kills_ends_as_the_one_without(seed, plain):
     check_same(told, plain)
 
 
+@draws.in_turn("ends")
 @pytest.mark.slow
 @pytest.mark.database
 async def test_real_processes_with_kills_end_the_story_as_without(tmp_path, plain):

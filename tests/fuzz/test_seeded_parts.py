@@ -22,26 +22,31 @@ from tests.fuzz import (
 WORTHWHILE = {200, 201, 400, 404, 409, 422}
 
 
+@draws.in_turn("refusals")
 def test_damaged_bodies_are_taken_or_refused():
     codes = bodies.run(cases=500, seed=2026)
     assert set(codes) > WORTHWHILE
 
 
+@draws.in_turn("refusals")
 def test_requests_of_the_served_documents_are_taken_or_refused():
     codes = api.run(cases=40, seed=2026, places=("apis/resource.k8s.io/v1alpha3",))
     assert set(codes) >= WORTHWHILE
 
 
+@draws.in_turn("refusals")
 def test_odd_requests_are_taken_or_refused():
     codes = requests.run(cases=400, seed=2026)
     assert set(codes) >= WORTHWHILE | {405, 406, 415}
 
 
+@draws.in_turn("refusals")
 def test_changed_recordings_are_refused_or_go_the_whole_way():
     outcomes = recordings.run(cases=12, seed=2026)
     assert set(outcomes) == {"taken", "refused"}
 
 
+@draws.in_turn("refusals")
 @pytest.mark.database
 @pytest.mark.slow
 def test_damaged_bodies_leave_a_real_server_and_its_log_whole():

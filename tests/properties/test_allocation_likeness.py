@@ -14,6 +14,7 @@ from app.domain.allocation import (
     similar_nodes,
 )
 from app.domain.devices.inventory import Inventory
+from tests import draws
 from tests.worlds.builders import (
     ALL_ON,
     COMPILER,
@@ -168,6 +169,7 @@ def answers(slices: list[dict], held: list[dict], claims: list[dict], *, alone: 
     return collected
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("unlike", [similar_nodes.UNLIKE_MAX, 1], ids=["patient", "giving up"])
 def test_like_nodes_answer_as_if_each_were_asked_alone(
     monkeypatch: pytest.MonkeyPatch, unlike: int

@@ -31,6 +31,7 @@ def test_answers_are_those_of_the_literal_allocator(chunk: int) -> None:
     assert {"allocated", "none", "fatal"} <= set(report.outcomes), "the worlds are all alike"
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("variant", [AllocatorVariant.STABLE, AllocatorVariant.INCUBATING])
 def test_other_variants_answer_as_the_literal_allocator(variant: AllocatorVariant) -> None:
     for seed in range(WORLDS // 16):
@@ -39,6 +40,7 @@ def test_other_variants_answer_as_the_literal_allocator(variant: AllocatorVarian
             assert found in (None, differences.TOO_LONG), f"{source.__name__} {seed}: {found}"
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("quirk", NUMBERS)
 def test_each_repaired_quirk_answers_as_the_literal_allocator(quirk: str) -> None:
     repaired = Quirks.named(quirk)

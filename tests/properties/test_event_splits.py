@@ -246,6 +246,7 @@ def around(path: FieldPath, value: bytes, others: tuple[bytes, bytes], write: An
     return value
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value.decode()))
 @pytest.mark.parametrize(("place", "path"), FIELDS, ids=lambda part: ".".join(part))
 def test_field_is_found_whatever_stands_there(place: Place, path: FieldPath, value: bytes) -> None:

@@ -139,6 +139,7 @@ def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
     return make
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("seed", draws.seeds(2))
 async def test_rows_follow_the_log_in_pages(any_store: Store, seed: int) -> None:
     store = any_store

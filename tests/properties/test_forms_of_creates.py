@@ -132,6 +132,7 @@ def check(reader: builders.World, tree: JsonObject, rules: tuple[Rules, Rules]) 
     return made
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("version", ["1.34", "1.37"])
 @pytest.mark.parametrize("tree", [POD, CLAIM], ids=["pod", "claim"])
 def test_every_altered_object_is_made_as_it_is_without_forms(
@@ -144,6 +145,7 @@ def test_every_altered_object_is_made_as_it_is_without_forms(
     assert rules[0].forms.size > 10
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("version", ["1.35", "1.37"])
 def test_altered_manifests_are_made_as_they_are_without_forms(version: str) -> None:
     reader, rules = world(), pair(version)
@@ -159,6 +161,7 @@ def test_altered_manifests_are_made_as_they_are_without_forms(version: str) -> N
     assert made > MADE_OF_EACH * len(tried)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("tree", [POD, CLAIM], ids=["pod", "claim"])
 def test_metadata_of_an_object_with_a_known_form_is_judged_by_itself(tree: JsonObject) -> None:
     metadata = {

@@ -22,6 +22,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
+from tests import draws
 from tests.cluster import Cluster, ControllerOptions
 from tests.properties.test_republished_slices import alterations
 
@@ -253,6 +254,7 @@ def cases(world: World, spec: JsonObject) -> Iterator[tuple[JsonObject, JsonObje
             yield pod, {**claim, "spec": altered}
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("spec", [PLAIN, SPEC])
 def test_a_signature_hides_no_change_of_what_is_read(spec: JsonObject) -> None:
     world, warm, specs = World(), Verdicts(), pod_spec.PodSpecs()

@@ -164,6 +164,7 @@ def has_readable_attributes(spec: object) -> bool:
 REPUBLISHED = [spec for spec in alterations(PUBLISHED) if has_readable_attributes(spec)]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("beside", [{}, {"rule": RULE}, {"patch": PATCH}, {"slice": PUBLISHED}])
 def test_rows_follow_every_change_of_a_slice(beside: dict) -> None:
     assert len(REPUBLISHED) > 200

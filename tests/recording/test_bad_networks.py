@@ -20,6 +20,7 @@ from tests.recording.source import Writer, serving_source
 from tests.recording.test_following import last_version
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("seed", draws.seeds(1))
 async def test_connections_that_are_slow_cut_silent_and_repeat_lose_nothing(tmp_path, seed):
     chance = random.Random(seed)
@@ -51,6 +52,7 @@ async def test_connections_that_are_slow_cut_silent_and_repeat_lose_nothing(tmp_
         assert proxy.acts["repeat"]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("seed", draws.seeds(1))
 async def test_lines_that_are_lost_are_a_gap_and_what_exists_is_recorded(tmp_path, seed):
     """Nothing in the protocol tells of a line that never came: comparing with the cluster does."""

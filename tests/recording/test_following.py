@@ -21,6 +21,7 @@ async def last_version(source):
     return (await source.events())[-1].revision
 
 
+@draws.in_turn("ways")
 async def test_snapshot_is_the_whole_cluster_at_one_version(tmp_path):
     async with serving_source(tmp_path) as source:
         await Writer(source, 1).write(60)
@@ -37,6 +38,7 @@ async def test_snapshot_is_the_whole_cluster_at_one_version(tmp_path):
             await recording.once()
 
 
+@draws.in_turn("ways")
 async def test_changes_follow_the_snapshot_in_the_order_of_the_cluster(tmp_path):
     async with serving_source(tmp_path) as source:
         writer = Writer(source, 2)
@@ -51,6 +53,7 @@ async def test_changes_follow_the_snapshot_in_the_order_of_the_cluster(tmp_path)
         assert not await recording.gaps()
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", draws.seeds(1))
 async def test_either_side_dies_again_and_again(tmp_path, seed):
     chance = random.Random(seed)
@@ -109,6 +112,7 @@ def test_another_cluster_at_the_same_address_is_said_to_be_one() -> None:
         check_same_cluster(resumed, other, "prod")
 
 
+@draws.in_turn("ways")
 async def test_positions_of_quiet_kinds_rise_by_bookmarks(tmp_path):
     """A kind in which nothing happens goes on from where the cluster is, not from long ago."""
     from app.api.server.limits import ApiLimits
@@ -151,6 +155,7 @@ async def test_recorder_that_begins_while_the_disk_is_full_says_so_and_begins_wh
         assert not check_same(await source.events(), await recording.log())
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("writes", [0, 5])
 async def test_recorder_stops_also_while_the_store_is_away_and_the_next_one_goes_on(
     tmp_path, monkeypatch, writes

@@ -12,6 +12,7 @@ from app.api.server.limits import ApiLimits
 from app.domain.errors import InputError
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND
+from tests import draws
 from tests.api.serving import CLAIMS, claim
 from tests.patience import PATIENCE_SECONDS
 from tests.recording.proxy import proxying
@@ -20,6 +21,7 @@ from tests.recording.source import NODES, PODS, Writer, node, serving_source
 from tests.recording.test_following import last_version
 
 
+@draws.in_turn("ways")
 async def test_compacted_changes_are_a_gap_and_what_exists_is_listed(tmp_path):
     async with serving_source(tmp_path, limits=ApiLimits(retained_revisions=15)) as source:
         writer = Writer(source, 7)
@@ -244,6 +246,7 @@ FUTURE = 500, "etcdserver: mvcc: required revision is a future revision"
 """The answers to a list of a version that is yet to come: of the API server's cache, and etcd's."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("past", [None, FUTURE])
 async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp_path, past):
     """Its resource versions are lower than before, and tell of other changes."""
@@ -274,6 +277,7 @@ async def test_cluster_that_was_restored_from_a_backup_is_a_gap_of_each_kind(tmp
         assert not [event for event in after if "late" in getattr(event.stamp.origin, "losses", ())]
 
 
+@draws.in_turn("ways")
 async def test_list_that_expires_between_its_pages_begins_anew(tmp_path):
     """The token of the next page is answered by 410 while the objects are listed after a gap."""
     async with serving_source(tmp_path) as source:
@@ -299,6 +303,7 @@ async def test_list_that_expires_between_its_pages_begins_anew(tmp_path):
         check_same(await source.events(), await recording.log())
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("past", [TOO_LARGE, FUTURE])
 async def test_server_whose_cache_is_behind_the_others_is_no_gap(tmp_path, past):
     """The cluster did not go back: its newest version is not lower than before."""

@@ -80,6 +80,7 @@ async def _live_once(source, recording, proxy, chance, *, loses):
         proxy.calm()
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", draws.seeds(1))
 async def test_recording_is_the_log_of_the_cluster_whoever_dies(tmp_path, seed):
     happened, recorded = await live(tmp_path, seed, loses=False)
@@ -94,6 +95,7 @@ async def test_recording_is_the_log_of_the_cluster_whoever_dies(tmp_path, seed):
         assert altered.wrong or altered.missing, alter
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", draws.seeds(1, first=1_000))
 async def test_changes_that_a_network_loses_are_in_a_gap_whoever_dies(tmp_path, seed):
     verdict = judge.compare(*await live(tmp_path, seed, loses=True))

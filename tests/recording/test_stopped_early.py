@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests import draws
 from tests.command_line import database_running, redra
 from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import RedraProcess
@@ -14,6 +15,7 @@ from tests.redra_process import RedraProcess
 pytestmark = pytest.mark.database
 
 
+@draws.in_turn("ends")
 @pytest.mark.parametrize(
     ("how", "once"), [(signal.SIGTERM, ()), (signal.SIGINT, ("--once",))], ids=["follows", "once"]
 )

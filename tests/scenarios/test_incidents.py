@@ -8,6 +8,7 @@ from app.analysis.incidents import facts
 from app.analysis.incidents.facts import FactCheck
 from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import incident_files, playing
+from tests import draws
 
 NAMES = incident_files.names()
 
@@ -22,6 +23,7 @@ def test_gallery_has_what_people_meet() -> None:
     assert kinds == {"defect", "trap"}
 
 
+@draws.in_turn("rows of incidents")
 @pytest.mark.parametrize("name", NAMES)
 def test_incident_comes_about_and_vanishes_when_repaired(name: str) -> None:
     incident = incident_files.read(name).incident

@@ -9,6 +9,9 @@ from tests.simulation.__main__ import CRASH
 from tests.simulation.fleet_acts import ACTS, SECONDS, TEMPLATES
 from tests.simulation.fleet_world import NAMESPACES, FleetWorld
 
+pytestmark = draws.modules_in_turn("worlds")
+
+
 STEPS = 150
 PRIORITIES = ("urgent", "later", "")
 

@@ -25,6 +25,9 @@ from tests.simulation.expected_differences import (
     plant,
 )
 
+pytestmark = draws.modules_in_turn("worlds")
+
+
 SEEDS = draws.seeds(8)
 ACTS = 30
 

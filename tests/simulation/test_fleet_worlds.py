@@ -26,6 +26,7 @@ def test_fleet_world_stays_sound(seed):
     assert world.sound.events > 0
 
 
+@draws.in_turn("ways")
 def test_loss_of_memory_changes_no_fleet():
     whole, broken = FleetWorld(5), FleetWorld(5)
     for number in range(60):
@@ -35,6 +36,7 @@ def test_loss_of_memory_changes_no_fleet():
     assert broken.crashes > 0
 
 
+@draws.in_turn("ways")
 def test_controllers_need_no_event_beyond_those_they_read(monkeypatch):
     spared = FleetWorld(6)
     for _ in range(60):

@@ -167,6 +167,7 @@ def evictions(events: list[Event]) -> set[str]:
     }
 
 
+@draws.in_turn("ways")
 async def test_nothing_else_comes_of_a_fork_without_a_change() -> None:
     # The moment of 107 lies amid what happened at one instant.
     for seed in (*SEEDS[: len(SEEDS) // 4], 107):
@@ -452,6 +453,7 @@ async def test_pod_that_terminates_at_the_moment_ends_when_it_ended(edits: Seque
     assert (last.type, last.stamp.time) == (EventType.OBJECT_DELETED, ended)
 
 
+@draws.in_turn("ways")
 async def test_each_pod_of_a_changed_world_fares_as_the_judge_says() -> None:
     judged = changed = 0
     for seed in SEEDS:

@@ -85,6 +85,7 @@ def soak(written_soak: Path, tmp_path: Path) -> Path:
     return shutil.copy(written_soak, tmp_path / written_soak.name)
 
 
+@draws.in_turn("ways")
 def test_sound_history_becomes_a_test_of_what_becomes_of_its_pods(
     soak: Path, tmp_path: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_sound_history_becomes_a_test_of_what_becomes_of_its_pods(
         run_test(file)
 
 
+@draws.in_turn("ways")
 def test_names_are_gone_and_decisions_stay(soak: Path, tmp_path: Path) -> None:
     file = tmp_path / "test_soak.py"
     code, out, error = redra("export", soak, "--as", "pytest", "--redact", "-o", file)
@@ -138,6 +140,7 @@ def test_whole_recording_is_decided_the_same_without_its_names(name: str, tmp_pa
     assert "every decision is the same" in out
 
 
+@draws.in_turn("ways")
 def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     code, out, error = redra("export", soak, "--as", "manifests", "-o", folder)
@@ -160,6 +163,7 @@ def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Pat
     assert (code, "it already exists" in error) == (2, True)
 
 
+@draws.in_turn("ways")
 def test_manifests_of_a_recording_are_taken_by_a_cluster_that_has_its_first_objects(
     tmp_path: Path,
 ) -> None:
@@ -179,6 +183,7 @@ def test_manifests_of_a_recording_are_taken_by_a_cluster_that_has_its_first_obje
     assert len(cluster.names("nodes")) == 2
 
 
+@draws.in_turn("ways")
 def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
     file = tmp_path / "case.json"
     for pod in ("pod-0", "pod-7", "default/pod-20"):
@@ -205,6 +210,7 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
         assert answer.allocation_results(lambda: "") == case["expected"]["allocations"]
 
 
+@draws.in_turn("refusals")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -12,7 +12,7 @@ from tests.command_line import redra
 from tests.shared_data import shared_path
 from tests.simulation import one_minimal, planted_soak
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, draws.modules_in_turn("worlds")]
 
 NAMES_A_CLASS = (
     f"{sys.executable} -c 'import sys, zipfile; "

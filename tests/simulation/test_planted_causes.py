@@ -12,6 +12,7 @@ from tests.worlds.planted.plant import Sow
 SEEDS = draws.seeds(1)
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "sow",

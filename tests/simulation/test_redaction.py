@@ -25,6 +25,7 @@ from app.domain.objects import registry
 from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import Instant
+from tests import draws
 from tests.cluster import DRIVER, USER, Cluster, claim_spec
 from tests.command_line import database_running, redra
 from tests.simulation import planted_soak
@@ -231,6 +232,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("form", WHOLE)
 def test_whole_histories_have_nothing_that_a_person_wrote(
     form: str, data: Path, tmp_path: Path

@@ -21,6 +21,9 @@ from app.service import diffing
 from tests import draws
 from tests.cluster import DRIVER, Cluster
 
+pytestmark = draws.modules_in_turn("worlds")
+
+
 NODES = ("n0", "n1", "n2")
 KINDS = {
     "Deployment": "apps/v1",

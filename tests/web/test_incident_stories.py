@@ -103,6 +103,7 @@ async def clicks_to_the_cause(server, names_the_cause):
     return None
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("name", incident_files.names())
 async def test_cause_is_three_clicks_from_the_landing_page(name):
     incident = incident_files.read(name).incident
@@ -115,6 +116,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         assert clicks <= CLICKS_MAX
 
 
+@draws.in_turn("rows of clicks")
 @pytest.mark.parametrize(
     "make",
     [
@@ -162,6 +164,7 @@ TOLD_OF_PODS = [
 ]
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("make", TOLD_OF_PODS, ids=lambda make: make.__name__)
 async def test_cause_of_an_incident_is_in_text_and_json(make):
     made = make(invented.Names(3))
@@ -228,6 +231,7 @@ async def test_nothing_is_wrong_in_a_healthy_cluster(seed):
     assert [bool(pod["spec"].get("nodeName")) for pod in pods] == [True] * 6
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "pod", "issue"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import draws
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.web.planted import PODS, plant
 from tests.web.reading import read
@@ -243,6 +244,7 @@ PARTS = (
 )
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("part", PARTS)
 async def test_pinned_page_leads_on_within_its_moment(part):
     async with serving() as server:

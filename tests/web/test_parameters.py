@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from app.api.ui import parameters, routes
+from tests import draws
 from tests.api.serving import pod, serving
 from tests.web.planted import PODS
 from tests.web.reading import read
@@ -41,6 +42,7 @@ def test_every_page_has_its_parameters_in_the_table():
     assert set(PAGES) == {*routes._PARTS, routes.LIVE}
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("part", PAGES)
 async def test_parameter_that_a_page_does_not_read_is_refused(part):
     async with serving() as server:
@@ -55,6 +57,7 @@ async def test_parameter_that_a_page_does_not_read_is_refused(part):
             assert f'"{name}"' in shown.one("main").text, url
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize(
     ("part", "name"), [(part, name) for part in PAGES for name in parameters.NAMES[part]]
 )
@@ -72,6 +75,7 @@ async def test_value_that_cannot_be_meant_is_refused_or_shown(part, name):
             assert JUNK in main.text, f"{url}: {main.text}"
 
 
+@draws.in_turn("rows of refusals")
 @pytest.mark.parametrize("moment", [JUNK, "999999", "2026-99-99", "-5 parsecs"])
 @pytest.mark.parametrize("part", PAGES)
 async def test_moment_that_is_none_is_refused_with_its_text(part, moment):

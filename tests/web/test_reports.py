@@ -10,6 +10,7 @@ from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
 from app.domain.log import ObjectKey, Revision
 from app.web.pages.report import ReportBounds
+from tests import draws
 from tests.api.serving import pod, serving
 from tests.api.test_readers import filled, found_in, headers
 from tests.web.browsing import BROWSER, FLAGS, needs_browser
@@ -44,6 +45,7 @@ def check_alone(root):
     return places
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("seed", range(3))
 async def test_report_holds_findings_and_the_reasons_of_each_object(seed):
     async with serving() as server:
@@ -68,6 +70,7 @@ async def test_report_holds_findings_and_the_reasons_of_each_object(seed):
             assert target.one("p", "verdict").text
 
 
+@draws.in_turn("ways")
 async def test_contents_of_a_sheet_are_those_of_its_page():
     async with serving() as server:
         await plant(server, 1)
@@ -93,6 +96,7 @@ async def test_report_as_of_a_moment_knows_nothing_later():
         assert "no revision 99999" in await report(server, "@99999", code=404)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("bounds", "note"),
     [
@@ -122,6 +126,7 @@ async def wait(server, name, message):
         await server.patch(f"{PODS}/{name}/status", {"status": {"conditions": [condition]}})
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("reader", ["ann", "bob", "cat", "dan", "root"])
 async def test_report_tells_nobody_more_than_the_pages_in_it(reader):
     async with filled() as server:
@@ -168,6 +173,7 @@ async def test_object_that_the_reader_may_not_see_is_left_out_and_counted(monkey
         assert not any("s-other" in label for label in labels)
 
 
+@draws.in_turn("ways")
 @needs_browser
 @pytest.mark.slow
 async def test_report_opens_from_a_file_without_server_and_script(tmp_path):

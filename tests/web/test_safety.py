@@ -8,6 +8,7 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.web.assets import all_assets
+from tests import draws
 from tests.api.serving import CONFIG_MAPS, pod, serving
 from tests.api.test_readers import (
     READERS,
@@ -158,6 +159,7 @@ JSON_OF = {
 """Pages and the answers that they show."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("reader", READERS)
 async def test_page_opens_and_shows_what_its_answer_does(reader):
     async with filled() as server:
@@ -175,6 +177,7 @@ async def test_page_opens_and_shows_what_its_answer_does(reader):
                     assert found_in(page.text) <= found_in(json.text) | found_in(part)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("reader", READERS)
 async def test_index_lists_what_its_answer_lists(reader):
     async with filled() as server:

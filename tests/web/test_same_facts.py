@@ -20,6 +20,7 @@ from app.api.redra import document
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.ui import parameters, routes
 from app.bootstrap.gallery import incident_files
+from tests import draws
 from tests.api.serving import running_app
 from tests.api.test_jobs import Worker
 from tests.command_line import redra
@@ -313,6 +314,7 @@ def words_of(tree):
     return " ".join(parts)
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize(
     ("made", "name"),
     [

@@ -17,6 +17,7 @@ from app.service.replays.scanning import HistoryScan
 from app.web.frame import Frame
 from app.web.links import Links
 from app.web.pages import findings
+from tests import draws
 from tests.api.serving import CONFIG_MAPS, config_map, pod, serving
 from tests.api.test_readers import PATHS, RBAC, filled, headers
 from tests.api.test_redra_capacity import fill
@@ -309,6 +310,7 @@ async def test_errand_ends_with_its_history():
         errand.outcome()
 
 
+@draws.in_turn("ways")
 @needs_browser
 @pytest.mark.slow
 def test_page_in_a_browser_completes_by_itself():
@@ -405,6 +407,7 @@ async def test_rehearsal_is_not_waited_for_and_comes_with_a_later_request():
         assert (answer.status_code, read(answer.text).one("main").text) == (200, whole.text)
 
 
+@draws.in_turn("ways")
 async def test_rehearsals_take_turns_and_leave_room_for_other_pages(monkeypatch):
     gate, begun = anyio.Event(), []
     async with serving(limits=AT_ONCE) as server:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import draws
 from tests.api.serving import serving
 from tests.web.invented import (
     Invented,
@@ -204,6 +205,7 @@ ROWS = [
 ]  # fmt: skip
 
 
+@draws.in_turn("rows of ways")
 @pytest.mark.parametrize("make", dict.fromkeys(row[0] for row in ROWS))
 async def test_answer_about_a_workload_leads_to_its_pods(make):
     for _, about, told in (row for row in ROWS if row[0] is make):

@@ -117,6 +117,7 @@ def keep(event: Event, tree: JsonObject) -> None:
     """Nothing is altered."""
 
 
+@draws.in_turn("rows of incidents")
 @pytest.mark.parametrize("lie", [keep, imagine, steal], ids=lambda lie: lie.__name__)
 @pytest.mark.parametrize("size", [1, 10])
 async def test_altered_history_is_told_as_verification_tells_it(lie, size: int) -> None:
@@ -147,6 +148,7 @@ async def test_nothing_is_told_twice_when_it_settles_in_between() -> None:
     assert len(set(places)) == len(places)
 
 
+@draws.in_turn("rows of incidents")
 @pytest.mark.parametrize("name", incident_files.names()[::4])
 def test_planted_incident_is_told_once_and_nothing_else(name: str) -> None:
     incident = planted(incident_files.read(name).incident, seed=len(name))

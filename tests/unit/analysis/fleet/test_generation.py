@@ -10,6 +10,7 @@ from app.analysis.fleet.generation import Fleet
 from app.analysis.fleet.incidents import FleetIncident, IncidentKind, Present
 from app.bootstrap import fleets
 from app.domain.errors import InputError
+from tests import draws
 from tests.cluster import USER, Cluster
 from tests.shared_data import shared_path
 
@@ -98,6 +99,7 @@ def test_mig_nodes_have_every_placement_of_every_profile(name, devices):
     assert all(len(spec.get("devices", ())) <= 64 for spec in made.specs)
 
 
+@draws.in_turn("rows of partitions")
 @pytest.mark.parametrize(
     ("name", "partition", "fit"),
     [

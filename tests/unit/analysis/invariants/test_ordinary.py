@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from app.analysis.verify.invariants import Switches
+from tests import draws
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.test_against_model import watched
 from tests.unit.analysis.invariants.worlds import (
@@ -171,11 +172,13 @@ def assert_found(events):
     assert watched(events) == model.expected(events, Switches())
 
 
+@draws.in_turn("ways")
 def test_a_device_is_given_in_two_odd_ways():
     for one, other in itertools.combinations(GIVEN, 2):
         assert_found(history("plain", *in_order([GIVEN[one], GIVEN[other]])))
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("course", COURSES)
 def test_a_device_is_given_back_in_an_odd_way(course):
     for given, back in itertools.product(GIVEN, RETURNED):

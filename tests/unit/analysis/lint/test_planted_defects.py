@@ -20,6 +20,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from tests import draws
 from tests.unit.analysis.lint import clean
 from tests.unit.analysis.lint.planting import PLANTERS, Garden, NothingToPlant, Planter
 from tests.unit.analysis.lint.twins import TWINS
@@ -54,6 +55,7 @@ def test_clean_objects_have_notes_at_most(profile: str) -> None:
         assert grave == [], seed
 
 
+@draws.in_turn("rows of defects")
 @pytest.mark.parametrize("rule", sorted(PLANTERS))
 def test_planted_defect_is_the_only_new_finding(rule: str) -> None:
     planted = 0
