@@ -134,6 +134,7 @@ async def _verify(
             count=count,
             bytes_max=settings.verify_events_bytes_max,
             scheduler=settings.verify_scheduler,
+            events=min(until, (await store.log.head(stored.id)).revision),
             silence_seconds=settings.worker_silence_seconds,
             step_seconds=settings.worker_step_seconds,
         ) as workers,

@@ -18,14 +18,16 @@ import pytest
 
 from app.adapters import packed_events
 from app.adapters.history.formats.bundle import BundleWriter
-from app.analysis.verify.parts import Division, PartFound
+from app.adapters.shared_events import SharedBytes, SharedEvents
+from app.analysis.verify.parts import Division, PartFound, PartVerifier, VerifiedPart
 from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import LOST_MAX, Task
-from app.bootstrap.verifying import forks, part_workers
+from app.bootstrap.verifying import folding_ahead, forks, part_workers
 from app.bootstrap.verifying.forks import Forks
 from app.bootstrap.verifying.part_workers import PartWorkers
 from app.cli import main
+from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Event
 from app.service import exporting
@@ -40,6 +42,9 @@ from tests.unit.service.test_replaying import history_of, story
 
 ANYWHERE = Division(load=0, start=0, fold=0, worth_percent=100, apart=1)
 """Other processes cost nothing, so that the shortest history is divided."""
+
+EVERYBODY = registry.DECIDING | {"claims"}
+"""The controllers that decide in the story."""
 
 BYTES_MAX = 1_000_000_000
 BOUNDS = ReplayBounds(page_max=50)
@@ -57,11 +62,17 @@ async def verify(
     scheduler: str = "",
     bytes_max: int = BYTES_MAX,
     kept_bytes_max: int = BYTES_MAX,
+    expected: int = 0,
     reached: Callable[[int], None] = lambda _: None,
 ) -> VerifyReport:
-    """The report of up to so many processes; `reached` hears how many events are done."""
+    """The report of up to so many processes; `reached` hears how many events are done.
+
+    They are told that so many events are `expected`.
+    """
     log, info = await history_of(events)
-    with PartWorkers(info, count=count, bytes_max=bytes_max, scheduler=scheduler) as workers:
+    with PartWorkers(
+        info, count=count, bytes_max=bytes_max, scheduler=scheduler, events=expected
+    ) as workers:
         return await verifying.verify(
             log,
             info,
@@ -197,6 +208,58 @@ async def test_forks_that_die_change_nothing(
     together = await verify(events, 3)
     assert names_in(tmp_path) == {"died-0", "died-1"}
     assert together.to_json() == alone.to_json()
+    assert not workers_of_ours()
+
+
+@pytest.mark.parametrize(
+    ("share", "following", "dies", "is_begun"),
+    [
+        (0.5, EVERYBODY, False, True),
+        (0.5, EVERYBODY, True, True),
+        (0.5, frozenset(), False, False),
+        (9, EVERYBODY, False, False),
+    ],
+    ids=["fits", "dies", "lacks controllers", "is too far"],
+)
+async def test_forks_that_fold_ahead_find_what_one_process_finds(
+    events: list[Event],
+    share: float,
+    following: frozenset[str],
+    dies: bool,
+    is_begun: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where they cannot go on with a part, or die with it, other forks verify it."""
+
+    def begin(self: PartVerifier, part: VerifiedPart) -> None:
+        (tmp_path / f"from-{part.after}").touch()
+        if dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        begun(self, part)
+
+    begun = PartVerifier.begin
+    monkeypatch.setattr(PartVerifier, "begin", begin)
+    monkeypatch.setattr(folding_ahead, "EVENTS_MIN", 1)
+    monkeypatch.setattr(folding_ahead, "USUAL", following)
+    alone = await verify(events)
+    together = await verify(events, 3, expected=int(share * len(events)))
+    assert len(names_in(tmp_path)) == 2 * is_begun
+    assert together.to_json() == alone.to_json()
+    assert not workers_of_ours()
+
+
+async def test_without_memory_for_shared_events_forks_begin_late(
+    events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(SharedEvents):
+        def put(self, content: bytes) -> SharedBytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(folding_ahead, "EVENTS_MIN", 1)
+    monkeypatch.setattr(folding_ahead, "SharedEvents", Full)
+    alone = await verify(events)
+    assert await verify(events, 3, expected=len(events)) == alone
     assert not workers_of_ours()
 
 

@@ -109,6 +109,10 @@ class AllocationIndex:
         index.ends_at, index._changes = self.ends_at, self._changes
         return index
 
+    def become(self, index: "AllocationIndex") -> None:
+        """Hold what another index holds, for all that read this one."""
+        vars(self).update(vars(index))
+
     def add(self, event: Event, parts: Any) -> None:
         """Read one event of the first pass, which a page has split into parts."""
         key = event.key

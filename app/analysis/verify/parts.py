@@ -8,11 +8,14 @@ effects from 511 on. Whether the decision was the same is reported by the first 
 in order, equal those of a single process.
 
 A part begins where no effect of an earlier decision is expected any more.
+
+A verifier may fold events before it is known which part it will verify. In the example it may have
+folded 498 events at most when it gets the second part.
 """
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from app.analysis.verify import compare, consistency
@@ -33,6 +36,9 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.rules import Rules
 
+_ALL = Revision(2**62)
+"""A revision after all others."""
+
 _HALVINGS = 40
 """The number of bisection steps for the time of the longest part."""
 
@@ -46,7 +52,9 @@ class Division:
     decision again with its effects (a decision costs about as much as its effects), to allocate a
     claim again. They affect only the balance of the parts, never the findings. One more part must
     reduce the time to at most `worth_percent` of the time without it. Places to divide at are at
-    least `apart` events apart.
+    least `apart` events apart. `ahead` is the time that other processes have to fold while the log
+    is read, for each event of the history; each folds at most up to where its part would begin if
+    all parts had equal numbers of events.
     """
 
     load: int = 900_000
@@ -57,6 +65,18 @@ class Division:
     allocate: int = 300
     worth_percent: int = 90
     apart: int = 64
+    ahead: int = 0
+
+    def fold_ahead(self, events: int, number: int, count: int) -> int:
+        """The events that are folded ahead for part `number` of `count`, the first one being 0."""
+        return events * number // count if self.ahead else 0
+
+    def cost_before(self, begin: "Cut", end: "Cut", number: int, count: int) -> int:
+        """What a part that begins there costs before its first check, beyond the first pass."""
+        folded = self.fold_ahead(end.events, number, count)
+        # A part that begins earlier is folded anew.
+        saved = min(self.ahead * end.events, self.fold * folded) if begin.events > folded else 0
+        return max(0, self.start + self.fold * begin.events - saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +118,15 @@ class VerifiedPart:
     begun: Revision = Revision(0)
     paced_until: Revision = Revision(0)
     is_live: bool = False
+
+    def may_continue(self, ahead: Revision, followed: Set[str]) -> bool:
+        """Whether a verifier that has folded so far ahead, without knowing the part, may take it.
+
+        It must not have passed the beginning of the part, nor a revision that is observed, and the
+        controllers that `followed` the log must be enough.
+        """
+        is_before = ahead < self.after and ahead <= min(self.observers, default=ahead)
+        return is_before and self.deciders <= followed and not self.begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +189,8 @@ def _within(
     chosen: list[Cut] = []
     begin = START
     for _ in range(count):
-        left = limit - (division.start + division.fold * begin.events if chosen else 0)
+        before = division.cost_before(begin, end, len(chosen), count) if chosen else 0
+        left = limit - before
         if left < 0:
             return None
         if end.cost <= begin.cost + left:
@@ -212,6 +242,32 @@ class PartVerifier:
         self._events = 0
         self._unfoldable = ""
         self._malformed: list[tuple[Revision, str]] = []
+
+    @classmethod
+    def ahead(cls, deciders: Deciders, following: frozenset[str]) -> "PartVerifier":
+        """A verifier that folds events until it is known which part it verifies; see `begin`.
+
+        `following` are the controllers that follow the log.
+        """
+        part = VerifiedPart(
+            after=_ALL,
+            until=_ALL,
+            is_last=True,
+            ends=True,
+            observers={},
+            deciders=following,
+            index=AllocationIndex(),
+        )
+        return cls(part, deciders)
+
+    def begin(self, part: VerifiedPart) -> None:
+        """Verify this part, which follows from what was folded ahead (`may_continue`)."""
+        may_continue = part.may_continue(self._views.revision, self._part.deciders)
+        assert may_continue, "its beginning was not passed, and its controllers followed the log"
+        self._part = part
+        self._observers = dict(part.observers)
+        self._decisions.leave_out_others(part.deciders)
+        self._allocations.begin(part.index, part.lacking)
 
     def expect(self, decision: Event) -> None:
         """Adds a decision to be made again at the revision, still to come, that it observed."""

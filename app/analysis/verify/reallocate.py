@@ -100,6 +100,11 @@ class AllocationChecker:
         self._selectors = SelectorJudge(index, views, self._unseen, WINDOW)
         self._choices = ChoiceJudge(views, quirks)
 
+    def begin(self, index: AllocationIndex, lacking: Sequence[str]) -> None:
+        """Judge with what an index says, which was not known when events were folded ahead."""
+        self._index.become(index)
+        self._lacking = ", ".join(lacking)
+
     def follow(self, event: Event) -> None:
         """Take an event in that is not judged here: what it frees may be assumed in use later."""
         self._unseen.follow(event)

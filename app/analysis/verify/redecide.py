@@ -8,7 +8,7 @@ recorded ones, byte for byte.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from itertools import groupby
 
@@ -56,13 +56,7 @@ class DecisionChecker:
         *,
         paced_until: Revision = Revision(0),
     ) -> None:
-        self._controllers = {controller.name: controller for controller in controllers}
-        self._steps = {
-            controller.name: controller
-            for controller in controllers
-            if isinstance(controller, StepReconciler)
-        }
-        self._readers = Readers(controllers)
+        self._use(controllers)
         self._views = views
         self._rules = rules
         self._paced_until = paced_until
@@ -89,6 +83,10 @@ class DecisionChecker:
                     plan = self._check_decision(controller, decision)
                     if plan is not None:
                         self._plans[decision.revision] = plan
+
+    def leave_out_others(self, names: Collection[str]) -> None:
+        """Lets only these controllers follow the log from now on."""
+        self._use([each for name, each in self._controllers.items() if name in names])
 
     def follow(self, event: Event) -> None:
         """Notes an event before the part that is judged: its append may go on there."""
@@ -159,6 +157,15 @@ class DecisionChecker:
     def not_comparable(self, reason: str, decision: Event) -> None:
         """Count a decision that could not be made again."""
         self._decisions.not_comparable(reason, decision.stamp.actor.user)
+
+    def _use(self, controllers: Sequence[Reconciler]) -> None:
+        self._controllers = {controller.name: controller for controller in controllers}
+        self._steps = {
+            controller.name: controller
+            for controller in controllers
+            if isinstance(controller, StepReconciler)
+        }
+        self._readers = Readers(controllers)
 
     def _check_decision(self, controller: Reconciler, decision: Event) -> Plan | None:
         recorded = decision.object

@@ -7,6 +7,8 @@ anything, its task fails: another fork would compute the same. When this process
 forks. Tasks for which the system allows no fork, for want of processes, memory or files, run in
 this process.
 
+A fork may be made before its task is known, and prepare itself meanwhile by what it is told.
+
 Forks are made by the main thread, before it computes: a thread that holds a lock while another one
 forks leaves that lock closed in the fork. Only the forks that replace dead ones are made beside it.
 """
@@ -15,12 +17,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from app.bootstrap import executors
 from app.bootstrap.executors import LOST_MAX, Done, Function, Heard, Task
@@ -77,6 +80,20 @@ class _Fork:
         return spent > seconds * _TICKS
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Early:
+    """A fork that has no task yet: both directions of its pipe, and how to end it."""
+
+    connection: Connection
+    end: Callable[[], None]
+    pid: int
+
+
+Early: TypeAlias = Callable[[int, Iterator[Any]], Any]
+"""The work of a fork that begins early: from its number and the messages that it gets, the result
+of a task, which the last message describes."""
+
+
 class _Answer(NamedTuple):
     """The last message of a fork: the result of its task, or its problem as text."""
 
@@ -93,19 +110,51 @@ class Forks:
     silence_seconds: float = SILENCE_SECONDS
     step_seconds: float = STEP_SECONDS
     _running: list[_Fork] = field(default_factory=list)
+    _early: dict[int, _Early] = field(default_factory=dict)
     _left: list[Task] = field(default_factory=list)
     """The tasks for which no fork could be made."""
     _is_closed: bool = False
     _changing: threading.Lock = field(default_factory=threading.Lock)
     """Held while forks are replaced or ended, so that none starts after the end."""
 
-    def start(self, tasks: Sequence[Task]) -> None:
-        """Start a fork for each task, as far as the system allows."""
-        for task in tasks:
+    def begin(self, work: Early, numbers: Sequence[int]) -> None:
+        """Start forks whose tasks are not known yet, as far as the system allows."""
+        for number in numbers:
+            try:
+                self._early[number] = self._begun(work, number)
+            except OSError:
+                return
+
+    def tell_early(self, message: Any) -> None:
+        """Send a message to the forks that have no task yet. It must be short: nobody may wait."""
+        for number in [*self._early]:
+            self._tell(number, message)
+
+    def end_early(self) -> None:
+        """End the forks that have no task."""
+        for fork in self._early.values():
+            fork.end()
+        self._early.clear()
+
+    def start(self, tasks: Sequence[Task], begun: Mapping[int, tuple[int, Any]] = {}) -> None:
+        """Start a fork for each task, as far as the system allows.
+
+        By the place of a task, `begun` says which fork has begun early for it, and its message.
+        """
+        for place, task in enumerate(tasks):
+            number, message = begun.get(place, (0, None))
+            early = self._tell(number, message)
+            if early is not None:
+                del self._early[number]
+                connection, end, pid = early.connection, early.end, early.pid
+                fork = _Fork(task=task, receive=connection, end=end, pid=pid, died=0)
+                self._running.append(fork)
+                continue
             try:
                 self._running.append(self._forked(task))
             except OSError:
                 self._left.append(task)
+        self.end_early()
 
     def results(self, heard: Heard) -> Iterator[Done]:
         """Yield the tasks as they end; `heard` gets the messages that they send with `tell`."""
@@ -132,6 +181,7 @@ class Forks:
         """End the forks that still run."""
         with self._changing:
             self._is_closed = True
+            self.end_early()
             for fork in self._running:
                 fork.end()
 
@@ -162,29 +212,42 @@ class Forks:
                 return Done(task=fork.task, problem=text)
         return None
 
+    def _tell(self, number: int, message: Any) -> _Early | None:
+        """Send a message to a fork that has no task yet; None when there is none."""
+        fork = self._early.get(number)
+        if fork is not None:
+            try:
+                fork.connection.send(message)
+            except OSError:
+                # It has died. A fork that is made for the task does all of it.
+                del self._early[number]
+                fork.end()
+                return None
+        return fork
+
+    def _begun(self, work: Early, number: int) -> _Early:
+        """Start a fork without a task. Raises OSError when the system does not allow one more."""
+
+        def run(receive: Connection, send: Connection) -> None:
+            def heard() -> Iterator[Any]:
+                while True:
+                    try:
+                        yield send.recv()
+                    except (EOFError, OSError):
+                        os._exit(1)  # The command has died, and nobody waits for the answer.
+
+            nothing = Task(digest="", bundle="", data=None)
+            self._run(lambda _content, _data: work(number, heard()), nothing, receive, send)
+
+        connection, end, pid = _started(run, is_duplex=True)
+        return _Early(connection=connection, end=end, pid=pid)
+
     def _forked(self, task: Task, *, died: int = 0) -> _Fork:
         """Start a fork. Raises OSError when the system does not allow one more."""
-        context = get_context("fork")
-        receive, send = context.Pipe(duplex=False)
-        process = context.Process(target=self._run, args=(task, receive, send), daemon=True)
-        try:
-            process.start()
-        except OSError:
-            receive.close()
-            raise
-        finally:
-            # Only the fork may hold this end: the pipe ends with it.
-            send.close()
+        receive, end, pid = _started(partial(self._run, self.function, task), is_duplex=False)
+        return _Fork(task=task, receive=receive, end=end, pid=pid, died=died)
 
-        def end() -> None:
-            process.kill()
-            process.join()
-            receive.close()
-
-        assert process.pid is not None, "it was started"
-        return _Fork(task=task, receive=receive, end=end, pid=process.pid, died=died)
-
-    def _run(self, task: Task, receive: Connection, send: Connection) -> None:
+    def _run(self, function: Function, task: Task, receive: Connection, send: Connection) -> None:
         """Run the task, in the fork."""
         # Signals of the terminal are for the command, which ends its forks.
         signal.set_wakeup_fd(-1)
@@ -202,9 +265,37 @@ class Forks:
                 os._exit(1)
 
         executors.tell_by(told)
-        done = executors.run_here(self.function, self.content, task)
+        done = executors.run_here(function, self.content, task)
         # The task is known there, and may be large.
         told(_Answer(done.result, done.problem))
+
+
+def _started(
+    run: Callable[[Connection, Connection], None], *, is_duplex: bool
+) -> tuple[Connection, Callable[[], None], int]:
+    """Start a fork that runs this with the two ends of its pipe.
+
+    Returns the end of this process, how to end the fork, and its number. Raises OSError.
+    """
+    context = get_context("fork")
+    receive, send = context.Pipe(duplex=is_duplex)
+    process = context.Process(target=run, args=(receive, send), daemon=True)
+    try:
+        process.start()
+    except OSError:
+        receive.close()
+        raise
+    finally:
+        # Only the fork may hold this end: the pipe ends with it.
+        send.close()
+
+    def end() -> None:
+        process.kill()
+        process.join()
+        receive.close()
+
+    assert process.pid is not None, "it was started"
+    return receive, end, process.pid
 
 
 def _looping(seconds: float) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +19,8 @@ from app.bootstrap import executors, garbage_collection
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Done, Executor, Task
 from app.bootstrap.recordings import PROGRAM
-from app.bootstrap.verifying import forks
+from app.bootstrap.verifying import folding_ahead, forks
+from app.bootstrap.verifying.folding_ahead import FoldingAhead
 from app.bootstrap.verifying.forks import Forks
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
@@ -32,6 +34,9 @@ WORKERS_MAX = 64
 FORKED = Division(load=0, start=300_000)
 """The costs of a fork: only modules that are loaded on first use, compiled selectors and other
 caches are made again."""
+
+AHEAD = replace(FORKED, ahead=20)
+"""The costs of a fork that folds while this process checks the log."""
 
 _Data: TypeAlias = tuple[int, HistoryInfo, VerifiedPart]
 """The number of a part, its history, and the part."""
@@ -89,7 +94,8 @@ class PartWorkers:
     `count` - 1 workers are started here when there is work: forks where that is possible, else
     Dask's. At most `bytes_max` of packed events are kept for them; beyond that this process
     verifies the history alone. A fork that does nothing for `silence_seconds` is replaced; one
-    that uses `step_seconds` of processor time between two messages fails the verification.
+    that uses `step_seconds` of processor time between two messages fails the verification. Of
+    `events`, the number of events that are read, depends whether forks fold ahead.
     Raises InputError on entering when no scheduler answers.
     """
 
@@ -100,6 +106,7 @@ class PartWorkers:
         count: int,
         bytes_max: int,
         scheduler: str = "",
+        events: int = 0,
         silence_seconds: float = forks.SILENCE_SECONDS,
         step_seconds: float = forks.STEP_SECONDS,
     ) -> None:
@@ -113,6 +120,8 @@ class PartWorkers:
         self._open = ExitStack()
         self._executor: Executor | None = None
         self._forks: Forks | None = None
+        self._events_count = events
+        self._ahead: FoldingAhead | None = None
 
     def __enter__(self) -> "PartWorkers":
         if self._scheduler:
@@ -131,19 +140,39 @@ class PartWorkers:
     @property
     def division(self) -> Division:
         """The costs of starting these workers."""
+        if self._goes_ahead:
+            return AHEAD
         return FORKED if self._forks_here else Division()
 
     @property
     def _forks_here(self) -> bool:
         return forks.ARE_POSSIBLE and not self._scheduler
 
+    @property
+    def _goes_ahead(self) -> bool:
+        """Whether forks fold ahead: of a recording, they have little to fold."""
+        return (
+            self._forks_here
+            and self._count > 1
+            and self._events_count >= folding_ahead.EVENTS_MIN
+            and not (self._history.is_recorded or self._history.is_fork)
+        )
+
     def keep(self, events: Sequence[Event], kept: KeptEvents | None) -> None:
         """Keep the events for the workers; forks find those that this process keeps anyway."""
         if self._count == 1:
             return
         if self._forks_here and kept is not None:
+            try:
+                if self._kept is None and self._goes_ahead:
+                    self._begin_ahead()
+                if self._ahead is not None:
+                    self._ahead.add(events)
+            except OSError:
+                self._end_ahead()
             self._kept = kept
             return
+        self._end_ahead()
         self._events.add(events)
         if self._events.size > self._bytes_max:
             self._count = 1
@@ -156,14 +185,15 @@ class PartWorkers:
         """
         if self._forks_here:
             content, tasks = self._tasks(parts)
-            self._forks = Forks(
-                function=verify_part,
-                content=content if self._kept is None else (self._kept, content),
-                silence_seconds=self._silence_seconds,
-                step_seconds=self._step_seconds,
-            )
-            self._open.callback(self._forks.close)
-            self._forks.start(tasks)
+            running = self._forks or self._new_forks()
+            running.content = content if self._kept is None else (self._kept, content)
+            begun = {}
+            if self._ahead is not None:
+                try:
+                    begun = self._ahead.assign(parts)
+                except OSError:
+                    self._end_ahead()
+            running.start(tasks, begun)
         elif self._executor is None:
             opened = executors.opened(len(parts), "", waits=False)
             # Not interrupted in between: a half-started executor would be left behind.
@@ -205,6 +235,30 @@ class PartWorkers:
         assert self._executor is not None, "workers were started"
         content, tasks = self._tasks(parts)
         return self._executor.map(verify_part, {tasks[0].bundle: content}, tasks, heard)
+
+    def _new_forks(self) -> Forks:
+        self._forks = Forks(
+            function=verify_part,
+            content=b"",
+            silence_seconds=self._silence_seconds,
+            step_seconds=self._step_seconds,
+        )
+        self._open.callback(self._forks.close)
+        return self._forks
+
+    def _begin_ahead(self) -> None:
+        """Start forks that fold ahead. Raises OSError when there is no memory for the events."""
+        running = self._new_forks()
+        self._ahead = FoldingAhead(
+            running, self._history, self._events_count, self._count, self.division
+        )
+        self._open.callback(self._ahead.close)
+
+    def _end_ahead(self) -> None:
+        """Let forks be made when the log is checked."""
+        if self._forks is not None:
+            self._forks.end_early()
+        self._ahead = None
 
     def _tasks(self, parts: Sequence[VerifiedPart]) -> tuple[bytes, list[Task]]:
         """The packed events, and a task for each part."""

@@ -208,6 +208,8 @@ async def read_ahead(
         # Rows are interpreted here once: reading them again as events would cost as much.
         events = [event for row in rows if (event := stored.take(row)) is not None]
         if events:
+            # First: other processes may fold them while they are checked here.
+            keep(events)
             page = Page(events)
             ahead.invariants.follow_page(page)
             for event, parts in page.splits:
@@ -216,7 +218,6 @@ async def read_ahead(
                     stored.note(problem)
             if audit is not None:
                 await audit.take(events)
-            keep(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     ahead.is_live = consistency.is_live
