@@ -8,6 +8,9 @@ objects whether the fact still shows. As a program:
 or `differs gate=G` (and `evicted`, `placed` or `moved` behind it), `difference CLASS` (of a decide
 replay) and `command WORD…` (with {} for the bundle).
 
+Of many pieces that are alike but for the numbers in their words, such as the same field of 256
+numbered pods, `ALIKE_MAX` are left out in turn: the first, the last, and others between.
+
 A bundle that is kept as recorded (`difference` always is) is looked at object by object: one goes
 with all that names it, because a recording in which a claim has devices of no pool is none.
 """
@@ -18,7 +21,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,6 +39,9 @@ Fact = Callable[[OwnRun], frozenset[str]]
 
 Place = tuple[str, str, str, str]
 """Group, resource, namespace and name of an object."""
+
+ALIKE_MAX = 20
+"""The most pieces of those that are alike which are left out, each by itself."""
 
 _DRA = "resource.k8s.io"
 
@@ -350,20 +356,37 @@ def impossible(ran: OwnRun) -> frozenset[str]:
 
 def pieces(deciding: Deciding, *, is_recorded: bool) -> Iterator[tuple[str, OwnRun]]:
     """Each piece by its words, and the run without it; objects first, parts of objects last."""
-    for words, kept in (without_one_object if is_recorded else smaller)(deciding.lines):
-        if kept:
-            yield words, deciding.run(kept)
+    left = dict((without_one_object if is_recorded else smaller)(deciding.lines))
+    for words in some(left):
+        if left[words]:
+            yield words, deciding.run(left[words])
     for name in deciding.controllers:
         yield f"controller {name}", deciding.whole.without_controller(name)
     parts = {
-        (step.event.key, part): None
+        f"{'.'.join(part)} of {step.event.key}": (step.event.key, part)
         for step in deciding.whole.inputs
         for part in own_runs.parts_of(step.event.object)
     }
-    for key, part in parts:
-        cut = deciding.whole.cut(key, part)
+    for words in some(parts):
+        cut = deciding.whole.cut(*parts[words])
         if cut is not None:
-            yield f"{'.'.join(part)} of {key}", cut
+            yield words, cut
+
+
+def some(pieces_in_words: Iterable[str]) -> list[str]:
+    """All of the pieces, but of those alike `ALIKE_MAX`, at equal distances."""
+    alike: dict[str, list[str]] = {}
+    for words in pieces_in_words:
+        alike.setdefault(re.sub(r"\d+", "#", words), []).append(words)
+    return [
+        words
+        for group in alike.values()
+        for words in (
+            group
+            if len(group) <= ALIKE_MAX
+            else [group[n * (len(group) - 1) // (ALIKE_MAX - 1)] for n in range(ALIKE_MAX)]
+        )
+    ]
 
 
 def contents(ran: OwnRun) -> list[bytes]:

@@ -12,6 +12,7 @@ from app.bootstrap.gallery import incident_files
 from tests import draws
 from tests.fuzz import minimal_recordings, minimals
 from tests.fuzz.minimals import Case
+from tests.simulation import one_minimal
 
 NOT_SHOWN = {
     "admin-access-label-is-taken-away": "the pod is not tried before its claim is there",
@@ -20,13 +21,13 @@ NOT_SHOWN = {
 }
 """The incidents whose finding the predicate does not mean, and why."""
 
-FULL = {"too-many-consumers"}
-"""The incidents that need hundreds of pods, so that the own check tries thousands of histories."""
+FULL = "too-many-consumers"
+"""The incident that needs 256 pods: hundreds of histories of thousands of events are tried."""
 
 CASES = {
     name: case
     for name in incident_files.names()
-    if name not in FULL
+    if name != FULL
     and (case := minimal_recordings.finding_of(incident_files.read(name).incident)) is not None
 }
 
@@ -49,3 +50,17 @@ def test_difference_after_the_end_comes_down_to_any_of_them(tmp_path: Path) -> N
     about = "after the end"
     case = Case(f"difference '{about}'", "difference", about)
     assert minimals.check(case, bundle, tmp_path / "small.zip") == "30 events to 2"
+
+
+@draws.ONLY
+def test_incident_of_a_bound_comes_down_to_as_many_pods_as_reach_it(tmp_path: Path) -> None:
+    case = minimal_recordings.finding_of(incident_files.read(FULL).incident)
+    assert case is not None
+    bundle, small = minimal_recordings.path_of(FULL, tmp_path), tmp_path / "small.zip"
+    assert minimals.check(case, bundle, small) == "1807 events to 1544"
+    places = [
+        one_minimal.place_of(line)
+        for line in one_minimal.lines(small)
+        if "group" in line["payload"]
+    ]
+    assert len({place for place in places if place[1] == "pods"}) == 257

@@ -119,7 +119,7 @@ class RecordedPace:
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
         afterwards was made before. `apart` and `waited` are pods as in a variant. Clocks differ by
-        `skew`. `decided` are the attempts of which the recording holds the decisions.
+        `skew`. `decided` are recorded decisions about attempts, also such that wrote nothing.
         """
         for act in acts:
             self._learn_freed(act)
@@ -142,10 +142,8 @@ class RecordedPace:
         slack = tolerances.TABLE.coarse if is_coarse else skew
         if is_coarse:
             self._note_order()
-        # A pod whose attempts only repeat what an earlier one said has no write of the scheduler.
-        pods = {**dict.fromkeys(decided, PodTries()), **self._tries}
-        for uid, tries in pods.items():
-            gone = removed.get(uid)
+        for uid in dict.fromkeys((*self._tries, *decided)):
+            tries, gone = self._tries[uid], removed.get(uid)
             attempts = attempts_decided(decided.get(uid, ()), tries.placings)
             if not attempts:
                 attempts = attempts_of(

@@ -26,7 +26,7 @@ def like(rule: str) -> Callable[[Planter], Planter]:
     return keep
 
 
-def _object(kind: str, name: str, spec: JsonObject, version: str = "v1") -> JsonObject:
+def new_object(kind: str, name: str, spec: JsonObject, version: str = "v1") -> JsonObject:
     head = {"apiVersion": f"resource.k8s.io/{version}", "kind": kind}
     return {**head, "metadata": {"name": name}, "spec": spec}
 
@@ -40,7 +40,7 @@ def _rule(garden: Garden, selector: JsonObject) -> None:
     garden.trees.append(clean.claim("tolerant", request))
     taint = {"key": KEY, "effect": "NoSchedule"}
     spec = {"taint": taint, "deviceSelector": selector}
-    garden.trees.append(_object("DeviceTaintRule", "narrow", spec))
+    garden.trees.append(new_object("DeviceTaintRule", "narrow", spec))
 
 
 def _patch(garden: Garden, name: str, chosen: JsonObject, priority: int) -> None:
@@ -49,7 +49,7 @@ def _patch(garden: Garden, name: str, chosen: JsonObject, priority: int) -> None
         "priority": priority,
         "attributes": {"admin.example.com/shelf": {"int": priority}},
     }
-    garden.trees.append(_object("ResourceSlicePatch", name, {"devices": devices}, "v1alpha3"))
+    garden.trees.append(new_object("ResourceSlicePatch", name, {"devices": devices}, "v1alpha3"))
 
 
 @like("rule-selects-everything")
@@ -160,4 +160,4 @@ def device_of_one_name_in_another_pool(garden: Garden) -> None:
              if name in tree["spec"]}  # fmt: skip
     if not place:
         raise NothingToPlant
-    garden.trees.append(_object("ResourceSlice", "elsewhere", {**spec, **place}))
+    garden.trees.append(new_object("ResourceSlice", "elsewhere", {**spec, **place}))
