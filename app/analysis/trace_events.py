@@ -2,7 +2,8 @@
 
 Pods, claims, devices and nodes have one track each with their states as slices and, if there are
 events, a second one with these. Controllers have one track each with their decisions. Arrows
-(flows) lead from the event that caused a decision to the decision, and from there to the changes.
+(flows) lead from the event that caused a decision to the decision, and from there to the changes;
+a recording has no decisions, so there they lead from change to change.
 Counters show the numbers of pods, claims and devices by state.
 
 Times are microseconds of the cluster's time since the first slice; `args.time` has the full time.
@@ -18,6 +19,7 @@ import msgspec
 from app.analysis import spans
 from app.analysis.chronicle import Chronicle
 from app.analysis.moments import TROUBLES
+from app.analysis.recorded_links import RecordedLinks
 from app.analysis.spans import Span
 from app.analysis.timeline_pages import DECISION
 from app.domain.log import ObjectKey, Revision
@@ -66,8 +68,13 @@ def of(
     now: Instant,
     visible: Callable[[Entry], bool],
     bounds: TraceBounds = TraceBounds(),
+    *,
+    is_recorded: bool = False,
 ) -> ViewerTrace:
-    """The trace up to a revision at the instant `now`, without entries that are not `visible`."""
+    """The trace up to a revision at the instant `now`, without entries that are not `visible`.
+
+    In a recording (`is_recorded`) arrows lead to a change from the one on which it rests.
+    """
     shown = [entry for entry in chronicle.entries[: chronicle.until(until)] if visible(entry)]
     entries = shown[-bounds.entries_max :]
     states = sorted(
@@ -83,7 +90,7 @@ def of(
     instants = [span.begin[1] for span, _ in kept] + [Instant(one.time) for one in entries]
     tracks = _Tracks(min(instants, default=now), now)
     tracks.add_states(kept)
-    tracks.add_entries(entries)
+    tracks.add_entries(entries, RecordedLinks(chronicle.spans) if is_recorded else None)
     tracks.add_counters(states)
     return ViewerTrace(
         traceEvents=tuple(tracks.sorted()),
@@ -133,8 +140,11 @@ class _Tracks:
             thread = self._free_thread(pid, _title(key), begin, last=max(begin, end))
             self._slice(pid, thread, begin, max(0, end - begin), f"{span.state}{label}", args)
 
-    def add_entries(self, entries: Iterable[Entry]) -> None:
-        """A slice for each event, with arrows from the causes of decisions to their effects."""
+    def add_entries(self, entries: Iterable[Entry], links: RecordedLinks | None) -> None:
+        """A slice for each event, with arrows from the causes of decisions to their effects.
+
+        `links` has the arrows of a recording.
+        """
         processes = {place: number for number, (_, place) in enumerate(PROCESSES, start=1)}
         decided: Entry | None = None
         for entry in entries:
@@ -146,6 +156,8 @@ class _Tracks:
             pid = processes.get(entry.subject[:2], _OTHERS)
             is_effect = decided is not None and _is_effect(entry, decided)
             cause = decided.revision if decided is not None and is_effect else entry.cause
+            if links is not None:
+                cause = links.source(entry) or cause
             self._add_entry(entry, pid, f"{_title(entry.subject)}: events", entry.kind, cause)
 
     def add_counters(self, states: Iterable[tuple[Span, ObjectKey]]) -> None:

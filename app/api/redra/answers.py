@@ -319,6 +319,7 @@ class Answers:
                     now,
                     _visible(reader, chronicle),
                     self._limits.trace,
+                    is_recorded=runtime.info.is_recorded,
                 )
             )
 

@@ -15,17 +15,29 @@ from app.domain.log import EventType, Revision
 from app.domain.values.timestamps import SECOND, Instant
 from tests.unit.analysis.spans.test_spans import random_log
 from tests.unit.analysis.traces.trace_reader import view
+from tests.web.invented import (
+    Invented,
+    ask,
+    class_of,
+    node,
+    pod,
+    rule,
+    slice_of,
+    space,
+    template,
+)
 
 INCIDENTS = ("rules-not-seen", "no-preemption-for-devices", "share-without-capacity")
 
 
-def traced(events, *, until=0, visible=lambda entry: True, bounds=TraceBounds()):
+def traced(events, *, until=0, visible=lambda entry: True, bounds=TraceBounds(), **more):
     """The trace of a log as its reader sees it, and the trace itself."""
     chronicle = Chronicle()
     chronicle.fold(events)
     until = Revision(until or events[-1].revision)
-    now = Instant(events[until - 1].stamp.time + 5 * SECOND)
-    trace = trace_events.of("h", chronicle, until, now, visible, bounds)
+    last = next(event for event in events if event.revision == until)
+    now = Instant(last.stamp.time + 5 * SECOND)
+    trace = trace_events.of("h", chronicle, until, now, visible, bounds, **more)
     return view(msgspec.json.encode(trace).decode()), trace, chronicle
 
 
@@ -142,3 +154,75 @@ def test_what_nobody_may_see_and_what_does_not_fit_is_left_out(events):
     assert all_revisions(viewed) == [one.revision for one in chronicle.entries][-bound:]
     assert trace.otherData["omittedEntries"] == len(chronicle.entries) - bound
     assert whole.otherData["omittedEntries"] == 0
+
+
+def as_recorded(events):
+    """The log as another control plane would show it: without decisions and causes."""
+    plain = []
+    for event in events:
+        if event.type is not EventType.DECISION_RECORDED:
+            plain.append(replace(event, stamp=replace(event.stamp, cause=Revision(0))))
+    return plain
+
+
+def ancestors(events):
+    """For each revision the revisions that the log names as behind it, and those beside it.
+
+    A change is beside the others of its decision, and behind it is what provoked that.
+    """
+    by_revision = {event.revision: event for event in events}
+    known = {}
+    for event in events:
+        behind, cause = set(), event.stamp.cause
+        while cause in by_revision and cause not in behind:
+            beside = {one.revision for one in events
+                      if one.stamp.cause == cause and one.revision < event.revision}  # fmt: skip
+            behind |= {cause} | beside
+            cause = by_revision[cause].stamp.cause
+        known[event.revision] = behind
+    return known
+
+
+@pytest.mark.parametrize(
+    "name", ["rules-not-seen", "finished-pod-is-deleted", "placed-to-be-evicted"]
+)
+def test_arrows_of_a_recording_are_those_that_the_causes_of_the_same_log_confirm(name):
+    incident = incident_files.read(name).incident
+    whole = list(playing.play(incident, IncidentVariant.BROKEN).events)
+    assert not traced(as_recorded(whole))[0].arrows
+    viewed, _, chronicle = traced(as_recorded(whole), is_recorded=True)
+    kinds = {entry.revision: entry.kind for entry in chronicle.entries}
+    behind = ancestors(whole)
+    seen = set()
+    for source, target in viewed.arrows:
+        first, then = source["args"]["revision"], target["args"]["revision"]
+        link = kinds[first], kinds[then]
+        seen.add(link)
+        if link != ("PodDeletionAsked", "PodDeleted"):
+            assert first in behind[then], link
+    assert ("ClaimAllocated", "PodScheduled") in seen
+
+
+def test_each_life_of_a_name_has_arrows_of_its_own():
+    """A pod is evicted, and made again under its name: its second life rests on its own claim."""
+    made = [space("lab"), class_of("c", "d.test"), node("n"), template("t", "lab", ask("c")),
+            slice_of("s", "d.test", "n", [{"name": "x"}], nodeName="n")]  # fmt: skip
+    job, hot = pod("job", "lab", template="t"), {"key": "x.test/hot", "effect": "NoExecute"}
+    steps = ({"apply": [*made, job]}, {"wait": 5}, {"apply": [rule("hot", "d.test", **hot)]},
+             {"wait": 60}, {"delete": "devicetaintrule/hot"}, {"apply": [job]},
+             {"wait": 5})  # fmt: skip
+    incident = Invented(told=(), steps=steps).incident()
+    whole = list(playing.play(incident, IncidentVariant.BROKEN).events)
+    viewed, _, chronicle = traced(as_recorded(whole), is_recorded=True)
+    kinds = {entry.revision: entry.kind for entry in chronicle.entries}
+    behind = ancestors(whole)
+    links = []
+    for source, target in viewed.arrows:
+        first, then = source["args"]["revision"], target["args"]["revision"]
+        links.append((kinds[first], kinds[then]))
+        if links[-1] != ("PodDeletionAsked", "PodDeleted"):
+            assert first in behind[then], links[-1]
+    life = [("PodCreated", "ClaimCreated"), ("ClaimAllocated", "PodScheduled")]
+    end = [("PodEvicted", "PodDeletionAsked"), ("PodDeletionAsked", "PodDeleted"),
+           ("PodDeleted", "ClaimDeallocated")]  # fmt: skip
+    assert sorted(links) == sorted([*life, *end, *life])
