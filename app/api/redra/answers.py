@@ -19,7 +19,6 @@ from app.analysis import (
     spans,
     starts,
     timeline_pages,
-    trace_events,
 )
 from app.analysis import lanes as lane_picture
 from app.analysis.attempts import AttemptList
@@ -37,7 +36,8 @@ from app.analysis.scan.sightings import ScanReport
 from app.analysis.search import Hits
 from app.analysis.starts import StartPace
 from app.analysis.timeline_pages import Filter, TimelinePage
-from app.analysis.trace_events import ViewerTrace
+from app.analysis.traces import trace_events
+from app.analysis.traces.trace_events import ViewerTrace
 from app.analysis.views import LiveViews, ReleaseCompilers
 from app.api.access.readers import WORKED_OUT_FROM, HistoryReader
 from app.api.kubernetes.timelines import views_at

@@ -11,7 +11,7 @@ from app.analysis.explain.pods import ExplainBounds
 from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
-from app.analysis.trace_events import TraceBounds
+from app.analysis.traces.trace_events import TraceBounds
 from app.domain.objects.schema.decode import DecodeBounds
 from app.service.answering.jobs import JobBounds
 from app.web.pages.report import ReportBounds

@@ -6,7 +6,7 @@ from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
-from app.analysis.trace_events import TraceBounds
+from app.analysis.traces.trace_events import TraceBounds
 from app.api.server.limits import ApiLimits, LiveBounds, WaitBounds
 from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
 from app.bootstrap.answers.differences import diff_bounds

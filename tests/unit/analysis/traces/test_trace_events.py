@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from app.analysis import trace_events
 from app.analysis.chronicle import Chronicle
 from app.analysis.incidents.incident import IncidentVariant
-from app.analysis.trace_events import TraceBounds
+from app.analysis.traces import trace_events
+from app.analysis.traces.trace_events import TraceBounds
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import EventType, Revision
 from app.domain.values.timestamps import SECOND, Instant

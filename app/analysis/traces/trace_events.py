@@ -19,9 +19,9 @@ import msgspec
 from app.analysis import spans
 from app.analysis.chronicle import Chronicle
 from app.analysis.moments import TROUBLES
-from app.analysis.recorded_links import RecordedLinks
 from app.analysis.spans import Span
 from app.analysis.timeline_pages import DECISION
+from app.analysis.traces.recorded_links import RecordedLinks
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
