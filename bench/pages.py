@@ -48,9 +48,13 @@ PARTS = (
     "attempts?kind=pod&namespace={namespace}&name={pod}",
     "lanes?namespace={namespace}&name={pod}",
     "capacity",
+    "lint",
     "blast",
     "compare",
+    "again",
     "rehearsal",
+    "jobs",
+    "behaviours",
 )
 """What is asked for; a pod that is there takes the place of the names in braces."""
 

@@ -309,14 +309,17 @@ def test_pages_are_accessible(visits):
 def test_pictures_are_saved_as_png_with_the_colours_of_the_page(story, part):
     with story.page(accept_downloads=True) as page:
         page.goto(f"{story.url}/ui/h/default/{part}")
-        box = page.locator(".picture svg, .strip-picture svg").first.get_attribute("viewBox")
+        drawn = page.locator(".picture svg, .strip-picture svg").first
+        *_, wide, high = map(float, drawn.get_attribute("viewBox").split())
         with page.expect_download() as saving:
             page.locator("button.save", has_text="Save as PNG").first.click()
         assert saving.value.suggested_filename.endswith(".png")
         body = saving.value.path().read_bytes()
         width, height, colours = page.evaluate(COLOURS, list(body))
     assert body.startswith(b"\x89PNG\r\n")
-    assert [width, height] == [round(2 * float(size)) for size in box.split()[2:]]
+    # The caption stands above the picture.
+    assert width == round(2 * wide)
+    assert round(2 * high) < height < round(2 * high) + 80
     # Paper, ink and more: a canvas on which nothing was drawn has one colour.
     assert colours > 10
 
@@ -337,6 +340,7 @@ def test_pictures_are_saved_as_files_that_stand_alone(story, tmp_path):
     with story.page() as page:
         for part, label in (("lanes", "pod default/waits-0"), ("map", "gpu-0")):
             page.goto(f"{story.url}/ui/h/default/{part}")
+            shown = page.locator(".moment .shown strong").text_content()
             with page.expect_download() as saving:
                 page.locator("button.save").first.click()
             assert saving.value.suggested_filename.endswith(".svg")
@@ -345,6 +349,8 @@ def test_pictures_are_saved_as_files_that_stand_alone(story, tmp_path):
             root = ElementTree.fromstring(text)
             assert root.tag.endswith("}svg")
             assert label in "".join(root.itertext())
+            caption = root.findtext("{http://www.w3.org/2000/svg}text")
+            assert f"default · revision {shown}" in caption, "it says what it is a picture of"
             assert "class=" not in text
             assert "var(" not in text
             fills = {each.get("fill") for each in root.iter() if each.get("fill")}

@@ -24,6 +24,9 @@ KINDS = (
 )
 """The kinds whose refused writes are looked for."""
 
+EVENTS_MAX = 5
+"""The newest events of an object that are looked at; behind more, a refusal is an old story."""
+
 
 async def reasons(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> list[Reason]:
     """What is left in a namespace that is being deleted, and the refusals in it."""
@@ -64,7 +67,10 @@ def _of_events(evidence: ExplainedMoment, namespace: str) -> Iterator[Reason]:
 
 
 async def _of_writes(evidence: ExplainedMoment, namespace: str) -> list[Reason]:
-    """The last refused writes of objects that have not changed since, as an audit log has them."""
+    """The last refused writes of objects that have not changed since, as an audit log has them.
+
+    Of each kind those objects are looked at about which something was recorded last.
+    """
     newest: list[tuple[ObjectKey, Event]] = []
     for kind in KINDS:
         keys = await evidence.log.keys(
@@ -75,7 +81,10 @@ async def _of_writes(evidence: ExplainedMoment, namespace: str) -> list[Reason]:
             newest_first=True,
         )
         for key in filter(evidence.sight.sees_key, keys):
-            event = refused_writes.newest(await evidence.observed(key))
+            newest_first = await evidence.log.read_object(
+                evidence.info.id, key, until=evidence.views.revision, limit=EVENTS_MAX
+            )
+            event = refused_writes.newest(newest_first)
             if event is not None and evidence.sight.sees(event):
                 newest.append((key, event))
     newest.sort(key=lambda one: -one[1].revision)

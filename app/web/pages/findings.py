@@ -3,6 +3,7 @@
 from app.analysis.findings.report import FindingKind, Findings, Severity
 from app.domain.values import api_resources
 from app.web.frame import Frame, render
+from projections import timeline_kinds
 
 KINDS = {
     FindingKind.BROKEN_INVARIANT: "invariant",
@@ -34,6 +35,12 @@ KINDS = {
     FindingKind.NOTHING_KNOWN: "before the history",
 }
 
+EVENTS = {
+    FindingKind.EVICTED_PODS: "PodEvicted",
+    FindingKind.REFUSED_WRITES: timeline_kinds.WRITE_REFUSED,
+}
+"""Kinds of findings of which the timeline has an entry for each object."""
+
 EXPLAINED = frozenset(
     (
         api_resources.PODS[1],
@@ -61,6 +68,7 @@ def page(frame: Frame, answer: Findings, namespace: str = "") -> bytes:
         answer=answer,
         kinds=KINDS,
         explained=EXPLAINED,
+        events=EVENTS,
         namespace=namespace,
         summary=_summary(answer),
     )

@@ -8,6 +8,33 @@ const SAID = [
   "font-family", "font-size", "font-weight", "text-anchor", "clip-path",
 ];
 
+// Above a picture that is alone stands what the page around it says: what it shows, and of which moment.
+const CAPTION = 24;
+const CHARACTER = 7.5;
+
+function captionOf(picture) {
+  const what = picture.getAttribute("aria-label") || "";
+  const history = document.querySelector(".history-name")?.textContent.trim() || "";
+  const when = document.querySelector(".moment .shown")?.textContent.trim().replace(/\s+/g, " ") || "";
+  return [what, history, when].filter(Boolean).join(" · ");
+}
+
+function sizeOf(picture) {
+  const { width, height } = picture.viewBox.baseVal;
+  return { width, height: height + CAPTION };
+}
+
+function caption(picture, width) {
+  const text = document.createElementNS(picture.namespaceURI, "text");
+  const said = captionOf(picture);
+  const most = Math.floor((width - 8) / CHARACTER);
+  text.textContent = said.length > most ? `${said.slice(0, most - 1)}…` : said;
+  const style = getComputedStyle(document.body);
+  const looks = { x: 4, y: 16 - CAPTION, fill: style.color, "font-family": style.fontFamily, "font-size": 13 };
+  for (const [name, value] of Object.entries(looks)) text.setAttribute(name, value);
+  return text;
+}
+
 function alone(picture) {
   const copy = picture.cloneNode(true);
   const nodes = [picture, ...picture.querySelectorAll("*")];
@@ -23,11 +50,13 @@ function alone(picture) {
     if (link?.startsWith("/")) node.setAttribute("href", new URL(link, location.href).href);
   });
   const paper = document.createElementNS(picture.namespaceURI, "rect");
+  paper.setAttribute("y", -CAPTION);
   paper.setAttribute("width", "100%");
   paper.setAttribute("height", "100%");
   paper.setAttribute("fill", getComputedStyle(document.body).backgroundColor);
-  copy.prepend(paper);
-  const { width, height } = picture.viewBox.baseVal;
+  const { width, height } = sizeOf(picture);
+  copy.prepend(paper, caption(picture, width));
+  copy.setAttribute("viewBox", `0 ${-CAPTION} ${width} ${height}`);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   copy.setAttribute("xmlns", picture.namespaceURI);
@@ -44,7 +73,7 @@ async function asPng(picture) {
     const image = new Image();
     image.src = url;
     await image.decode();
-    const { width, height } = picture.viewBox.baseVal;
+    const { width, height } = sizeOf(picture);
     const scale = Math.min(PIXELS_A_UNIT, PIXELS_MAX / Math.max(width, height));
     const canvas = document.createElement("canvas");
     canvas.width = Math.round(width * scale);
