@@ -59,6 +59,42 @@ class HttpProxy:
             ways.create_task(carry(up_reader, writer))
 
 
+@dataclass
+class SocksProxy:
+    """A proxy of SOCKS 5, and the servers that it was asked for; `user` must be given if set."""
+
+    servers: list = field(default_factory=list)
+    user: str = ""
+    answer: int = 0
+    target: int = 0
+    port: int = 0
+
+    async def serve(self, reader, writer):
+        _, count = await reader.readexactly(2)
+        offered = await reader.readexactly(count)
+        method = 2 if self.user else 0
+        writer.write(bytes([5, method if method in offered else 255]))
+        if self.user:
+            _, size = await reader.readexactly(2)
+            name = await reader.readexactly(size)
+            password = await reader.readexactly((await reader.readexactly(1))[0])
+            is_right = f"{name.decode()}:{password.decode()}" == self.user
+            writer.write(bytes([1, not is_right]))
+        *_, kind = await reader.readexactly(4)
+        assert kind == 3, "the proxy looks up the name"
+        host = await reader.readexactly((await reader.readexactly(1))[0])
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        self.servers.append(f"{host.decode()}:{port}")
+        writer.write(bytes([5, self.answer, 0, 1]) + bytes(6))
+        if self.answer:
+            writer.close()
+            return
+        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        async with asyncio.TaskGroup() as ways:
+            ways.create_task(carry(reader, up_writer))
+            ways.create_task(carry(up_reader, writer))
+
+
 async def carry(reader, writer):
     try:
         while part := await reader.read(65_536):
@@ -70,8 +106,8 @@ async def carry(reader, writer):
 
 
 @asynccontextmanager
-async def proxy_to(port):
-    proxy = HttpProxy(target=port)
+async def proxy_to(port, kind=HttpProxy, **fields):
+    proxy = kind(target=port, **fields)
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
@@ -145,6 +181,43 @@ async def test_proxy_of_the_kubeconfig_carries_the_encrypted_connection(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("scheme", "user"), [("socks5", ""), ("socks5h", ""), ("socks5", "me:secret")]
+)
+async def test_socks_proxy_carries_the_encrypted_connection(tmp_path, environment, scheme, user):
+    pki = Pki(tmp_path / "pki")
+    async with (
+        serving_source(tmp_path, tls=pki.tls("cluster.example.com")) as source,
+        proxy_to(source.port, SocksProxy, user=user) as proxy,
+    ):
+        at = f"{user}@" if user else ""
+        way = {"proxy-url": f"{scheme}://{at}127.0.0.1:{proxy.port}"}
+
+        def recording(server, **more):
+            place = {"server": f"https://{server}"}
+            path = source.kubeconfig(user=pki.user(), **pki.trusted, **way, **place, **more)
+            return recording_of(source, kubeconfig=path)
+
+        through = recording(DOES_NOT_EXIST)
+        await through.once()
+        assert not check_same(await source.events(), await through.log())
+        assert set(proxy.servers) == {DOES_NOT_EXIST}
+        # What the proxy hides is checked as without one.
+        await fails(recording("other.example.com:6443"), "not trusted.*other.example.com")
+        named = recording("other.example.com:6443", **{"tls-server-name": "cluster.example.com"})
+        await fails(named, "a SOCKS proxy and tls-server-name cannot be used together")
+
+
+async def test_socks_proxy_that_refuses_is_named(tmp_path, environment):
+    async with (
+        serving_source(tmp_path) as source,
+        proxy_to(source.port, SocksProxy, answer=2) as proxy,
+    ):
+        way = {"proxy-url": f"socks5://127.0.0.1:{proxy.port}"}
+        path = source.kubeconfig(server=f"https://{DOES_NOT_EXIST}", **way)
+        await fails(recording_of(source, kubeconfig=path), "the proxy refuses the connection to")
+
+
+@pytest.mark.parametrize(
     ("refusal", "match"),
     [
         ("407 Proxy Authentication Required", "the proxy 127.0.0.1:[0-9]+ refuses.*407"),
@@ -164,7 +237,9 @@ async def test_proxy_that_refuses_is_named(tmp_path, environment, refusal, match
     ("url", "match"),
     [
         ("http://127.0.0.1:1", "no connection to the proxy 127.0.0.1:1: Connection refused"),
-        ("socks5://127.0.0.1:1", "the proxy socks5://127.0.0.1:1 .* http"),
+        ("socks5://127.0.0.1:1", "no connection to the proxy: .*127.0.0.1:1"),
+        ("socks5://127.0.0.1", "the proxy socks5://127.0.0.1 .* http"),
+        ("socks4://127.0.0.1:1", "the proxy socks4://127.0.0.1:1 .* http"),
         ("127.0.0.1:1", "the proxy 127.0.0.1:1 .* http"),
         ("http://", "the proxy http:// "),
     ],

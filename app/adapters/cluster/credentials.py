@@ -163,7 +163,7 @@ class ClusterCredentials:
         server = (chosen.host or "").rstrip("/")
         token = chosen.api_key.get(_BEARER)
         try:
-            proxies.choose(rest, server)
+            await proxies.choose(rest, server)
             if not token:
                 _check_certificate(chosen.cert_file)
         except InputError as problem:

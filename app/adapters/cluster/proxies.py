@@ -1,4 +1,4 @@
-"""The HTTP proxy on the way to a cluster, as kubectl chooses it.
+"""The proxy of HTTP or SOCKS 5 on the way to a cluster, as kubectl chooses it.
 
 `proxy-url` of the kubeconfig counts first, then HTTPS_PROXY (HTTP_PROXY for a server without TLS).
 The environment's proxy is not used for hosts of this machine and for those that NO_PROXY names, by
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment
 
 import aiohttp
+from aiohttp_socks import ProxyConnector
 from kubernetes_asyncio.client.rest import RESTClientObject
 
 from app.domain.errors import InputError
@@ -19,18 +20,44 @@ _READ_BYTES = 2 * 1024 * 1024
 """The library's bound of what is read ahead from a connection; objects may have 1.5 MB."""
 
 
-def choose(rest: RESTClientObject, server: str) -> None:
+_SOCKS = ("socks5", "socks5h")
+"""Schemes of SOCKS 5. With both, the proxy looks up the name of the server, as for kubectl."""
+
+
+async def choose(rest: RESTClientObject, server: str) -> None:
     """Set the proxy of a client for the server. Raises InputError for one that cannot be used."""
     session = rest.pool_manager
-    rest.pool_manager = aiohttp.ClientSession(
-        connector=session.connector, trust_env=False, read_bufsize=_READ_BYTES
-    )
-    # The connections have their new owner.
-    session.detach()
     proxy: str | None = rest.proxy or of_environment(server)
     if proxy:
         _check(proxy)
-        rest.proxy = proxy
+    connector = session.connector
+    assert isinstance(connector, aiohttp.TCPConnector), "the session is open"
+    if proxy and urlsplit(proxy).scheme in _SOCKS:
+        connector = _socks_connector(proxy, rest, connector)
+        rest.proxy = ""
+        await session.close()
+    else:
+        rest.proxy = proxy or ""
+        # The connections get a new owner.
+        session.detach()
+    rest.pool_manager = aiohttp.ClientSession(
+        connector=connector, trust_env=False, read_bufsize=_READ_BYTES
+    )
+
+
+def _socks_connector(
+    proxy: str, rest: RESTClientObject, own: aiohttp.TCPConnector
+) -> ProxyConnector:
+    """A connector with the certificates of the client's own one."""
+    if rest.server_hostname:
+        raise InputError(
+            "a SOCKS proxy and tls-server-name cannot be used together",
+            place="proxy-url",
+            cure="name the server in the kubeconfig as its certificate does",
+        )
+    url = proxy.replace("socks5h://", "socks5://", 1)
+    # The client library keeps the context for TLS nowhere else.
+    return ProxyConnector.from_url(url, rdns=True, ssl=own._ssl, limit=own.limit)
 
 
 def of_environment(server: str) -> str | None:
@@ -47,15 +74,23 @@ def of_environment(server: str) -> str | None:
 
 def _check(proxy: str) -> None:
     parts = urlsplit(proxy)
-    if parts.scheme in ("http", "https") and parts.hostname:
+    has_port = parts.scheme not in _SOCKS or _port_of(proxy) > 0
+    if parts.scheme in ("http", "https", *_SOCKS) and parts.hostname and has_port:
         return
     # What stands before the host may be a password.
     name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else proxy
     raise InputError(
-        f"the proxy {name} cannot be used: only proxies of http and https can",
+        f"the proxy {name} cannot be used: only proxies of http, https and socks5 can",
         place="proxy-url",
         cure="name one such as http://proxy.example.com:3128 in the kubeconfig, or in HTTPS_PROXY",
     )
+
+
+def _port_of(url: str) -> int:
+    try:
+        return urlsplit(url).port or 0
+    except ValueError:
+        return 0
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -7,12 +7,14 @@ they count as refused.
 
 import asyncio
 import os
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import aiohttp
+import aiohttp_socks
 import msgspec
 
 from app.adapters.cluster.credentials import ClusterCredentials, Login
@@ -225,6 +227,16 @@ class _translated:  # noqa: N801 - a context manager, called like a function
             case aiohttp.ClientConnectorError():
                 server, reason = f"{problem.host}:{problem.port}", _reason(problem.os_error)
                 raise ClusterUnreachable(f"no connection to {server}: {reason}") from problem
+            case aiohttp.ClientOSError(__cause__=ssl.SSLCertVerificationError() as cause):
+                # Behind a SOCKS proxy the driver has no class of its own for it.
+                text = f"{self._place}: the connection is not trusted: {cause}"
+                raise ClusterUnreachable(text, is_refused=True) from problem
+            case aiohttp_socks.ProxyConnectionError() | aiohttp_socks.ProxyTimeoutError():
+                text = f"no connection to the proxy: {problem}"
+                raise ClusterUnreachable(text) from problem
+            case aiohttp_socks.ProxyError():
+                text = f"the proxy refuses the connection to {self._place}: {problem}"
+                raise ClusterUnreachable(text, is_refused=True) from problem
             case TimeoutError():
                 # Before OSError and ClientError, of which times-out are kinds.
                 raise ClusterUnreachable(f"{self._place}: no answer in time") from problem
