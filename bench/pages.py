@@ -48,7 +48,6 @@ PARTS = (
     "attempts?kind=pod&namespace={namespace}&name={pod}",
     "lanes?namespace={namespace}&name={pod}",
     "capacity",
-    "lint",
     "blast",
     "compare",
     "again",

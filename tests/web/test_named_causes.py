@@ -247,6 +247,7 @@ async def test_device_that_was_there_before_the_allocation_is_no_successor():
             {"apply": after},
             {"wait": 5},
         ))  # fmt: skip
+        assert "runs on node n, with a device that is not published any more" in text
         assert "slice s, which had d.test/n/x, was deleted" in text
         assert (said in text) is is_named
 

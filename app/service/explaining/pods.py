@@ -378,4 +378,16 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         return f"is bound to node {node}{unknown}, where its init containers run"
     if lives.is_failing(pod):
         return f"is on node {node}{unknown}, where a container waits to run again"
+    if withdrawn := _withdrawn(evidence, pod):
+        these = "devices that are" if withdrawn > 1 else "a device that is"
+        return f"runs on node {node}{unknown}, with {these} not published any more"
     return f"runs on node {node}{unknown}"
+
+
+def _withdrawn(evidence: ExplainedMoment, pod: JsonObject) -> int:
+    """The number of devices of a pod that the newest slices of their pools do not have."""
+    return sum(
+        len(list(device_reasons.unpublished(evidence.views, key, dra.results(claim))))
+        for claim in _claims(evidence, pod)
+        for key in [claim_key(meta.namespace(claim), meta.name(claim))]
+    )
