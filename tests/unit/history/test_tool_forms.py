@@ -19,6 +19,7 @@ from app.domain.log.records import IMPORTER_USER
 from app.domain.values.timestamps import Instant
 from app.service import exporting, importing
 from app.service.importing import ImportOptions
+from tests.kept import Kept
 from tests.no_room import no_room
 from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
 
@@ -36,6 +37,16 @@ async def imported(path: Path, name: str) -> tuple[MemoryLog, list[Event]]:
             log, source, name=name, options=ImportOptions(settings={"profile": "1.36"})
         )
     return log, await log.read(result.history.id, after=Revision(0), limit=1_000_000)
+
+
+_RECORDING = Kept()
+
+
+async def recording() -> tuple[MemoryLog, list[Event]]:
+    """The log of the recording and its events, imported once: exports only read it."""
+    if "prod" not in _RECORDING:
+        _RECORDING["prod"] = await imported(RECORDING, "prod")
+    return _RECORDING["prod"]
 
 
 async def exported(log: MemoryLog, path: Path, writer, until: Revision | None = None):
@@ -81,7 +92,7 @@ def left(events: list[Event]) -> dict:
 
 @pytest.mark.parametrize("name", COURSES)
 async def test_course_of_every_object_comes_back(name, tmp_path):
-    log, events = await imported(RECORDING, "prod")
+    log, events = await recording()
     written = await exported(log, tmp_path / name, COURSES[name])
     _, again = await imported(tmp_path / name, "again")
     if name == "audit.log":
@@ -93,7 +104,7 @@ async def test_course_of_every_object_comes_back(name, tmp_path):
 
 
 async def test_authors_come_back_with_an_audit_log_alone(tmp_path):
-    log, events = await imported(RECORDING, "prod")
+    log, events = await recording()
 
     def authors(of):
         made = {(str(event.key), event.stamp.actor.user) for event in of if event.is_about_object}
@@ -109,7 +120,7 @@ async def test_authors_come_back_with_an_audit_log_alone(tmp_path):
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
 async def test_objects_are_those_of_the_moment(share, tmp_path):
-    log, events = await imported(RECORDING, "prod")
+    log, events = await recording()
     until = Revision(int(events[-1].revision * share))
     await exported(log, tmp_path / "objects.json", DumpWriter, until)
     _, again = await imported(tmp_path / "objects.json", "again")
@@ -117,7 +128,7 @@ async def test_objects_are_those_of_the_moment(share, tmp_path):
 
 
 async def test_capture_says_which_records_it_has(tmp_path):
-    log, _ = await imported(RECORDING, "prod")
+    log, _ = await recording()
     path = tmp_path / "capture.kshrk"
     await exported(log, path, CaptureWriter)
     unpack = zstandard.ZstdDecompressor().decompressobj
@@ -152,7 +163,7 @@ async def test_capture_says_which_records_it_has(tmp_path):
 
 @pytest.mark.parametrize("name", [*COURSES, "objects.json"])
 async def test_place_where_nothing_can_be_written_is_refused_and_nothing_is_left(name, tmp_path):
-    log, _ = await imported(RECORDING, "prod")
+    log, _ = await recording()
     (tmp_path / "file").write_text("in the way")
     writer = {**COURSES, "objects.json": DumpWriter}[name]
     with pytest.raises(InputError, match="cannot be written"):
