@@ -8,6 +8,8 @@ all work belongs to the running test; the work of a database after a test counts
 `python -m tests.durations -n 3 --dist loadfile --no-loadscope-reorder` measures what `make test`
 does. Each process of the tests then counts its own descendants, but not detached processes.
 
+The whole is compared with BUDGET_SECONDS, which `make test` is to keep to.
+
 The kernel counts other processes in hundredths of a second, so only sums are meaningful.
 """
 
@@ -30,6 +32,12 @@ _ROOT = "REDRA_DURATIONS_ROOT"
 _KEEP = "REDRA_DURATIONS_KEEP"
 _PR_SET_CHILD_SUBREAPER = 36
 _TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
+BUDGET_SECONDS = 680
+"""The CPU time of a whole run on a quiet machine: two processors, busy for 95 % of six minutes."""
+
+LONG_SECONDS = 0.5
+"""A test that takes longer should come by day or in turn with others (tests/draws.py)."""
+
 _AFTER_COMM = 11
 """The fields `utime`, `stime`, `cutime`, `cstime` of /proc/PID/stat, counted behind the name."""
 
@@ -155,8 +163,12 @@ def tables(rows: list[Row], top: int) -> Iterator[str]:
             for part in ("folder", str(module.parent)), ("module", str(module)):
                 sums[part[0]][part[1]] += seconds
                 counts[part[1]] += 1
+    seconds_of_tests = [seconds for kind, _, seconds in rows if kind == "test"]
     whole = sum(sums["test"].values()) + sum(sums["rest"].values())
-    yield f"{whole:.1f} CPU seconds for {sum(1 for row in rows if row[0] == 'test')} tests"
+    yield f"{whole:.1f} CPU seconds for {len(seconds_of_tests)} tests"
+    long = [seconds for seconds in seconds_of_tests if seconds > LONG_SECONDS]
+    yield f"{sum(long):.1f} of them for {len(long)} tests over {LONG_SECONDS} CPU seconds"
+    yield f"{whole / BUDGET_SECONDS:.0%} of {BUDGET_SECONDS}, the budget of a whole run"
     for kind in ("folder", "rest", "module", "fixture", "test"):
         yield f"\n{kind}s, CPU seconds" if kind != "rest" else "\nthe rest, CPU seconds"
         for name, seconds in sums[kind].most_common(None if kind == "folder" else top):

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from tests.durations import read, tables, tree_seconds
+from tests.durations import BUDGET_SECONDS, read, tables, tree_seconds
 
 BUSY = "import time\nwhile time.process_time() < {}: pass"
 
@@ -27,6 +27,8 @@ def test_folders_and_modules_add_up_to_the_whole():
     ]
     lines = list(tables(rows, top=1))
     assert lines[0] == "4.0 CPU seconds for 3 tests"
+    assert lines[1] == "3.5 of them for 2 tests over 0.5 CPU seconds"
+    assert lines[2] == f"{4 / BUDGET_SECONDS:.0%} of {BUDGET_SECONDS}, the budget of a whole run"
     words = [line.split(maxsplit=1) for line in lines[1:] if line.startswith(" ")]
     assert [(float(seconds), name) for seconds, name in words] == [
         (2.0, "tests/b  (1 tests)"),
