@@ -145,7 +145,6 @@ def test_every_altered_object_is_made_as_it_is_without_forms(
     assert rules[0].forms.size > 10
 
 
-@draws.in_turn("wrongs")
 @pytest.mark.parametrize("version", ["1.35", "1.37"])
 def test_altered_manifests_are_made_as_they_are_without_forms(version: str) -> None:
     reader, rules = world(), pair(version)

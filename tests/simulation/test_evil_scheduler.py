@@ -31,7 +31,6 @@ def watched(request):
     return request.param, said
 
 
-@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize("name", WRONGS)
 def test_wrong_of_a_scheduler_is_named_soon_and_nothing_else_is(watched, name):
     release, said = watched

@@ -177,6 +177,7 @@ async def verify_at(
         return await verify(log, info, parts=2)
 
 
+@draws.in_turn("wrongs")
 async def test_a_difference_is_found_in_whatever_part_it_lies(told: Cluster) -> None:
     decided = [
         event
@@ -193,6 +194,7 @@ async def test_a_difference_is_found_in_whatever_part_it_lies(told: Cluster) -> 
         assert [found.revision for found in report.decisions.differences] == [wrong.revision]
 
 
+@draws.in_turn("wrongs")
 async def test_many_differences_are_named_in_their_order(told: Cluster) -> None:
     def lie(event: Event, tree: JsonObject) -> None:
         if event.type is EventType.DECISION_RECORDED:
@@ -211,6 +213,7 @@ def steal(event: Event, tree: JsonObject) -> None:
         result["device"] = "gpu-0" if event.revision % 2 else "gpu-9"
 
 
+@draws.in_turn("wrongs")
 async def test_objects_in_another_form_are_named_in_order_in_whatever_part(told: Cluster) -> None:
     """A pod and a node that a client wrote, early and late."""
     events = told.line.events
@@ -230,6 +233,7 @@ async def test_objects_in_another_form_are_named_in_order_in_whatever_part(told:
     assert report.chain.problems == tuple(f"revision {each}: {words}" for each in sorted(written))
 
 
+@draws.in_turn("wrongs")
 async def test_effects_and_invariants_are_the_same_in_parts(told: Cluster) -> None:
     """Violations that begin in one part and end in another are told once, from where to where."""
     report = await check_same_in_parts(resealed(told.line.events, steal))
@@ -242,6 +246,7 @@ async def test_effects_and_invariants_are_the_same_in_parts(told: Cluster) -> No
     assert any(found.end.revision > found.begin.revision + 1 for found in ended)
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("broken", [2, 60, 120])
 async def test_a_broken_chain_is_named_whatever_the_parts(told: Cluster, broken: int) -> None:
     log, info = await history_of(told.line.events)
@@ -257,6 +262,7 @@ async def test_a_broken_chain_is_named_whatever_the_parts(told: Cluster, broken:
     assert report.to_json() == alone.to_json()
 
 
+@draws.in_turn("wrongs")
 async def test_decisions_that_claim_to_have_observed_the_future_are_told_once(
     told: Cluster,
 ) -> None:
@@ -285,6 +291,7 @@ async def test_decisions_that_claim_to_have_observed_the_future_are_told_once(
     }
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("until", [1, 2, 40, 101])
 async def test_a_history_cut_short_is_the_same_in_parts(told: Cluster, until: int) -> None:
     """Also one with fewer events than parts, and one that ends among the effects of a decision."""
@@ -302,6 +309,7 @@ async def test_an_empty_history_is_verified_in_parts() -> None:
     assert (report.events, report.agrees, parts) == (0, True, [])
 
 
+@draws.in_turn("wrongs")
 async def test_an_effect_that_is_missing_at_the_end_of_a_part_is_found(told: Cluster) -> None:
     """The last event before a decision is left out: what follows is the next part's."""
     events = told.line.events
@@ -336,6 +344,7 @@ async def test_allocations_of_a_real_scheduler_are_judged_alike_in_parts(name: s
     assert alone.allocations.total > 20
 
 
+@draws.in_turn("ways")
 async def test_a_foreign_actor_takes_part_at_a_seam(told: Cluster) -> None:
     """Writes of others between decisions end the effects that are expected, in any part."""
     someone = Actor(user="mallory")
