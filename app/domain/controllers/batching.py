@@ -2,8 +2,9 @@
 
 The plans of a batch touch different objects, or were made with knowledge of the changes of earlier
 plans to shared objects; any other plan that touches an object of an earlier one waits for the next
-step. When a batch is refused, its plans are made again one by one, so that the failing plan is
-found and only delays the others.
+step. When a batch is refused, its plans are made again in batches of half the size, so that the
+failing plan is found and delays few others. Each batch that passes doubles the size again. Most
+often nothing fails for long: another client wrote one of the objects in between.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -24,11 +25,10 @@ QUIET_MAX = 64
 
 
 class Batcher:
-    """Collects plans into batches; after a refusal it makes plans one by one."""
+    """Collects plans into batches; after a refusal the next batches are smaller."""
 
     def __init__(self, size: int = BATCH_MAX) -> None:
-        self._size = size
-        self._single = 0
+        self._size = self._limit = size
 
     def collect(
         self,
@@ -43,7 +43,7 @@ class Batcher:
         the objects in `foreseen` again: `make`, which may add to it, takes into account how earlier
         plans change them.
         """
-        size = 1 if self._single else self._size
+        size = self._limit
         parts: list[Plan] = []
         touched: set[ObjectKey] = set()
         last: Plan | None = None
@@ -76,23 +76,22 @@ class Batcher:
         """Joins a collected plan with a plan that only records.
 
         After a refusal the collected plan is returned alone, because it may be refused again, and
-        the record with it, without end. The record is made again after the failing plans.
+        the record with it, without end. The record is made again when batches have their full size.
         """
         if plan.is_empty:
             return record
-        if self._single:
+        if self._limit < self._size:
             put_back(record)
             return plan
         return together([*(plan.parts or (plan,)), record])
 
     def passed(self) -> None:
-        """Notes that the last plan was appended."""
-        self._single = max(0, self._single - 1)
+        """Notes that the last plan was appended: the next batch may be twice as large."""
+        self._limit = min(self._size, 2 * self._limit)
 
     def refused(self, plan: Plan) -> None:
-        """Notes that the last plan was refused: the next plans, one per part, are made singly."""
-        if plan.parts:
-            self._single = len(plan.parts)
+        """Notes that the last plan was refused: the next batch is at most half of it."""
+        self._limit = max(1, len(plan.parts) // 2)
 
 
 def together(parts: list[Plan]) -> Plan:

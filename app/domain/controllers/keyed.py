@@ -124,7 +124,7 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Settles the keys of a plan; the parts of a refused batch are retried one by one."""
+        """Settles the keys of a plan; the parts of a refused batch are retried in smaller ones."""
         if problem is None:
             self._batcher.passed()
         elif plan.parts:

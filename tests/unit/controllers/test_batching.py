@@ -60,6 +60,48 @@ def test_batch_of_large_plans_is_closed_early():
     assert [part.key for part in second.parts] == ["a", "b"]
 
 
+@pytest.mark.parametrize("failing", ["p00", "p17", "p47"])
+def test_failing_plan_is_found_while_others_share_appends(failing: str) -> None:
+    """The queue gives a refused plan back first, as those of controllers do."""
+    waiting = [plan_of(f"p{number:02}") for number in range(48)]
+    batcher = Batcher(48)
+    appends: list[int] = []
+    refusals = 0
+    while waiting:
+        batch = batcher.collect(lambda: waiting.pop(0) if waiting else None, waiting.append)
+        assert batch is not None
+        parts = batch.parts or (batch,)
+        if all(part.key != failing for part in parts):
+            batcher.passed()
+            appends.append(len(parts))
+            continue
+        refusals += 1
+        if batch.parts:
+            batcher.refused(batch)
+            waiting[:0] = parts
+    assert sum(appends) == 47
+    assert len(appends) + refusals <= 20
+
+
+def test_batch_that_another_client_refuses_once_is_made_in_two_halves() -> None:
+    waiting = [plan_of(f"p{number:02}") for number in range(96)]
+    batcher = Batcher(48)
+
+    def collect() -> Plan:
+        batch = batcher.collect(lambda: waiting.pop(0) if waiting else None, waiting.append)
+        assert batch is not None
+        return batch
+
+    refused = collect()
+    batcher.refused(refused)
+    waiting[:0] = refused.parts
+    sizes = []
+    while waiting:
+        sizes.append(len(collect().parts))
+        batcher.passed()
+    assert sizes == [24, 48, 24]
+
+
 @pytest.mark.parametrize(("foreseen", "together"), [(False, 1), (True, 2)])
 def test_object_is_touched_twice_only_when_that_was_foreseen(foreseen, together):
     shared = ObjectKey("", "pods", "default", "a")
