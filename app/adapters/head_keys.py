@@ -1,7 +1,6 @@
 """Signatures of heads: made and checked with Ed25519, with a key in the data folder."""
 
 import base64
-import binascii
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -71,10 +70,19 @@ def check_signature(head: SignedHead, *, place: str) -> None:
     try:
         signature = base64.b64decode(head.signature, validate=True)
         _public_key(head.key, place).verify(signature, head.covered())
-    except (InvalidSignature, binascii.Error) as problem:
+    except (InvalidSignature, ValueError) as problem:
         raise InputError(
             "the signature of the head is wrong: the head was changed", place=place
         ) from problem
+
+
+def is_signed(head: SignedHead) -> bool:
+    """Whether the signature is valid for the key that the head names."""
+    try:
+        check_signature(head, place="")
+    except InputError:
+        return False
+    return True
 
 
 def read_heads(path: Path) -> list[SignedHead]:

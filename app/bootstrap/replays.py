@@ -83,8 +83,12 @@ async def verify(
     What cannot be read at all was altered, unless the stored log is whole: then the report is that
     of the stored log alone.
     """
+    from app.adapters import head_keys  # heavy: it loads a library for keys
+
     stored = await find_history(store, name)
-    attestation = Attestation(heads=heads, trusted=trusted, views=store.views)
+    attestation = Attestation(
+        heads=heads, is_signed=head_keys.is_signed, trusted=trusted, views=store.views
+    )
     try:
         return await _verify(
             store, settings, stored, moment, progress, profile, attestation, second

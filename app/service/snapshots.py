@@ -4,8 +4,9 @@ A database may be restored, or another copy of it may take over. A state that wa
 which are no longer in the log must not be used as a start. The hash chain detects this: the event
 at the state's revision has the same hash only if all events up to it are the same.
 
-A state that was altered or damaged must not be used either: the digest detects this. A person who
-writes the database can compute the digest, too; `redra verify` folds the log and compares.
+A state that was altered or damaged must not be used either, nor one of another view: the digest,
+which covers the name and version of the view, detects this. A person who writes the database can
+compute the digest, too; `redra verify` folds the log and compares.
 """
 
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ from hashlib import sha256
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 
-_MARK = b"\xc1redra2"
+_MARK = b"\xc1redra3"
 """The first bytes of a state that is kept with a hash and a digest.
 
 No MessagePack state begins with its first byte. Older programs kept a hash without a digest behind
-that byte alone.
+that byte alone, or a digest that did not cover the view.
 """
 
 _HASH_BYTES = 32
@@ -33,7 +34,7 @@ async def keep(
     state: bytes,
 ) -> None:
     """Keep the state of a view (name, version) whose last folded event has this hash."""
-    kept = _MARK + hash + _digest(hash, state) + state
+    kept = _MARK + hash + _digest(view, hash, state) + state
     await store.save_snapshot(history, *view, revision, kept)
 
 
@@ -49,7 +50,7 @@ async def load(
     if stored is None:
         return None
     revision, kept = stored
-    parts = parts_of(kept)
+    parts = parts_of(kept, view)
     if parts is None or parts.is_altered:
         return None
     events = await log.read(history, after=Revision(revision - 1), limit=1, until=revision)
@@ -72,25 +73,33 @@ async def load_of_line(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a kept value: the hash of the last folded event, the state, a digest of both."""
+    """The parts of a kept value: the hash of the last folded event, the state, a digest of both.
 
+    `view` is the name and version of the view as which the value was kept.
+    """
+
+    view: tuple[str, int]
     hash: bytes
     digest: bytes
     state: bytes
 
     @property
     def is_altered(self) -> bool:
-        """Whether hash or state are not those that were kept."""
-        return self.digest != _digest(self.hash, self.state)
+        """Whether hash or state are not those that were kept for the view."""
+        return self.digest != _digest(self.view, self.hash, self.state)
 
 
-def parts_of(kept: bytes) -> Parts | None:
-    """Split a kept value; None for values that an older program kept, or that are no state."""
+def parts_of(kept: bytes, view: tuple[str, int]) -> Parts | None:
+    """Split a kept value of a view.
+
+    None for values that an older program kept, or that are no state.
+    """
     ends = [len(_MARK), len(_MARK) + _HASH_BYTES, len(_MARK) + 2 * _HASH_BYTES]
     if not kept.startswith(_MARK) or len(kept) < ends[-1]:
         return None
-    return Parts(kept[ends[0] : ends[1]], kept[ends[1] : ends[2]], kept[ends[2] :])
+    return Parts(view, kept[ends[0] : ends[1]], kept[ends[1] : ends[2]], kept[ends[2] :])
 
 
-def _digest(hash: bytes, state: bytes) -> bytes:
-    return sha256(hash + state).digest()
+def _digest(view: tuple[str, int], hash: bytes, state: bytes) -> bytes:
+    name, version = view
+    return sha256(f"{name} {version} ".encode() + hash + state).digest()

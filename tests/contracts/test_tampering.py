@@ -709,3 +709,27 @@ async def test_an_older_head_agrees_with_a_log_that_grew(url: str, tmp_path: Pat
     assert (await verify(url, (old,))).agrees
     wrong = msgspec.structs.replace(old, hash="sha256:" + "00" * 32)
     assert "it was rewritten" in (await verify(url, (wrong,))).chain.problem
+
+
+FORGED_HEADS = {
+    "signature": 'replace(head::text, \'"signature":"\', \'"signature":"A\')',
+    "hash": "replace(head::text, 'sha256:', 'sha256:0')",
+    "revision": "regexp_replace(head::text, '\"revision\":[0-9]+', '\"revision\":3')",
+    "key": "replace(head::text, 'ed25519:', 'ed25519:é')",
+    "type": '\'{"revision":"x"}\'',
+    "none": "'null'",
+}
+
+
+@pytest.mark.parametrize("head", FORGED_HEADS.values(), ids=FORGED_HEADS)
+async def test_head_that_is_kept_with_the_log_keeps_its_signature(
+    url: str, tmp_path: Path, head: str
+) -> None:
+    """Whoever writes the log anew can write its kept heads anew, but not sign them."""
+    signed = await head_of(url, tmp_path)
+    async with stores.open_store(Settings(database_url=url)) as store:
+        info = await stores.find_history(store, "victim")
+        await store.log.keep_heads(info.id, [signed])
+    assert (await verify(url)).agrees
+    await say(url, f"UPDATE signed_heads SET head = ({head})::json")
+    assert "the signature of the head kept" in await problems_of(url)

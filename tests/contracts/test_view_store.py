@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from app.domain.log import HistoryId, Revision
-from tests.contracts.building import START
+from app.domain.log import Head, HistoryId, Revision
+from app.service import snapshots
+from tests.contracts.building import START, claims
 from tests.contracts.stores import OpenStores, Stores
 
 
@@ -144,3 +145,21 @@ async def test_newest_snapshot_not_after_the_revision_is_loaded(open_stores: Ope
         assert await load(29) == (20, b"at 20\0")
         assert await load(99) == (30, b"again")
         assert await stores.views.load_snapshot(history, "devices", 2, until=Revision(99)) is None
+
+
+async def test_state_of_another_view_is_not_used(open_stores: OpenStores) -> None:
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = claims(Head(), 3)
+        await stores.log.append(history, expected=Head(), events=events)
+        last, kept = events[-1].hash, Revision(3)
+        await snapshots.keep(stores.views, history, ("one", 1), kept, last, b"state")
+        found = await snapshots.load(stores.views, stores.log, history, ("one", 1), until=kept)
+        assert found == (3, last, b"state")
+        stored = await stores.views.load_snapshot(history, "one", 1, until=kept)
+        assert stored is not None
+        for other in (("two", 1), ("one", 2)):
+            await stores.views.save_snapshot(history, *other, kept, stored[1])
+            assert (
+                await snapshots.load(stores.views, stores.log, history, other, until=kept) is None
+            )

@@ -5,7 +5,6 @@ from decimal import Decimal
 from typing import NoReturn, TypeAlias
 
 import asyncpg
-import msgspec
 from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import rows as rows_of
@@ -231,7 +230,7 @@ class PostgresLog:
         """The signed heads of a history, sorted by revision and key."""
         async with self._database.connection() as connection:
             rows = await connection.fetch(statements.KEPT_HEADS, history)
-        return [msgspec.json.decode(row["head"], type=SignedHead) for row in rows]
+        return rows_of.signed_heads(rows)
 
     async def append(
         self,

@@ -1,7 +1,7 @@
 """The rows of the log's tables as values of the domain."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 import asyncpg
@@ -17,6 +17,7 @@ from app.domain.log import (
     Revision,
     Tombstone,
 )
+from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow, from_stored
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -140,3 +141,15 @@ def keys(rows: Sequence[asyncpg.Record], *, newest_first: bool) -> list[ObjectKe
         key = ObjectKey(group, resource, namespace, name)
         last[key] = max(revision, last.get(key, 0))
     return sorted(last, key=lambda key: -last[key]) if newest_first else sorted(last)
+
+
+def signed_heads(rows: Iterable[asyncpg.Record]) -> list[SignedHead]:
+    """The kept heads in rows; one that was altered beyond recognition has no signature."""
+    heads = []
+    for row in rows:
+        try:
+            heads.append(msgspec.json.decode(row["head"], type=SignedHead))
+        except msgspec.DecodeError:
+            revision = Revision(row["revision"])
+            heads.append(SignedHead(history="", revision=revision, hash="", time="", key=""))
+    return heads

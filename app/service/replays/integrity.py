@@ -8,7 +8,7 @@ A chain alone cannot reveal a log whose events, hashes and head were all rewritt
 was cut together with its head. A signed head kept elsewhere reveals both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -98,15 +98,23 @@ COPY_PROBLEM = (
 )
 
 
+FORGED_HEAD = (
+    "the signature of the head kept for revision {revision} is wrong: the head was changed"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attestation:
     """Proof for a log from outside it.
 
     `heads` are signed heads besides those kept with the log; heads of `trusted` keys are proof.
-    `views` holds kept states of objects, with which a server begins; they are compared too.
+    `is_signed` says whether the signature of a kept head fits it: who writes the database can
+    change one. `views` holds kept states of objects, with which a server begins; they are compared
+    too.
     """
 
     heads: Sequence[SignedHead] = ()
+    is_signed: Callable[[SignedHead], bool] = lambda _: True
     trusted: frozenset[str] = frozenset()
     views: ViewStore | None = None
 

@@ -66,7 +66,7 @@ class SnapshotAudit:
         kept = await self._views.load_snapshot(self._history, *self._place, until=event.revision)
         if kept is None or kept[0] != event.revision:
             return
-        parts = snapshots.parts_of(kept[1])
+        parts = snapshots.parts_of(kept[1], self._place)
         if parts is None or parts.hash != event.hash:
             # Servers do not use this state: it is from an older program, or from another log.
             return

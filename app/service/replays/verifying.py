@@ -38,7 +38,13 @@ from app.ports import EventLog
 from app.service import moments, recorded_doubts
 from app.service.replays import integrity
 from app.service.replays.first_pass import FirstPass, conclude, read_ahead
-from app.service.replays.integrity import Attestation, Integrity, IntegrityCheck, SettingsProof
+from app.service.replays.integrity import (
+    FORGED_HEAD,
+    Attestation,
+    Integrity,
+    IntegrityCheck,
+    SettingsProof,
+)
 from app.service.replays.kept_events import KeptEvents
 from app.service.replays.replaying import Progress, ReplayBounds, silent, stored_pages
 from app.service.replays.second_opinion import (
@@ -356,8 +362,13 @@ async def _divided(
 async def _stored(log: EventLog, history: HistoryInfo, attestation: Attestation) -> IntegrityCheck:
     """The integrity check with the stored settings, which a replay as another release changes."""
     info = await log.find_history(history.name) or history
-    signed = [*attestation.heads, *await log.kept_heads(info.id)]
-    return IntegrityCheck(info, signed=signed, trusted=attestation.trusted)
+    kept = await log.kept_heads(info.id)
+    signed = [*attestation.heads, *filter(attestation.is_signed, kept)]
+    check = IntegrityCheck(info, signed=signed, trusted=attestation.trusted)
+    for head in kept:
+        if not attestation.is_signed(head):
+            check.note(FORGED_HEAD.format(revision=head.revision))
+    return check
 
 
 def _selectors(deciders: Deciders, bounds: OpinionBounds) -> SelectorHistory:
