@@ -58,6 +58,13 @@ def is_declared(node: SchemaNode | None, path: Sequence[str]) -> bool:
     return True
 
 
+def at(node: SchemaNode | None, path: Sequence[str]) -> SchemaNode | None:
+    """The schema at the path of a field; None where none is declared."""
+    for name in path:
+        node = _child(node, name)
+    return node
+
+
 def of(tree: Any, node: SchemaNode | None, *, without: Collection[str] = ()) -> Any:
     """The meaning of a tree at `node`; without a node, only null and empty collections are dropped.
 

@@ -28,6 +28,9 @@ PARTS = (
     "joined",
     "edges",
     "unlucky",
+    "moments",
+    "mixed",
+    "shapes",
 )
 
 

@@ -16,6 +16,12 @@ NOT_BLAMED = "does not fail"
 NOT_PASSED = "does not agree"
 """Wrong, with a gap that may be why: it fails or is compared in part, and never agrees."""
 
+REFUSED_OR_NOT_BLAMED = "is refused or does not fail"
+"""What no server writes: a refusal that names the place, or as `NOT_BLAMED`."""
+
+REFUSED_OR_NOT_PASSED = "is refused or does not agree"
+"""What no server writes, and wrong: a refusal that names the place, or as `NOT_PASSED`."""
+
 QUICKSTART, MIG, TPU = "a-quickstart", "b-mig-partitions", "c-multihost-tpu"
 TAINTS, IGNORED = "e-taints", "e-taints-rules-ignored"
 SOAK, VERSIONS = "i-soak-short", "j-api-versions"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from tests.adversary.catalogue import (
     NOT_PASSED,
     PART,
     PROFILES,
+    REFUSED_OR_NOT_BLAMED,
+    REFUSED_OR_NOT_PASSED,
     SAME,
     SOAK,
     Alteration,
@@ -23,6 +26,11 @@ from tests.kept import Kept
 from tests.shared_data import shared_path
 
 _VERDICTS = {0: AGREES, 3: PART, 1: FAILS}
+
+REFUSED = "refused"
+_REFUSED = 2
+_PLACE = re.compile(r"\.jsonl(?:\.gz)?:\d+")
+"""A refusal is one only with the line that it is about."""
 
 SOAK_LINES = 1000
 """So much of the long recording is decided again; the whole takes half a minute a run."""
@@ -39,6 +47,8 @@ class Answer:
     @property
     def verdict(self) -> str:
         """The verdict that the exit code stands for."""
+        if self.code == _REFUSED and _PLACE.search(self.text):
+            return REFUSED
         if not self.body:
             return f"exit code {self.code}, no answer: {self.text[:200]}"
         return _VERDICTS.get(self.code, f"exit code {self.code}: {self.text[:200]}")
@@ -107,6 +117,10 @@ def satisfied(expected: str, got: str, name: str, mode: str, folder: Path) -> bo
         return got in (AGREES, PART)
     if expected == NOT_PASSED:
         return got in (FAILS, PART)
+    if expected == REFUSED_OR_NOT_BLAMED:
+        return got in (REFUSED, AGREES, PART)
+    if expected == REFUSED_OR_NOT_PASSED:
+        return got in (REFUSED, FAILS, PART)
     return expected == got
 
 

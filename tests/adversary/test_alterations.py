@@ -15,7 +15,19 @@ from tests.adversary import all_alterations
 from tests.adversary.opened import OPEN
 from tests.adversary.running import run, satisfied, summary
 
-DECIDED = ("ends", "clocks", "lossy", "mapped", "renewed", "joined", "edges", "unlucky")
+DECIDED = (
+    "ends",
+    "clocks",
+    "lossy",
+    "mapped",
+    "renewed",
+    "joined",
+    "edges",
+    "unlucky",
+    "moments",
+    "mixed",
+    "shapes",
+)
 
 DECIDED_TOO = (
     "_without_claim_controller",
@@ -181,6 +193,17 @@ FEW: list[Row] = [
     ("j-api-versions", "everybody_is_impersonated", "decide"),
     ("j-api-versions", "one_of_two_servers_drifts", "decide"),
     ("j-api-versions", "level_request_from_the_middle", "decide"),
+    ("j-api-versions", "lines_again_an_hour_later", "verify"),
+    ("j-api-versions", "and_all_lines_of_quickstart", "verify"),
+    ("a-quickstart", "and_all_lines_of_an_older_store", "verify"),
+    ("c-multihost-tpu", "unknown_fields_of_metadata_and_status", "decide"),
+    ("c-multihost-tpu", "creation_of_a_claim_changes_midway", "verify"),
+    ("a-quickstart", "pod_ends_three_hours_after_its_time", "verify"),
+    ("j-api-versions", "pod_created_three_hours_before_its_creation", "verify"),
+    ("j-api-versions", "equal_seconds_in_another_order", "decide"),
+    ("a-quickstart", "device_in_two_claims_and_equal_seconds", "decide"),
+    ("a-quickstart", "binding_again_to_another_node", "verify"),
+    ("j-api-versions", "device_is_a_number", "verify"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -17,6 +17,17 @@ def creation(tree: JsonView) -> Instant | None:
     return _parse(meta.metadata(tree).get("creationTimestamp"))
 
 
+def deletion(tree: JsonView) -> Instant | None:
+    """The time of the request to delete an object, in whole seconds; None without one.
+
+    That is its `deletionTimestamp` without the grace period.
+    """
+    metadata = meta.metadata(tree)
+    ends = _parse(metadata.get("deletionTimestamp"))
+    grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
+    return None if ends is None else Instant(ends - grace * timestamps.SECOND)
+
+
 def is_allocated_before_creation(tree: JsonView) -> bool:
     """True if a claim was allocated before it was created, by more than the clock skew."""
     allocated = _allocated(tree)
@@ -61,12 +72,9 @@ def derive(tree: JsonView) -> Instant | None:
         for taint in dra.device_taints(device):
             _take(texts, taint, "timeAdded")
     newest = _newest(texts)
-    deleted = _parse(metadata.get("deletionTimestamp"))
-    if deleted is not None:
-        grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
-        deletion = Instant(deleted - grace * timestamps.SECOND)
-        if _is_of_a_log(deletion):
-            newest = deletion if newest is None else max(newest, deletion)
+    deleted = deletion(tree)
+    if deleted is not None and _is_of_a_log(deleted):
+        newest = deleted if newest is None else max(newest, deleted)
     return newest
 
 

@@ -31,6 +31,7 @@ _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """The metadata that the creator of an object sets, besides its name."""
 
 _NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
+_NOTHING: tuple[Any, ...] = (None, {}, [])
 
 FAILED_SCHEDULING = "FailedScheduling"
 SCHEDULED = "Scheduled"
@@ -288,11 +289,11 @@ def _facts_of(event: Event, before: JsonObject | None, node: SchemaNode | None) 
     yield from _deletion(before, event.object)
     match event.key.resource:
         case "pods":
-            yield from _of_pod(old, new)
+            yield from _of_pod(old, new, node)
         case "resourceclaims":
-            yield from _of_claim(old, new)
+            yield from _of_claim(old, new, node)
         case _:
-            yield from _changed(old, new)
+            yield from _changed(old, new, node)
 
 
 def event_seen(tree: JsonView) -> EventSeen:
@@ -386,7 +387,7 @@ def _deletion(before: JsonView, after: JsonView) -> Iterator[Fact]:
         yield DeletionAsked(meta.deletion_grace_seconds(after))
 
 
-def _of_pod(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
+def _of_pod(old: JsonObject, new: JsonObject, schema: SchemaNode | None) -> Iterator[Fact]:
     seen: list[tuple[str, ...]] = [
         ("metadata", "deletionGracePeriodSeconds"),
         ("status", "conditions"),
@@ -406,10 +407,10 @@ def _of_pod(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
     if (node := core.node_name(new)) != core.node_name(old):
         yield Bound(node)
     yield from condition_changes(old, new)
-    yield from _changed(without(old, seen), without(new, seen))
+    yield from _changed(without(old, seen), without(new, seen), schema)
 
 
-def _of_claim(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
+def _of_claim(old: JsonObject, new: JsonObject, schema: SchemaNode | None) -> Iterator[Fact]:
     seen: list[tuple[str, ...]] = [
         ("metadata", "finalizers"),
         ("metadata", "deletionGracePeriodSeconds"),
@@ -431,12 +432,15 @@ def _of_claim(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
     left, right = consumers(old), consumers(new)
     yield from (Reserved(right[uid], uid) for uid in sorted(right.keys() - left.keys()))
     yield from (Unreserved(left[uid], uid) for uid in sorted(left.keys() - right.keys()))
-    yield from _changed(without(old, seen), without(new, seen))
+    yield from _changed(without(old, seen), without(new, seen), schema)
 
 
-def _changed(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
+def _changed(old: JsonObject, new: JsonObject, schema: SchemaNode | None) -> Iterator[Fact]:
     for path, was, now in changes(old, new):
-        if was in (None, {}, []) and now in (None, {}, []):
+        if was in _NOTHING and now in _NOTHING:
+            continue
+        part = meanings.at(schema, path.split("."))
+        if part is not None and all(meanings.of(one, part) in _NOTHING for one in (was, now)):
             continue
         yield FieldChanged(path, _shown(was), _shown(now))
 

@@ -151,6 +151,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is known. `code` and `message` are the answer to a request that changed nothing; `message` also
     describes a gap. `upon` is the version that the request names as the one it changes, `meant` the
     uid of the object: the server refuses any other. `sent` is the patch that an `object` answers.
+    `account` is the uid of the service account that sent the request, if it was one.
     `asked_at` is the instant at which the request arrived, in records whose `observed_at` is the
     instant of the answer. `settled_at` is set when sources are joined: an instant near
     `observed_at` that never decreases along the order.
@@ -177,6 +178,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     order_key: OrderKey = (0, "", 0, 0, 0)
     subresource: str = ""
     actor: Actor | None = None
+    account: str = ""
     verb: str = ""
     request_id: str = ""
     losses: tuple[Loss, ...] = ()

@@ -22,6 +22,7 @@ class User(msgspec.Struct, kw_only=True):
     """The user of a request."""
 
     username: str = ""
+    uid: str = ""
     groups: tuple[str, ...] | None = None
 
 
@@ -90,6 +91,15 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
             impersonated_by=user.username if self.impersonated_user else "",
         )
 
+    def account(self) -> str:
+        """The uid of the effective user, if it is that of a service account; else empty.
+
+        A file of static tokens may name a user so, with a uid of its own, which is no UUID.
+        """
+        user = self.impersonated_user or self.user or User()
+        is_account = user.username.startswith(_SERVICE_ACCOUNT) and _UUID.fullmatch(user.uid)
+        return user.uid if is_account else ""
+
     def request(self) -> Any:
         """The decoded body of the request; None when it was not recorded."""
         return _body(self.request_object)
@@ -99,6 +109,8 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
         return _body(self.response_object)
 
 
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _GROUP = re.compile(r"/apis/(?P<group>[^/?]+)/(?P<version>[^/?]+)/")
 _event_decoder = msgspec.json.Decoder(AuditEvent)
 _body_decoder = msgspec.json.Decoder()

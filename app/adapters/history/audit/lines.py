@@ -211,6 +211,7 @@ def _placed(
         order_key=(state.epoch, place, 0 if comparable else 1, *order),
         subresource=reference.subresource,
         actor=event.actor(),
+        account=event.account(),
         verb=event.verb,
         request_id=event.audit_id,
         losses=_losses(outcome, event),

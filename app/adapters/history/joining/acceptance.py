@@ -1,12 +1,14 @@
 """Writes that a recording shows as accepted, and that no server accepts.
 
 A request that names the version or the uid that it changes is refused for any other. A pod is
-bound once. One version belongs to one write. What is removed is written and removed no more.
+bound once. One version belongs to one write. An object is created once. What is removed is written
+and removed no more.
 Parity: api.md 5, controllers.md 4.6, 6.4.
 """
 
 import msgspec
 
+from app.adapters.history import times
 from app.adapters.history.joining import contradictions
 from app.adapters.history.joining.spool import Row
 from app.domain.log.records import (
@@ -18,6 +20,7 @@ from app.domain.log.records import (
     Record,
     comparable_version,
 )
+from app.domain.values.timestamps import Instant
 
 _CHANGES = frozenset({"update", "patch"})
 _WRITES = frozenset({"create", *_CHANGES})
@@ -103,6 +106,16 @@ def removed_twice(first: Record, record: Record) -> Contradiction | None:
     is_asked = first.op is record.op is Op.DELETED and first.verb == record.verb == "delete"
     is_other = first.request_id != record.request_id and first.observed_at != record.observed_at
     return contradictions.of_removed(first, record) if is_asked and is_other else None
+
+
+def made_anew(before: Record, created: Instant | None, record: Record) -> Contradiction | None:
+    """What a state contradicts that shows another creation time than the last one, if anything.
+
+    The server sets that time once. A state that does not show one is only a part of it.
+    """
+    shown = times.creation(record.object or {})
+    is_other = created is not None and shown is not None and shown != created
+    return contradictions.of_creation(before, record) if is_other else None
 
 
 def _may_be_first_half(known: Record, record: Record) -> bool:

@@ -97,6 +97,11 @@ def of_binding(first: Record, record: Record) -> Contradiction:
     return _between(first, record, "spec.nodeName, which is set once")
 
 
+def of_creation(before: Record, record: Record) -> Contradiction:
+    """The contradiction that one object was created at two times."""
+    return _between(before, record, "metadata.creationTimestamp, which is set once")
+
+
 def of_removed(removal: Record, record: Record) -> Contradiction:
     """The contradiction that a request was accepted about an object that was gone."""
     return _between(removal, record, f"metadata.uid {record.uid}, which was removed before")

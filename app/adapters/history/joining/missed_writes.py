@@ -23,6 +23,7 @@ from app.domain.log.records import Quality, Record, comparable_version
 from app.domain.log.store_versions import Versions
 from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 _LEFT_ALONE: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("update", ""): ("status",),
@@ -44,7 +45,7 @@ class KnownState:
     """The last state of a key: in the spool (`row`) or, for a derived state, in `tree`.
 
     `own` is its last known version; `is_own` is true when that is the version of this state.
-    `node` is the node of a pod.
+    `node` is the node of a pod, `created` the creation time that the state shows.
     """
 
     uid: str
@@ -54,6 +55,7 @@ class KnownState:
     row: int | None
     tree: JsonObject | None
     node: str
+    created: Instant | None
 
 
 @dataclass(slots=True)

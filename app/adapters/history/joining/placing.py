@@ -17,6 +17,7 @@ from app.adapters.history.joining import (
     contradictions,
     rested_on,
     statuses,
+    stores,
     stretches,
 )
 from app.adapters.history.joining.reservations import Reservations, moved_after
@@ -55,6 +56,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
         _set_aside_late_lists(spool, notes)
         clocks.settle(spool, notes)
         _set_aside_empty_writes(spool, notes)
+        stores.note(spool, notes)
         _place_after(spool, _answer_clocks(spool), notes)
         stretches.note(spool, notes)
         statuses.note(spool, notes)

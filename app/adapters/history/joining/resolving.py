@@ -11,6 +11,7 @@ import msgspec
 
 from app.adapters.history import times
 from app.adapters.history.joining import (
+    acceptance,
     contradictions,
     effects,
     endings,
@@ -75,6 +76,8 @@ class Resolver:
             if group[0].epoch != epoch:
                 epoch = group[0].epoch
                 self._forget_versions()
+                if group[0].record.op is not Op.GAP:
+                    yield self._timed(self._restored(group[0].record), moment)
             row = self._joined(group)
             self._tells_ends = self._tells_ends or endings.tells_end(row.record)
             for record in self._resolve(row):
@@ -266,6 +269,7 @@ class Resolver:
             row=None if derived else row.row,
             tree=record.object if derived else None,
             node=core.node_name(record.object or {}) if record.resource == "pods" else "",
+            created=times.creation(record.object or {}),
         )
         if record.namespace and endings.is_judged(record):
             self._judged_in.setdefault(record.namespace, {})[record.key] = None
@@ -323,6 +327,8 @@ class Resolver:
         own = known.own if known is not None and known.is_own else ""
         before = None if known is None else known.record
         contradiction = self._acceptance.contradiction(row, before, own)
+        if contradiction is None and known is not None and known.uid == final.uid:
+            contradiction = acceptance.made_anew(known.record, known.created, final)
         if contradiction is None:
             return final
         self._notes.contradict(contradiction)
@@ -362,6 +368,24 @@ class Resolver:
             verb="",
             request_id="",
             message="a change before this write is not in the log: the write shows what it did",
+        )
+
+    def _restored(self, first: Record) -> Record:
+        """The gap of everything between two records, of which the second has a lower version."""
+        message = (
+            "versions begin anew: the store was restored from a backup, or the log of another "
+            "cluster follows, so any object may have changed"
+        )
+        self._notes.add(f"{first.place}: {message}")
+        return Record(
+            source=first.source,
+            position=first.position,
+            op=Op.GAP,
+            object_quality=Quality.IDENTITY,
+            time_quality=TimeQuality.NONE,
+            order_key=first.order_key,
+            losses=(Loss.GAP,),
+            message=message,
         )
 
     def _without_ends(self, last: Record) -> Record:

@@ -24,7 +24,14 @@ from app.adapters.history.joining.patched_parts import Part, parts_of
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.private_folders import PrivateFolder
 from app.domain.log import ObjectKey
-from app.domain.log.records import Op, Record, TimeQuality, comparable_version
+from app.domain.log.records import (
+    Loss,
+    Op,
+    Record,
+    TimeQuality,
+    comparable_version,
+    join_losses,
+)
 from app.domain.objects.kinds import secret_values
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -39,12 +46,16 @@ CREATE TABLE record (
   row INTEGER PRIMARY KEY,
   epoch INTEGER, version TEXT, sub INTEGER, source INTEGER, position INTEGER,
   key TEXT, uid TEXT, own TEXT, op TEXT, actor INTEGER, time INTEGER, exact INTEGER,
-  who TEXT, asked INTEGER, made INTEGER, head BLOB, body BLOB
+  who TEXT, account TEXT, asked INTEGER, made INTEGER, head BLOB, body BLOB
 )
 """
-_CREATE_TOLD = "CREATE TABLE told (digest BLOB PRIMARY KEY) WITHOUT ROWID"
-_REMEMBER = "INSERT OR IGNORE INTO told VALUES (?)"
-_INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_CREATE_TOLD = (
+    "CREATE TABLE told (digest BLOB PRIMARY KEY, row INTEGER, time INTEGER) WITHOUT ROWID"
+)
+_REMEMBER = "INSERT OR IGNORE INTO told VALUES (?,?,?)"
+_TOLD = "SELECT row, time FROM told WHERE digest = ?"
+_REMEMBER_EARLIER = "UPDATE told SET time = ? WHERE digest = ?"
+_INSERT = "INSERT INTO record VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record "
 _SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
 _BATCH = 2_000
@@ -144,9 +155,10 @@ class Spool:
     def add(self, record: Record) -> bool:
         """Store one record; False for a request that is stored already.
 
-        A request has one audit ID. A second record with the same ID, response and times is the same
-        line of a log, read again from an overlapping or duplicate file. Raises BoundReached when a
-        bound is reached.
+        A request has one audit ID. A second record with the same ID and response is the same line
+        of a log, read again from an overlapping or duplicate file. When its times are others, the
+        earliest are kept, marked as contradicting: a line cannot arrive before its request. Raises
+        BoundReached when a bound is reached.
         """
         tree = record.object
         if record.subresource:
@@ -154,7 +166,7 @@ class Spool:
         if record.sent is not None:
             self.patched.update((record.resource, part) for part in parts_of(record.sent))
         body = None if tree is None else self._encode_body(tree, record)
-        if record.request_id and self._is_repeated(record, body):
+        if record.request_id and not self._is_first(record, body):
             return False
         self.count += 1
         if self.count > self._limits.records_max:
@@ -163,7 +175,7 @@ class Spool:
                 place=record.place,
                 cure="split the import or raise records_max",
             )
-        self._waiting.append(self._columns(record, body))
+        self._waiting.append((self.count, *self._columns(record, body)))
         if len(self._waiting) >= _BATCH:
             self.flush()
         return True
@@ -171,7 +183,7 @@ class Spool:
     def put(self, record: Record) -> None:
         """Store a record that was derived from others; it does not count as read."""
         body = None if record.object is None else self._encode_body(record.object, record)
-        self.database.execute(_INSERT, self._columns(record, body))
+        self.database.execute(_INSERT, (None, *self._columns(record, body)))
 
     def _columns(self, record: Record, body: bytes | None) -> tuple[object, ...]:
         epoch, version, sub, source, position = record.order_key
@@ -193,16 +205,23 @@ class Spool:
             record.observed_at,
             record.time_quality is TimeQuality.EXACT,
             "" if record.actor is None else record.actor.user,
+            record.account,
             record.asked_at,
             times.creation(tree or {}) if record.op is Op.ADDED else None,
             self.column_of(bare),
             body,
         )
 
-    def _is_repeated(self, record: Record, body: bytes | None) -> bool:
-        """True if an equal record of the same request is stored, from any position."""
+    def _is_first(self, record: Record, body: bytes | None) -> bool:
+        """False if an equal record of the same request is stored, from any position."""
         without_place = msgspec.structs.replace(
-            record, object=None, source="", position="", order_key=(0, "", 0, 0, 0)
+            record,
+            object=None,
+            source="",
+            position="",
+            order_key=(0, "", 0, 0, 0),
+            observed_at=None,
+            asked_at=None,
         )
         digest = hashlib.blake2b(
             _head_encoder.encode(without_place), digest_size=_DIGEST_BYTES, key=self._digest_key
@@ -211,8 +230,26 @@ class Spool:
         # One transaction for a batch: alone, each digest would be written and locked for.
         if not self.database.in_transaction:
             self.database.execute("BEGIN")
-        cursor = self.database.execute(_REMEMBER, (digest.digest(),))
-        return cursor.rowcount == 0
+        values = (digest.digest(), self.count + 1, record.observed_at)
+        if self.database.execute(_REMEMBER, values).rowcount:
+            return True
+        row, time = self.database.execute(_TOLD, values[:1]).fetchone()
+        if time != record.observed_at:
+            self._keep_the_earlier(row, time, record, values[0], body)
+        return False
+
+    def _keep_the_earlier(
+        self, number: int, time: int | None, record: Record, digest: bytes, body: bytes | None
+    ) -> None:
+        """Keep the earlier of two records of one request, in the row of the first, and mark it."""
+        self.flush()
+        row = self.row(number)
+        if time is None or (record.observed_at is not None and record.observed_at < time):
+            row.record, row.body = record, body
+            self.database.execute(_REMEMBER_EARLIER, (record.observed_at, digest))
+        losses = join_losses(row.record.losses, (Loss.TIMES_CONTRADICT,))
+        record = msgspec.structs.replace(row.record, losses=losses)
+        self._put_in_place(number, record, row.body)
 
     def flush(self) -> None:
         """Write the waiting records, and end their transaction."""
@@ -260,9 +297,11 @@ class Spool:
     def replace(self, row: Row, record: Record) -> None:
         """Store another record of the same object in the place of one."""
         tree = record.object or {}
-        columns = self._columns(record, self._encode_body(tree, record))
-        self.database.execute("DELETE FROM record WHERE row = ?", (row.row,))
-        self.database.execute(_INSERT.replace("NULL", "?", 1), (row.row, *columns))
+        self._put_in_place(row.row, record, self._encode_body(tree, record))
+
+    def _put_in_place(self, number: int, record: Record, body: bytes | None) -> None:
+        self.database.execute("DELETE FROM record WHERE row = ?", (number,))
+        self.database.execute(_INSERT, (number, *self._columns(record, body)))
 
     def index(self) -> None:
         """Create the index by key. Call this after the last `add`."""
