@@ -1,10 +1,14 @@
 """Files and folders that appear complete or not at all."""
 
+import fcntl
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_PARTIAL = ".partial"
 
 
 @contextmanager
@@ -19,17 +23,36 @@ def replacing(path: Path) -> Iterator[Path]:
         yield path
         return
     path = path.resolve()
-    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    partial = path.with_name(f".{secrets.token_hex(8)}{_PARTIAL}")
     try:
-        yield partial
-        if path.exists():
-            partial.chmod(path.stat().st_mode)
-        partial.replace(path)
+        with _locked(partial, os.O_CREAT):
+            yield partial
+            if path.exists():
+                partial.chmod(path.stat().st_mode)
+            partial.replace(path)
     except BaseException as problem:
         partial.unlink(missing_ok=True)
         if isinstance(problem, OSError) and problem.filename in (None, str(partial)):
             problem.filename = str(path)
         raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of writers that were killed; those that write now keep theirs."""
+    for partial in folder.glob(f".*{_PARTIAL}"):
+        with suppress(OSError), _locked(partial):
+            partial.unlink()
+
+
+@contextmanager
+def _locked(path: Path, flags: int = 0) -> Iterator[None]:
+    """Hold the lock of a temporary file, which shows that its writer lives. Raises OSError."""
+    file = os.open(path, os.O_RDONLY | flags, 0o666)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(file)
 
 
 @contextmanager
@@ -39,7 +62,7 @@ def making(path: Path) -> Iterator[Path]:
     After an error the folder is removed. Raises OSError, also when `path` cannot be replaced.
     """
     path = path.resolve()
-    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    partial = path.with_name(f".{secrets.token_hex(8)}{_PARTIAL}")
     try:
         partial.mkdir()
         yield partial

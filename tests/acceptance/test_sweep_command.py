@@ -194,6 +194,7 @@ def test_killed_sweep_goes_on_where_it_was(folder: Path, tmp_path: Path, seed: i
     whole = sweep(plan, tmp_path / "whole")
     resumed = sweep(plan, out)
     assert resumed["ran"] == RUNS - len(kept)
+    assert list(out.rglob(".*")) == []
     assert resumed["rows"] == whole["rows"]
     assert written(out) == written(tmp_path / "whole")
     assert [int(row["placed"]) for row in written(out)["rows"]] == [

@@ -65,6 +65,8 @@ def sweep(
         kept.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"it cannot be made: {problem.strerror}", place=str(kept)) from problem
+    for written in (folder, kept):
+        whole_files.remove_leftovers(written)
     digests = _digests(bundles)
     every = list(plans.cells(plan))
     names = _names(plan, digests)

@@ -74,3 +74,14 @@ def test_file_that_cannot_be_written_stays_as_it_was(tmp_path, monkeypatch):
         whole_files.write(file, b"newer")
     assert file.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_temporary_file_of_a_killed_writer_goes_and_that_of_a_living_one_stays(tmp_path):
+    (tmp_path / ".0123456789abcdef.partial").write_bytes(b"hal")
+    file = tmp_path / "table.csv"
+    with whole_files.replacing(file) as partial:
+        partial.write_bytes(b"whole")
+        whole_files.remove_leftovers(tmp_path)
+        assert list(tmp_path.iterdir()) == [partial]
+    assert file.read_bytes() == b"whole"
+    whole_files.remove_leftovers(tmp_path / "nowhere")
