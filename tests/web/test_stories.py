@@ -18,10 +18,11 @@ PARTS = (
     "", "lanes", "map", "timeline", "find?q=waits", "why?kind=pod&name=waits-0",
     "object?kind=pod&name=waits-0", "attempts?kind=pod&name=waits-0", "pace", "scan", "lint",
     "blast", "compare", "again?by=outcomes", "rehearsal?to=1.36", "capacity", "behaviours",
+    "jobs",
 )  # fmt: skip
 
 
-PAGES = ("/ui/", *(f"/ui/h/default/{part}" for part in PARTS))
+PAGES = ("/ui/", "/ui/jobs", *(f"/ui/h/default/{part}" for part in PARTS))
 ADDRESSES = draws.of_today(PAGES)
 """The pages that a run measures: their frame, style sheet and colours are those of all others."""
 WIDTHS = (390, 800, 1280)
