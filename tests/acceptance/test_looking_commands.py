@@ -53,7 +53,8 @@ def test_trace_of_a_moment_goes_to_standard_output(data: Path) -> None:
     assert (code, error) == (0, "")
     trace = json.loads(out)
     assert trace["otherData"]["revision"] == 100
-    assert max(one["args"].get("revision", 0) for one in trace["traceEvents"]) == 100
+    arguments = [one.get("args", {}) for one in trace["traceEvents"]]
+    assert max(args.get("revision", 0) for args in arguments) == 100
 
 
 @draws.in_turn("refusals")
