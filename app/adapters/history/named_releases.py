@@ -74,7 +74,6 @@ _SAID = (
         "kubeletVersion",
         r"Kubelet version[^\n]{0,60}?kubeletVersion[^\w\n]{1,9}" + _RELEASE,
     ),
-    ("kubelet", VERSION, "Kubelet Version", r"Kubelet Version:[ \t]+" + _RELEASE),
 )
 VERSION_FILE = re.compile(r"(?:.*/)?kubernetes-version\.txt")
 """The file that `kind export logs` writes for each node, with nothing but the release in it."""

@@ -366,12 +366,16 @@ Events:              <none>
 
 
 Name:               n2
+CreationTimestamp:  Wed, 05 Jul 2023 12:00:00 +0530
 Taints:             <none>
 Unschedulable:      false
 Capacity:
   cpu:  12
 Allocatable:
   cpu:  12
+System Info:
+  Kernel Version:   6.8.0
+  Kubelet Version:  v1.35.2
 Events:              <none>
 """
 
@@ -383,7 +387,12 @@ def test_described_nodes_that_are_cordoned_and_that_reported_no_size(tmp_path):
     assert [taint["key"] for taint in first["spec"]["taints"]] == ["example.com/dedicated"]
     assert first["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]
     assert "spec" not in second
-    assert second["status"] == {"capacity": {"cpu": "12"}, "allocatable": {"cpu": "12"}}
+    assert second["metadata"]["creationTimestamp"] == "2023-07-05T06:30:00Z"
+    assert second["status"] == {
+        "capacity": {"cpu": "12"},
+        "allocatable": {"cpu": "12"},
+        "nodeInfo": {"kubeletVersion": "v1.35.2"},
+    }
     assert lost == []
 
 

@@ -224,6 +224,10 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
             part.lower(): _amounts(fields.get(part, [])) for part in ("Capacity", "Allocatable")
         }
         tree["status"] = {part: amounts for part, amounts in status.items() if amounts}
+        if version := _amounts(fields.get("System Info", [])).get("Kubelet Version"):
+            tree["status"]["nodeInfo"] = {"kubeletVersion": version}
+        if created := containers.instant(_first(fields, "CreationTimestamp")):
+            tree["metadata"]["creationTimestamp"] = created
     else:
         workloads.fill(tree, fields)
     conditions = _conditions(fields.get("Conditions", []))
