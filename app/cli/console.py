@@ -184,6 +184,14 @@ def say_yaml(value: Any) -> None:
     say(yaml.safe_dump(value, sort_keys=False).rstrip())
 
 
+def say_yaml_documents(values: Sequence[Any]) -> None:
+    """Print values as YAML documents, for kubectl."""
+    for number, value in enumerate(values):
+        if number:
+            say("---")
+        say_yaml(value)
+
+
 def say_json_line(value: Any) -> None:
     """Print one JSON document on one line, or as YAML or names if requested."""
     text = msgspec.json.encode(value)

@@ -36,7 +36,7 @@ def record(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Record what exists now, and stop.")] = False,
     rbac: Annotated[
-        bool, typer.Option("--rbac", help="Print the ClusterRole that recording needs, and stop.")
+        bool, typer.Option("--rbac", help="Print the roles that recording needs, and stop.")
     ] = False,
     profile: Annotated[
         str | None,
@@ -66,7 +66,7 @@ def record(
         without=tuple(without or ()),
     )
     if rbac:
-        console.say_yaml(recorders.cluster_role(wanted))
+        console.say_yaml_documents(recorders.roles(wanted))
         return
     if not history:
         raise InputError(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+import yaml
 
 from tests import command_line, draws
 from tests.acceptance.server_process import ServerProcess, following
@@ -159,3 +160,19 @@ def test_role_that_is_printed_allows_reading_and_nothing_else():
     assert "secrets" not in printed
     assert "- events" not in printed
     assert not {"create", "update", "patch", "delete", "'*'"} & set(printed.split())
+
+
+def test_roles_of_one_namespace_allow_reading_there_and_kinds_without_a_namespace():
+    printed, _ = redra(None, "record", "--rbac", "-n", "shop", "--include", "a.example.com")
+    cluster, role = yaml.safe_load_all(printed)
+    assert (cluster["kind"], role["kind"]) == ("ClusterRole", "Role")
+    assert role["metadata"] == {"name": "redra-record", "namespace": "shop"}
+    beyond, within = (
+        {(group, name) for rule in each["rules"] for group in rule["apiGroups"]
+         for name in rule["resources"]}
+        for each in (cluster, role)
+    )  # fmt: skip
+    assert not beyond & within
+    assert {("", "nodes"), ("resource.k8s.io", "resourceslices"), ("example.com", "a")} <= beyond
+    assert {("", "pods"), ("resource.k8s.io", "resourceclaims")} <= within
+    assert ("", "pods") not in beyond

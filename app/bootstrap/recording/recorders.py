@@ -1,7 +1,7 @@
 """Recorders of real clusters: their sources and bounds, their start and end."""
 
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from app.bootstrap.stores import Store
 from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthorized
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
+from app.domain.objects import registry
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.service import importing
@@ -252,15 +253,40 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
     )
 
 
-def cluster_role(wanted: Wanted) -> JsonObject:
-    """The ClusterRole that recording needs. Raises InputError for an unknown kind."""
-    choice = discovery.choose(wanted.include, wanted.without)
+def roles(wanted: Wanted) -> list[JsonObject]:
+    """The roles that recording needs. Raises InputError for an unknown kind.
+
+    Of one namespace these are a ClusterRole for kinds without a namespace, and for those of
+    unknown scope, and a Role for all others.
+    """
+    rules = discovery.rules_of(discovery.choose(wanted.include, wanted.without))
+    if not wanted.namespace:
+        return [_role("ClusterRole", {}, rules)]
+    beyond = [
+        (group, [one for one in names if not _is_namespaced(group, one)]) for group, names in rules
+    ]
+    within = [
+        (group, [one for one in names if _is_namespaced(group, one)]) for group, names in rules
+    ]
+    return [
+        _role("ClusterRole", {}, beyond),
+        _role("Role", {"namespace": wanted.namespace}, within),
+    ]
+
+
+def _is_namespaced(group: str, resource: str) -> bool:
+    kind = registry.find(group, resource)
+    return kind is not None and kind.namespaced
+
+
+def _role(kind: str, place: dict[str, str], rules: Iterable[tuple[str, list[str]]]) -> JsonObject:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "redra-record"},
+        "kind": kind,
+        "metadata": {"name": "redra-record", **place},
         "rules": [
             {"apiGroups": [group], "resources": resources, "verbs": ["get", "list", "watch"]}
-            for group, resources in discovery.rules_of(choice)
+            for group, resources in rules
+            if resources
         ],
     }
