@@ -353,6 +353,16 @@ def test_events_are_not_in_the_namespace_of_a_command_for_another_kind(tmp_path)
     assert GUESS in notes
 
 
+@pytest.mark.parametrize(
+    "table", ["NAME     READY   REASON\nsql-c    True    Ready\n", "NAME    KIND\nsql-c   Secret\n"]
+)
+def test_claims_of_another_group_are_none_of_devices(tmp_path, table):
+    more = "NAME   STATE     AGE\nc      pending   5m\n"
+    command = "$ kubectl get resourceclaims -n shop\n"
+    trees, _, _ = read(tmp_path, f"{command}{table}\n{command}{more}")
+    assert list(trees) == [("ResourceClaim", "shop", "c")]
+
+
 NODES = """\
 Name:               n1
 Roles:              <none>

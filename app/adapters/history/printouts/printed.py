@@ -264,6 +264,7 @@ def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
     if command.is_open or command.is_any or command.has_columns:
         return True
     known = {name: needed for needed, name in _BY_TITLES}
+    known |= {name: needed for needed, _, name in _LIKE_OTHERS}
     return any(kind.plural not in known or known[kind.plural] & titles for kind in command.kinds)
 
 
