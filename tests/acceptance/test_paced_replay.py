@@ -327,20 +327,23 @@ def kubectl_watching(server):
 def test_kubectl_watch_sees_every_pod_come_and_go(server):
     server.order(paused=True)
     server.order(seek="1")
-    there, marker = set(), "marks-the-end"
+    pods = server.pods("night")
+    # A kubectl that begins late lists the marker after all others.
+    there, marker = set(), "zz-marks-the-end"
+    last = max(pod["metadata"]["namespace"] for pod in pods.values())
     with kubectl_watching(server) as watching:
         server.order(speed="max", paused=False)
         server.wait_end()
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": marker}}
         body["spec"] = {"containers": [{"name": "c", "image": "i"}]}
-        made = server.asking.post(f"{server.paced}/api/v1/namespaces/default/pods", json=body)
+        made = server.asking.post(f"{server.paced}/api/v1/namespaces/{last}/pods", json=body)
         assert made.status_code == 201, made.text
         for event in watching.stdout:
             kind, name = event.split()
             if name == marker:
                 break
             (there.discard if kind == "DELETED" else there.add)(name)
-    assert there == set(server.pods("night"))
+    assert there == set(pods)
 
 
 BEFORE, AFTER = 62, 189

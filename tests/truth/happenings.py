@@ -25,6 +25,8 @@ WORDS = {
 }
 SILENT = ("leases", "endpoints", "events")
 FACTS = ("GapObserved", "ConflictObserved", "HistoryForked", "HistoryImported")
+REFUSED = (400, 403, 422)
+"""Bad request, forbidden, invalid: what no second try of the same request changes."""
 SHOWN = {"ObjectCreated", "ObjectUpdated", "ObjectDeleted"}
 
 
@@ -71,6 +73,8 @@ class Telling:
             words = frozenset(("Decision",))
         elif line["type"] in FACTS:
             words = frozenset((line["type"],))
+        elif line["type"] == "RequestObserved" and line["object"].get("code") in REFUSED:
+            words = frozenset(("WriteRefused",))
         elif line["type"] in SHOWN and key[0] == "events":
             is_new = line["type"] == "ObjectCreated" and after["type"] == "Warning"
             words = frozenset(("Warning",)) if is_new else frozenset()

@@ -85,14 +85,16 @@ async def _of_writes(evidence: ExplainedMoment, namespace: str) -> list[Reason]:
                 evidence.info.id, key, until=evidence.views.revision, limit=EVENTS_MAX
             )
             event = refused_writes.newest(newest_first)
-            if event is not None and evidence.sight.sees(event):
+            # What has no name yet is told of the workload or pod that asks for it.
+            if event is not None and key.name and evidence.sight.sees(event):
                 newest.append((key, event))
     newest.sort(key=lambda one: -one[1].revision)
     made = [
         Reason(
             text=f"{questions.named(key)}: {refused_writes.said(event)}",
             revision=event.revision,
-            about=key,
+            # No question finds an object that was never stored.
+            about=key if evidence.views.objects.get(key) else None,
             is_kept=True,
         )
         for key, event in newest[:NAMES_MAX]
