@@ -12,6 +12,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -115,17 +116,22 @@ class Unpacked:
                 try:
                     entry = _StreamedEntry.read(header, file)
                     name = _inner(archive, entry.name)
-                    stream = _Chunks(entry.pieces(file, name, self._limits))
-                    if entry.name.endswith("/"):
-                        stream.read()
-                    elif self._is_safe(entry.name, archive, is_link=False):
-                        yield self._kept(stream, name)
+                    pieces = entry.pieces(file, name, self._limits)
+                    is_folder = entry.name.endswith("/")
+                    if not is_folder and self._is_safe(entry.name, archive, is_link=False):
+                        yield self._kept(_Chunks(pieces), name)
                     else:
-                        return
+                        deque(pieces, maxlen=0)
                     count += 1
                 except zipfile.BadZipFile as problem:
                     self._notes.lose(InputError(str(problem), place=name))
-                except (OSError, EOFError, zlib.error, NotImplementedError) as problem:
+                except _EndUnknownError as problem:
+                    unread = InputError(f"{problem}, and no file behind it is found", place=name)
+                    if not count:
+                        raise unread from problem
+                    self._notes.lose(unread)
+                    return
+                except (OSError, EOFError, zlib.error) as problem:
                     if not count:
                         raise InputError(
                             "the zip archive is cut before the end of its first file",
@@ -219,6 +225,10 @@ class Unpacked:
         return path
 
 
+class _EndUnknownError(Exception):
+    """An entry of a zip archive whose end cannot be found without the list of entries."""
+
+
 @dataclass(frozen=True, slots=True)
 class _StreamedEntry:
     """An entry of a zip archive, known by the header before it. `size` is that of the packed bytes,
@@ -248,16 +258,16 @@ class _StreamedEntry:
         """The unpacked bytes; the file then stands behind the entry.
 
         Raises EOFError if the file ends before, BadZipFile for a wrong checksum, and
-        NotImplementedError for an entry whose end cannot be found.
+        _EndUnknownError for an entry that is encrypted or compressed by another method.
         """
         if self.flags & _ENCRYPTED:
-            raise NotImplementedError
+            raise _EndUnknownError("the entry is encrypted")
         if self.method == zipfile.ZIP_STORED and self.size is not None:
             pieces = _stored(file, self.size)
         elif self.method == zipfile.ZIP_DEFLATED:
             pieces = _inflated(file, place, limits)
         else:
-            raise NotImplementedError
+            raise _EndUnknownError(f"the entry is compressed by method {self.method}")
         crc = 0
         for piece in pieces:
             crc = zlib.crc32(piece, crc)

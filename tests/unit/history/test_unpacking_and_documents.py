@@ -363,6 +363,29 @@ def test_zip_archive_without_the_end_of_its_list_loses_no_file(tmp_path):
     assert "cut.zip: the end of the zip archive is missing, none of its files" in notes
 
 
+@pytest.mark.parametrize(
+    ("at", "value", "why"), [(6, 1, "encrypted"), (8, 12, "compressed by method 12")]
+)
+def test_file_of_a_cut_zip_archive_that_is_packed_otherwise_is_named(tmp_path, at, value, why):
+    content = bytearray(zipped_pods(["a", "b", "c"])[:-30])
+    begins = [match.start() for match in re.finditer(b"PK\x03\x04", content)]
+    path = tmp_path / "cut.zip"
+    content[begins[1] + at] = value
+    path.write_bytes(content)
+    said = f"the entry is {why}, and no file behind it is found"
+    assert pods_of(path)[:2] == (["a"], [("cut.zip/pods/b.json", said)])
+    content[begins[0] + at] = value
+    path.write_bytes(content)
+    assert pods_of(path)[1] == f"cut.zip/pods/a.json: {said}"
+
+
+def test_unsafe_name_in_a_cut_zip_archive_hides_no_other_file(tmp_path):
+    path = tmp_path / "cut.zip"
+    path.write_bytes(zipped_pods(["../../a", "b"])[:-30])
+    read, lost, _ = pods_of(path)
+    assert (read, len(lost)) == (["b"], 1)
+
+
 def test_damaged_file_of_a_cut_zip_archive_is_named(tmp_path):
     content = bytearray(zipped_pods(["a", "b", "c"], packing=zipfile.ZIP_STORED)[:-30])
     place = content.index(b'"b"') + 1
