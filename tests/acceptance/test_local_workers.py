@@ -8,11 +8,13 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import distributed
 import pytest
@@ -116,12 +118,31 @@ def _itself(content: bytes, data: Any) -> Any:
 TASK = executors.Task(digest="one", bundle="digest", data=1)
 
 
-def test_tasks_wait_for_workers_that_start_slowly() -> None:
-    """Longer than a connection may take, after which Dask itself gives up."""
+def test_tasks_wait_for_workers_that_start_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than a connection may take, after which Dask itself gives up.
+
+    The workers start when the executor waits for them, so that none is there before.
+    """
+    scale = distributed.LocalCluster.scale
+    starts: list[Callable[[], object]] = []
+    monkeypatch.setattr(
+        distributed.LocalCluster, "scale", lambda *words: starts.append(partial(scale, *words))
+    )
     with forked_dask_workers(), executors.opened(1, "", waits=False) as executor:
-        executor._client._timeout = 0.01  # type: ignore[attr-defined]  # Dask's own bound is no part of the protocol
-        (done,) = executor.map(_itself, {"digest": b"content"}, [TASK])
+        client = executor._client  # type: ignore[attr-defined]  # Dask's own bound is no part of the protocol
+        wait = client.wait_for_workers
+
+        def start_and_wait(*words: object, **options: object) -> None:
+            monkeypatch.undo()
+            starts.pop()()
+            wait(*words, **options)
+
+        monkeypatch.setattr(client, "wait_for_workers", start_and_wait)
+        # Only here: the end of a client is bounded by its double.
+        with mock.patch.object(client, "_timeout", 0.01):
+            (done,) = executor.map(_itself, {"digest": b"content"}, [TASK])
     assert done.result == (b"content", 1)
+    assert not starts
 
 
 def test_workers_that_do_not_start_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
