@@ -8,6 +8,9 @@ alone at the end.
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
+
 WAITING = frozenset({"acceptance", "contracts", "crash", "recording", "web"})
 """Folders whose tests wait for servers, clients and browsers much of their time."""
 
@@ -25,3 +28,38 @@ def in_order(files: Sequence[str]) -> list[str]:
         file: (number + 0.5) / len(part) for part in parts[:2] for number, file in enumerate(part)
     }
     return [*sorted(places, key=places.__getitem__), *parts[2]]
+
+
+class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist's classes have no types
+    """xdist's distribution of files, without its searches.
+
+    After each test it counts all that its process was given so far, and it looks each test up in
+    the list of all: 4 CPU seconds for 17,000 tests.
+    """
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """Takes the tests that a process has collected."""
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = _Indexed(collection)
+
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """The number of tests that a process has still to run: of the last files that it got."""
+        pending = 0
+        for tests in reversed(workload.values()):
+            left = list(tests.values()).count(False)
+            if not left:
+                break
+            pending += left
+        return pending
+
+
+class _Indexed(list[str]):
+    """A list of different names that knows the place of each."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def index(self, name: str, *_: object) -> int:  # type: ignore[override]  # whole lists are asked
+        return self._places[name]
