@@ -5,10 +5,9 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from docs import generate
 from tests.shared_data import REPOSITORY
+from tests.together import together
 
 ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \|(.*)$", re.MULTILINE)
 TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
@@ -28,8 +27,9 @@ def functions(path: Path) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, definitions))
 
 
-@pytest.mark.parametrize(("file", "name"), sorted(set(TEST.findall(page()))))
-def test_named_test_exists(file: str, name: str) -> None:
+@together(sorted(set(TEST.findall(page()))), "::".join)
+def test_named_test_exists(test: tuple[str, str]) -> None:
+    file, name = test
     assert file.startswith("tests/")
     assert name.startswith("test_")
     assert name in functions(REPOSITORY / file)

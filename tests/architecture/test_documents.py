@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import typer
 import yaml
 
 from app.api.identity import files
 from app.cli.application import program
 from app.settings import Settings, read
+from tests.together import together
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GENERATED = {"commands.md"}
@@ -71,8 +71,9 @@ def test_pages_show_commands() -> None:
     assert len(COMMANDS) > 40
 
 
-@pytest.mark.parametrize(("page", "text"), COMMANDS)
-def test_command_of_a_page_is_understood(page: str, text: str) -> None:
+@together(COMMANDS, " ".join)
+def test_command_of_a_page_is_understood(shown_command: tuple[str, str]) -> None:
+    page, text = shown_command
     group = program()
     assert isinstance(group, typer.core.TyperGroup)
     name, *rest = words_of(text)[1:]

@@ -8,6 +8,7 @@ import copy
 import json
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 
 import pytest
 
@@ -15,6 +16,7 @@ from app.domain.allocation import Allocation, AllocatorVariant, checking
 from app.domain.devices import nodes
 from tests import draws
 from tests.conformance.test_allocator_oracle import own
+from tests.together import together
 from tests.worlds import differences, random_worlds
 
 
@@ -47,7 +49,7 @@ def unexplained(case: checking.Case, allocations: list) -> list[checking.Finding
     return [found for found in checking.check(case, allocations) if not found.quirk]
 
 
-@pytest.mark.parametrize("scenario", single(), ids=lambda found: found["name"])
+@together(single(), itemgetter("name"))
 def test_checker_accepts_what_the_reference_answered(scenario: dict) -> None:
     for case, allocations in answers(scenario):
         assert not unexplained(case, allocations)

@@ -3,6 +3,7 @@
 import gzip
 import json
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from tests import draws
 from tests.conformance.scenario_answers import comparable
 from tests.shared_data import shared_is_present, shared_path
+from tests.together import together
 
 OWN = Path(__file__).parent / "data" / "allocator-scenarios.jsonl.gz"
 RANDOM = ("conformance", "oracle", "allocator-random.jsonl")
@@ -38,17 +40,13 @@ def answer(scenario: dict, *, quirks: Quirks | None = None, prune: bool = True) 
     return comparable(scenarios.run(scenario, settings))
 
 
-@pytest.mark.parametrize("scenario", own(), ids=lambda found: found["name"])
+@together(own(), itemgetter("name"))
 def test_scenario_of_ours_has_the_recorded_answer(scenario: dict) -> None:
     assert answer(scenario) == comparable(scenario["expected"])
 
 
-@pytest.mark.parametrize(
-    "scenario", lines(*RANDOM) or [None], ids=lambda found: found["name"] if found else "absent"
-)
-def test_scenario_has_the_recorded_answer(scenario: dict | None) -> None:
-    if scenario is None:
-        shared_path(*RANDOM)
+@together(lines(*RANDOM), itemgetter("name"), absent=lambda: shared_path(*RANDOM))
+def test_scenario_has_the_recorded_answer(scenario: dict) -> None:
     assert answer(scenario) == comparable(scenario["expected"])
 
 

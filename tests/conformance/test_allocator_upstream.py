@@ -2,8 +2,7 @@
 
 import json
 from functools import lru_cache
-
-import pytest
+from operator import itemgetter
 
 from app.domain.allocation import (
     AllocatedState,
@@ -17,6 +16,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.values import quantity
 from tests.conformance.scenario_answers import comparable_error, without_share_ids
 from tests.shared_data import shared_is_present, shared_path
+from tests.together import together
 
 COMPILER = CelCompiler(detailed_errors=True)
 LISTER_CASES = ("no-classes", "unknown-class")
@@ -32,8 +32,11 @@ def cases() -> list[dict]:
 
 def rows(channel: str = "") -> list:
     """The cases, or those that upstream runs on one of its variants."""
-    chosen = [case for case in cases() if not channel or channel in case["channels"]]
-    return [pytest.param(case, id=case["name"]) for case in chosen] or [None]
+    return [case for case in cases() if not channel or channel in case["channels"]]
+
+
+def absent() -> None:
+    shared_path("conformance", "upstream", "allocator.json")
 
 
 def device_id(found: dict) -> tuple[str, str, str]:
@@ -82,28 +85,22 @@ def check(case: dict, answer) -> None:
     assert (found or None) == (without_share_ids(expected.get("allocations")) or None)
 
 
-@pytest.mark.parametrize("prune", [True, False], ids=["pruned", "literal"])
-@pytest.mark.parametrize("case", rows())
-def test_allocation_is_upstreams(case: dict | None, prune: bool) -> None:
-    if case is None:
-        shared_path("conformance", "upstream", "allocator.json")
-    answer = ask(case, variant=AllocatorVariant.EXPERIMENTAL, prune=prune)
-    check(case, answer)
-    if not prune and not isinstance(answer, Failure):
-        assert answer.steps == case["allocateOneInvocations"]
+@together(rows(), itemgetter("name"), absent=absent)
+def test_allocation_is_upstreams(case: dict) -> None:
+    check(case, ask(case, variant=AllocatorVariant.EXPERIMENTAL, prune=True))
+    literal = ask(case, variant=AllocatorVariant.EXPERIMENTAL, prune=False)
+    check(case, literal)
+    if not isinstance(literal, Failure):
+        assert literal.steps == case["allocateOneInvocations"]
 
 
-@pytest.mark.parametrize("case", rows("incubating"))
-def test_incubating_variant_answers_alike(case: dict | None) -> None:
-    if case is None:
-        shared_path("conformance", "upstream", "allocator.json")
+@together(rows("incubating"), itemgetter("name"), absent=absent)
+def test_incubating_variant_answers_alike(case: dict) -> None:
     check(case, ask(case, variant=AllocatorVariant.INCUBATING, prune=True))
 
 
-@pytest.mark.parametrize("case", rows("stable"))
-def test_stable_variant_answers_alike_up_to_order(case: dict | None) -> None:
-    if case is None:
-        shared_path("conformance", "upstream", "allocator.json")
+@together(rows("stable"), itemgetter("name"), absent=absent)
+def test_stable_variant_answers_alike_up_to_order(case: dict) -> None:
     answer = ask(case, variant=AllocatorVariant.STABLE, prune=True)
     check(case, answer)
     most = (case.get("maxAllocateOneInvocations") or {}).get("stable")

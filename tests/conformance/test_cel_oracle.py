@@ -12,6 +12,7 @@ import pytest
 
 from app.domain import cel
 from tests.shared_data import shared_is_present, shared_path
+from tests.together import together
 
 _FILE = ("conformance", "oracle", "cel-random.jsonl")
 
@@ -46,9 +47,8 @@ def _check_outcome(outcome, expected):
         assert outcome.cost == expected["cost"]
 
 
-@pytest.mark.parametrize("name", sorted(_scenarios()) or [None])
+@together(sorted(_scenarios()), str, absent=lambda: shared_path(*_FILE))
 def test_random_scenario_is_reproduced(name):
-    shared_path(*_FILE)
     scenario = _scenarios()[name]
     expected = scenario["expected"]
     if "compileError" in expected:

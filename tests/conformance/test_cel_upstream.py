@@ -10,6 +10,7 @@ import pytest
 
 from app.domain import cel
 from tests.shared_data import shared_is_present, shared_path
+from tests.together import together
 
 _FILE = ("conformance", "upstream", "cel.json")
 
@@ -22,9 +23,8 @@ def _cases():
     return {case["name"]: case for case in document["cases"]}
 
 
-@pytest.mark.parametrize("name", sorted(_cases()) or [None])
+@together(sorted(_cases()), str, absent=lambda: shared_path(*_FILE))
 def test_upstream_case_is_reproduced(name):
-    shared_path(*_FILE)
     case = _cases()[name]
     expected = case["expected"]
     environment = (

@@ -9,6 +9,7 @@ from app.analysis import meanings
 from app.domain.log import ObjectKey
 from app.domain.objects.schema.equality import semantic_equal
 from app.domain.values import json_tree
+from tests.together import together
 
 SCHEMAS = schemas.load("1.36")
 NODE = meanings.allocation_node(SCHEMAS)
@@ -118,7 +119,7 @@ def test_what_is_no_quantity_or_no_instant_means_what_is_written():
     }
 
 
-@pytest.mark.parametrize("seed", range(200))
+@together(range(200), str)
 def test_one_meaning_is_what_the_api_takes_for_no_change(seed):
     """Judged by the comparison that decides whether a write changes an object.
 
