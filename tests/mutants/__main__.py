@@ -18,10 +18,20 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.mutants import making
 from tests.mutants.areas import AREAS, Area
 from tests.mutants.intervals import interval
-from tests.mutants.judging import KILLED, SURVIVED, TIMED_OUT, UNREACHED, UNUSABLE, Judge, Verdict
+from tests.mutants.judging import (
+    KILLED,
+    SURVIVED,
+    TIMED_OUT,
+    UNREACHED,
+    UNUSABLE,
+    EachDay,
+    Judge,
+    Verdict,
+)
 from tests.shared_data import REPOSITORY
 
 
@@ -34,6 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=[], help="names of mutants to run instead")
     parser.add_argument("--tests", nargs="*", default=[], help="judge by these tests instead")
     parser.add_argument("--seconds", type=float, default=60, help="of tests for each mutant")
+    parser.add_argument(
+        "--each-day", action="store_true", help="judge by those tests alone that every run has"
+    )
     parser.add_argument("--all", action="store_true", help="print killed mutants, too")
     chosen = parser.parse_args(arguments)
     os.chdir(REPOSITORY)
@@ -62,12 +75,13 @@ def main(arguments: list[str] | None = None) -> int:
     judge = Judge(
         REPOSITORY,
         [by_name[name] for name in drawn],
-        _kept(chosen.area, area),
+        _kept(chosen.area, area, chosen.each_day),
         chosen.seconds,
         tell,
     )
     options = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=0"]
-    code = pytest.main([*options, *area.tests], plugins=[judge])
+    plugins: list[object] = [judge, EachDay()] if chosen.each_day else [judge]
+    code = pytest.main([*options, *area.tests], plugins=plugins)
     if len(verdicts) < len(drawn):
         print(f"the tests ended with {code} before all mutants were tried")
         return 2
@@ -77,9 +91,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _kept(name: str, area: Area) -> Path:
+def _kept(name: str, area: Area, each_day: bool) -> Path:
     """The file of what the tests of an area reach, as long as no code changes."""
-    digest = hashlib.sha256(repr(area).encode())
+    digest = hashlib.sha256(repr((area, each_day, draws.DAY)).encode())
     for folder in ("app", "projections", "tests"):
         for path in sorted((REPOSITORY / folder).rglob("*.py")):
             digest.update(path.read_bytes())
