@@ -125,13 +125,22 @@ def by_day(*values: object) -> ParameterSet:
 
 
 def in_turn(family: str) -> pytest.MarkDecorator:
-    """Marks a test, or a row of one, of a family within its module.
+    """Marks a test, or a row of one, of a family: of its folder for those in OF_A_FOLDER, else of
+    its module.
 
     Each run has a seventh of the family, another one each day, and always one. A test that the
     track record names comes twice in seven days. The tests of a family show by a long way, such as
     whole recordings, processes and clients, what short ones hold each day.
     """
     return BY_DAY(among=family)
+
+
+OF_A_FOLDER = frozenset({"wrongs", "ends", "refusals", "ways"})
+"""Families of tests that take long, to which all modules of a folder belong.
+
+A family of two tests would have one of them in each run. Where fewer files are collected than a
+folder has, such as by the path of one, the family is that of those files.
+"""
 
 
 def modules_in_turn(family: str) -> pytest.MarkDecorator:
@@ -157,7 +166,8 @@ def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.I
             families["", family].setdefault(module, _Unit([])).items.append(item)
         elif family := mark.kwargs.get("among"):
             named = track_record.names(item)
-            families[module, f"{module} {family}"][item.nodeid] = _Unit([item], named)
+            home = module.rpartition("/")[0] if family in OF_A_FOLDER else module
+            families[home, f"{home} {family}"][item.nodeid] = _Unit([item], named)
         else:
             first = bool(defect) and (test, defect) not in defects
             defects.add((test, defect))

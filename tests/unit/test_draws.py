@@ -76,6 +76,19 @@ def test_each_day_has_a_test_of_each_family_and_seven_days_have_all(count):
         check_days(rows, lambda row: row.nodeid, range(100, 107))
 
 
+@pytest.mark.parametrize("family", sorted(draws.OF_A_FOLDER))
+def test_long_tests_of_a_folder_are_one_family(family):
+    marks = [draws.in_turn(family).mark]
+    modules = [f"web/test_{number}" for number in range(5)]
+    rows = [row for module in modules for row in rows_of("test_of_rows", range(2), marks, module)]
+    check_days(rows, lambda row: row.nodeid, range(100, 107))
+    others = rows_of("test_of_rows", range(3), marks, "api/test_one")
+    for day in range(100, 107):
+        left = draws.of_other_days([*rows, *others], day)
+        assert [row for row in left if row in rows] == draws.of_other_days(rows, day)
+        assert [row for row in left if row in others] == draws.of_other_days(others, day)
+
+
 @pytest.mark.parametrize("count", [1, 2, 5, 7, 9, 30])
 def test_tests_of_a_family_that_the_track_record_names_come_in_four_days(count):
     marks = [draws.in_turn("clients").mark]
