@@ -124,15 +124,16 @@ def by_day(*values: object) -> ParameterSet:
     return pytest.param(*values, marks=BY_DAY)
 
 
-def in_turn(family: str) -> pytest.MarkDecorator:
+def in_turn(family: str, *, each_day: str = "") -> pytest.MarkDecorator:
     """Marks a test, or a row of one, of a family: of its folder for those in OF_A_FOLDER, else of
     its module.
 
     Each run has a seventh of the family, another one each day, and always one. A test that the
     track record names comes twice in seven days. The tests of a family show by a long way, such as
-    whole recordings, processes and clients, what short ones hold each day.
+    whole recordings, processes and clients, what short ones hold each day; `each_day` names one, as
+    "FOLDER/FILE.py::" "test_name".
     """
-    return BY_DAY(among=family)
+    return BY_DAY(among=family, each_day=each_day)
 
 
 OF_A_FOLDER = frozenset({"wrongs", "ends", "refusals", "ways"})

@@ -7,6 +7,7 @@ api.md 12, 15 row 24.
 
 import pytest
 
+from tests import draws
 from tests.acceptance.go_client import HEADERS, PROTOBUF, GoClient, Reflector, check_types
 from tests.acceptance.server_process import server_process
 
@@ -95,6 +96,11 @@ def versions(tree):
     return {"uid": found["uid"], "resourceVersion": found["resourceVersion"]}
 
 
+@draws.in_turn(
+    "ways",
+    each_day="api/test_slice_controller.py::"
+    "test_controller_publishes_updates_and_removes_the_slices_of_its_node",
+)
 def test_slice_controller_publishes_updates_and_removes_a_pool(go, http):
     owner = node(go, "w1")
     selector = "spec.driver=d.example.com,spec.nodeName=w1"

@@ -62,6 +62,10 @@ def test_process_says_what_the_command_says(data: Path, line: str) -> None:
     assert alone == redra(*line.split(), data=data, stdin=STATEMENT)
 
 
+@draws.in_turn(
+    "ends",
+    each_day="contracts/test_embedded_server.py::test_killed_guardian_takes_the_server_with_it",
+)
 def test_process_that_ends_takes_its_database_along(tmp_path: Path) -> None:
     """Nobody runs a database here: the process makes one, starts it and ends it."""
     code, out, error = process("migrate", data=tmp_path / "data")

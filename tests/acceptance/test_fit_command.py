@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
 from tests.command_line import EXAMPLES, database_running, redra
 
 pytestmark = [pytest.mark.slow]
@@ -25,6 +26,11 @@ def data(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "data"
 
 
+@draws.in_turn(
+    "ways",
+    each_day="api/test_redra_capacity.py::"
+    "test_classes_templates_and_documents_are_counted_and_nothing_is_written",
+)
 def test_copies_are_counted_refused_with_their_place_and_never_written(
     data: Path, tmp_path: Path
 ) -> None:

@@ -324,6 +324,11 @@ def kubectl_watching(server):
         process.communicate()
 
 
+@draws.in_turn(
+    "ways",
+    each_day="api/test_paced_replays.py::"
+    "test_orders_move_the_replay_and_the_answer_says_where_it_stands",
+)
 def test_kubectl_watch_sees_every_pod_come_and_go(server):
     server.order(paused=True)
     server.order(seek="1")

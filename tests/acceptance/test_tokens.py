@@ -2,6 +2,7 @@
 
 import httpx
 
+from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.patience import PATIENCE_SECONDS
 
@@ -16,6 +17,11 @@ def reviewed(server, token):
     ]
 
 
+@draws.in_turn(
+    "ends",
+    each_day="api/test_service_tokens.py::"
+    "test_token_is_known_after_a_restart_and_to_who_has_the_same_key",
+)
 def test_token_is_known_after_a_restart_until_its_key_is_removed(tmp_path):
     server = ServerProcess(tmp_path)
     try:

@@ -221,3 +221,23 @@ def test_each_module_with_more_to_draw_belongs_to_make_draws():
         and module.name != "test_draws.py"
     ]
     assert missing == []
+
+
+HELD = re.compile(r'each_day="([\w/]+\.py)::"\s*"(test_\w+)"')
+"""What the mark of a long test says of the short one that each run has."""
+
+
+def test_short_test_that_a_long_one_names_comes_each_day():
+    tests = REPOSITORY / "tests"
+    named = {
+        pair
+        for module in sorted(tests.rglob("test_*.py"))
+        for pair in HELD.findall(module.read_text())
+    }
+    assert named
+    for file, name in sorted(named):
+        text = (tests / file).read_text()
+        marks = re.search(rf"^((?:[@ \])].*\n)*)(?:async )?def {name}\(", text, re.MULTILINE)
+        assert marks, f"{file} has no {name}"
+        whole = re.search(r"^pytestmark = .*", text, re.MULTILINE)
+        assert "draws." not in marks[1] + (whole[0] if whole else ""), f"{name} is not in each run"
