@@ -1154,6 +1154,16 @@ def a_rule_for_another_device(story):
     return []
 
 
+def a_rule_that_a_list_shows_was_there_before_the_claim(story):
+    """When it was made is not known, but the list is of what was there."""
+    story.publish("p", device("a"))
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
+    story.put(key_of("devicetaintrules", "t"), rule, after=1, verb="baseline")
+    begin = story.allocate("x", result("p", "a"))
+    return [("placement-respects-taints", "broken", "t,x", begin, None)]
+
+
 def a_rule_that_was_there_before_the_claim(story):
     story.publish("p", device("a"))
     rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
