@@ -31,6 +31,7 @@ ALONE = (
     "growth",
     "why",
     "calls",
+    "idling",
     "pacing",
     "minimising",
     "sweeping",

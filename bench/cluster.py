@@ -176,12 +176,12 @@ async def history() -> AsyncIterator[Cluster]:
 
 
 @asynccontextmanager
-async def history_in_memory() -> AsyncIterator[Cluster]:
+async def history_in_memory(store: Store | None = None) -> AsyncIterator[Cluster]:
     """An empty history with all controllers, without database and projector."""
     garbage_collection.expect_large_heap()
     garbage_collection.look_once()
     with temporary_data() as folder:
-        chosen, store = settings(data=folder), memory_store()
+        chosen, store = settings(data=folder), store or memory_store()
         async with open_histories(store, chosen) as histories:
             supervise(histories, store, chosen, with_projector=False)
             runtime = await histories.create("bench")
