@@ -186,6 +186,22 @@ class JobSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WriterSettings:
+    """The bounds of the writer of a history."""
+
+    batch_max: int = setting(256, ge=1, description="Commands decided and committed together")
+    batch_halved_min: int = setting(
+        64, ge=2, description="Commands that arrive at once from which on they are stored in halves"
+    )
+    write_queue_max: int = setting(10_000, ge=1, description="Writes that may wait in one process")
+    write_forms_max: int = setting(512, ge=0, description="Forms kept of created pods and claims")
+    write_retries_max: int = setting(20, ge=1, description="Times a batch is decided again")
+    object_bytes_max: int = setting(
+        3 * 1024 * 1024, ge=1024, description="Largest object that clients may store"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class GroupedSettings(
     CauseSettings,
     ClusterSettings,
@@ -194,5 +210,6 @@ class GroupedSettings(
     MemorySettings,
     PageSettings,
     WorkerSettings,
+    WriterSettings,
 ):
     """The settings of all groups."""

@@ -120,13 +120,6 @@ class Settings(GroupedSettings):
     body_seconds_max: float = setting(60.0, gt=0, description="Longest wait for a request's body")
 
     # The log
-    batch_max: int = setting(256, ge=1, description="Commands decided and committed together")
-    write_queue_max: int = setting(10_000, ge=1, description="Writes that may wait in one process")
-    write_forms_max: int = setting(512, ge=0, description="Forms kept of created pods and claims")
-    write_retries_max: int = setting(20, ge=1, description="Times a batch is decided again")
-    object_bytes_max: int = setting(
-        3 * 1024 * 1024, ge=1024, description="Largest object that clients may store"
-    )
     poll_seconds: float = setting(2.0, gt=0, description="Poll that covers lost wake-ups")
     connections_max: int = setting(8, ge=2, description="Database connections of one process")
     secrets: Literal["encrypted", "digests"] = setting(

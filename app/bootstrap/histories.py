@@ -150,6 +150,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
     return RuntimeBounds(
         writer=WriterBounds(
             batch_max=settings.batch_max,
+            halved_min=settings.batch_halved_min,
             queue_max=settings.write_queue_max,
             retries_max=settings.write_retries_max,
             object_bytes_max=settings.object_bytes_max,

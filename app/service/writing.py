@@ -12,6 +12,10 @@ batch was not stored after all, the command is decided again.
     batch 7  decided ──▶ being stored ─────────────▶ stored, folded, answered
     batch 8                  decided one by one as it arrives ──▶ being stored ───▶ …
     batch 9                                                           decided …
+
+Callers that are answered together write again together, and would all wait for one append while
+nothing is decided. So many commands that arrive at once are stored in halves, which take turns from
+then on: one is stored while the callers of the other decide what to write next.
 """
 
 import asyncio
@@ -19,6 +23,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice
 
 import anyio
 import msgspec
@@ -84,14 +89,16 @@ class WriteOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class WriterBounds:
     """Bounds of one group writer.
 
-    `batch_max` commands are decided and committed together. `queue_max` commands may wait; more are
-    refused with LogUnavailable. A batch is decided again at most `retries_max` times after losing
+    `batch_max` commands are decided and committed together. From `halved_min` commands on, those
+    that arrive at once are committed in two halves. `queue_max` commands may wait; more are refused
+    with LogUnavailable. A batch is decided again at most `retries_max` times after losing
     the head. A client's write may not make an object larger than `object_bytes_max`, as stored
     (TooLarge). This limit does not apply to controllers, which write only small parts of objects
     that others made.
     """
 
     batch_max: int = 256
+    halved_min: int = 64
     queue_max: int = 10_000
     retries_max: int = 20
     object_bytes_max: int = 3 * 1024 * 1024
@@ -258,8 +265,22 @@ class GroupWriter:
             self._ahead = None
             return ahead
         self._withdraw()
-        count = min(len(self._queue), self._bounds.batch_max)
-        return self._decide_all([self._queue.popleft() for _ in range(count)])
+        return self._decide_all([self._queue.popleft() for _ in range(self._count_first())])
+
+    def _count_first(self) -> int:
+        """The number of queued requests that are stored first: half of the commands, or all."""
+        waiting = min(len(self._queue), self._bounds.batch_max)
+        sizes = [len(request.commands) for request in islice(self._queue, waiting)]
+        total = sum(sizes)
+        if total < self._bounds.halved_min:
+            return waiting
+        return sum(2 * before < total for before in accumulate(sizes[:-1], initial=0))
+
+    def _decide_queued(self, ahead: _Batch) -> None:
+        """Decide what is queued on top of the batch that is being stored."""
+        now = self._clock.now()
+        while self._ahead is ahead and self._queue and len(ahead.requests) < self._bounds.batch_max:
+            self._decide_next(ahead, self._queue.popleft(), now)
 
     def _withdraw(self) -> None:
         """Put the requests that were decided ahead back into the queue, to be decided again."""
@@ -369,6 +390,9 @@ class GroupWriter:
         last = events[-1]
         base = Head(revision=last.revision, epoch=self.head.epoch, hash=last.hash, time=batch.time)
         ahead = self._ahead = _Batch(base=base, staged=batch.staged, time=batch.time)
+        if self._queue:
+            # Called after the events have been sent.
+            asyncio.get_running_loop().call_soon(self._decide_queued, ahead)
         try:
             head = await self._log.append(
                 self._history, expected=self.head, events=events, leases=list(leases.values())

@@ -5,7 +5,9 @@ from dataclasses import fields
 from app.api.server.limits import ApiLimits
 from app.bootstrap.answers import limits
 from app.bootstrap.control_planes import replay_bounds
+from app.bootstrap.histories import runtime_bounds
 from app.service.replays.replaying import ReplayBounds
+from app.service.writing import WriterBounds
 from app.settings import Settings
 
 CHANGED = {
@@ -84,12 +86,26 @@ def unchanged(made: object, usual: object) -> list[str]:
     return [name for name in names if getattr(made, name) == getattr(usual, name)]
 
 
+CHANGED_OF_WRITERS = {
+    "batch_max": 11,
+    "batch_halved_min": 12,
+    "write_queue_max": 13,
+    "write_retries_max": 14,
+    "object_bytes_max": 1_500,
+}
+
+
 def test_every_bound_of_the_api_can_be_set():
     assert unchanged(limits.api_limits(Settings(**CHANGED)), ApiLimits()) == []
 
 
 def test_every_bound_of_replays_can_be_set():
     assert unchanged(replay_bounds(Settings(**CHANGED_OF_REPLAYS)), ReplayBounds()) == []
+
+
+def test_every_bound_of_a_writer_can_be_set():
+    writer = runtime_bounds(Settings(**CHANGED_OF_WRITERS)).writer
+    assert unchanged(writer, WriterBounds()) == []
 
 
 def test_nothing_is_compacted_unless_asked_for():

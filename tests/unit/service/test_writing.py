@@ -622,6 +622,75 @@ async def test_writes_beyond_a_full_batch_are_stored_in_the_order_of_their_arriv
         assert [event.key.name for event in events] == ["default", *"abcdefg"]
 
 
+async def test_second_half_of_many_writes_is_decided_while_the_first_is_stored() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+    async with (
+        running_history(log=log, writer=WriterBounds(halved_min=4)) as history,
+        anyio.create_task_group() as tasks,
+    ):
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def create(*names: str) -> None:
+            try:
+                await history.submit_all([config_map(name) for name in names], actor=ALICE)
+                told.append(f"{names[0]} created")
+            except AlreadyExists:
+                told.append(f"{names[0]} refused")
+
+        log.is_slow = True
+        # Five commands: the first request has more than their half.
+        for names in ("abc", "d", "a"):
+            tasks.start_soon(create, *names)
+        await anyio.wait_all_tasks_blocked()
+        assert (log.sizes, told) == ([3], [])
+        release(log)
+        await anyio.wait_all_tasks_blocked()
+        assert (log.sizes, told) == ([3, 1], ["a created"])
+        # What arrives now is decided upon the second half, and three commands are not halved.
+        for names in ("e", "f", "d"):
+            tasks.start_soon(create, names)
+        release(log)
+        await anyio.wait_all_tasks_blocked()
+        assert told[1:] == ["d created", "a refused"]
+        log.go.set()
+        assert await history.wait_for(Revision(7), 5.0)
+        await anyio.wait_all_tasks_blocked()
+        assert told[3:] == ["e created", "f created", "d refused"]
+        assert log.sizes == [3, 1, 2]
+        events = await log.read(history.info.id, after=Revision(0), limit=10)
+        check_chain(events)
+        assert [event.key.name for event in events] == ["default", *"abcdef"]
+
+
+async def test_second_half_is_decided_again_when_the_first_was_not_stored() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+    async with (
+        running_history(log=log, writer=WriterBounds(halved_min=2)) as history,
+        anyio.create_task_group() as tasks,
+    ):
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def create(name: str) -> None:
+            try:
+                await history.submit(config_map(name), actor=ALICE)
+                told.append("created")
+            except (LogUnavailable, AlreadyExists) as problem:
+                told.append(type(problem).__name__)
+
+        log.is_slow = log.fails = True
+        # Upon the first `a`, which is not stored, the second one would be refused.
+        for name in "aab":
+            tasks.start_soon(create, name)
+        await anyio.wait_all_tasks_blocked()
+        assert log.sizes == [1]
+        log.go.set()
+        assert await history.wait_for(Revision(3), 5.0)
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["LogUnavailable", "created", "created"]
+
+
 async def test_what_waits_when_the_writer_stops_is_refused() -> None:
     log = Slow(MemoryStore())
     told: list[str] = []
