@@ -186,6 +186,34 @@ class JobSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VerifySettings:
+    """The bounds of a verification in several processes."""
+
+    verify_processes: int = setting(
+        0, ge=0, le=64, description="Processes that verify a long history; 0: one per processor"
+    )
+    verify_scheduler: str = setting(
+        "", description="Dask scheduler (tcp://HOST:PORT) of verifying workers; empty: none"
+    )
+    verify_events_bytes_max: int = setting(
+        1024**3, ge=1, description="Packed events for these workers; beyond, one process does all"
+    )
+    verify_kept_bytes_max: int = setting(
+        256 * 1024**2,
+        ge=0,
+        description="Objects kept from the first pass; later events are read twice",
+    )
+    verify_ahead_events_min: int = setting(
+        5_000,
+        ge=1,
+        description="Events of a history from which on forks fold while its log is checked",
+    )
+    verify_ahead_forks_max: int = setting(
+        3, ge=0, le=63, description="Forks that fold while a log is checked; 0: none"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class WriterSettings:
     """The bounds of the writer of a history."""
 
@@ -209,6 +237,7 @@ class GroupedSettings(
     LintSettings,
     MemorySettings,
     PageSettings,
+    VerifySettings,
     WorkerSettings,
     WriterSettings,
 ):

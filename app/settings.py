@@ -251,20 +251,6 @@ class Settings(GroupedSettings):
     )
 
     # Verification
-    verify_processes: int = setting(
-        0, ge=0, le=64, description="Processes that verify a long history; 0: one per processor"
-    )
-    verify_scheduler: str = setting(
-        "", description="Dask scheduler (tcp://HOST:PORT) of verifying workers; empty: none"
-    )
-    verify_events_bytes_max: int = setting(
-        1024**3, ge=1, description="Packed events for these workers; beyond, one process does all"
-    )
-    verify_kept_bytes_max: int = setting(
-        256 * 1024**2,
-        ge=0,
-        description="Objects kept from the first pass; later events are read twice",
-    )
     decide_runs_max: int = setting(
         64, ge=0, le=10_000, description="Runs that prove the differences of a decide replay"
     )

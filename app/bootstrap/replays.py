@@ -14,7 +14,7 @@ from app.bootstrap.deciders import deciders_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import RecordingFiles, import_history
 from app.bootstrap.stores import Store, find_history, find_revision
-from app.bootstrap.verifying import part_workers
+from app.bootstrap.verifying import folding_ahead, part_workers
 from app.bootstrap.verifying.part_workers import PartWorkers
 from app.domain.controllers import registry
 from app.domain.errors import InputError, LogUnavailable
@@ -141,6 +141,7 @@ async def _verify(
             events=min(until, (await store.log.head(stored.id)).revision),
             silence_seconds=settings.worker_silence_seconds,
             step_seconds=settings.worker_step_seconds,
+            bounds=folding_ahead.bounds_of(settings),
         ) as workers,
     ):
         return await verifying.verify(

@@ -24,6 +24,7 @@ from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import LOST_MAX, Task
 from app.bootstrap.verifying import folding_ahead, forks, part_workers
+from app.bootstrap.verifying.folding_ahead import AheadBounds
 from app.bootstrap.verifying.forks import Forks
 from app.bootstrap.verifying.part_workers import PartWorkers
 from app.cli import main
@@ -63,6 +64,7 @@ async def verify(
     bytes_max: int = BYTES_MAX,
     kept_bytes_max: int = BYTES_MAX,
     expected: int = 0,
+    bounds: AheadBounds = AheadBounds(events_min=1),
     reached: Callable[[int], None] = lambda _: None,
 ) -> VerifyReport:
     """The report of up to so many processes; `reached` hears how many events are done.
@@ -71,7 +73,12 @@ async def verify(
     """
     log, info = await history_of(events)
     with PartWorkers(
-        info, count=count, bytes_max=bytes_max, scheduler=scheduler, events=expected
+        info,
+        count=count,
+        bytes_max=bytes_max,
+        scheduler=scheduler,
+        events=expected,
+        bounds=bounds,
     ) as workers:
         return await verifying.verify(
             log,
@@ -212,21 +219,23 @@ async def test_forks_that_die_change_nothing(
 
 
 @pytest.mark.parametrize(
-    ("share", "following", "dies", "is_begun"),
+    ("share", "following", "dies", "forks_max", "begun_count"),
     [
-        (0.5, EVERYBODY, False, True),
-        (0.5, EVERYBODY, True, True),
-        (0.5, frozenset(), False, False),
-        (9, EVERYBODY, False, False),
+        (0.5, EVERYBODY, False, 3, 2),
+        (0.5, EVERYBODY, False, 1, 1),
+        (0.5, EVERYBODY, True, 3, 2),
+        (0.5, frozenset(), False, 3, 0),
+        (9, EVERYBODY, False, 3, 0),
     ],
-    ids=["fits", "dies", "lacks controllers", "is too far"],
+    ids=["fits", "one", "dies", "lacks controllers", "is too far"],
 )
 async def test_forks_that_fold_ahead_find_what_one_process_finds(
     events: list[Event],
     share: float,
     following: frozenset[str],
     dies: bool,
-    is_begun: bool,
+    forks_max: int,
+    begun_count: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -240,13 +249,29 @@ async def test_forks_that_fold_ahead_find_what_one_process_finds(
 
     begun = PartVerifier.begin
     monkeypatch.setattr(PartVerifier, "begin", begin)
-    monkeypatch.setattr(folding_ahead, "EVENTS_MIN", 1)
     monkeypatch.setattr(folding_ahead, "USUAL", following)
     alone = await verify(events)
-    together = await verify(events, 3, expected=int(share * len(events)))
-    assert len(names_in(tmp_path)) == 2 * is_begun
+    bounds = AheadBounds(events_min=1, forks_max=forks_max)
+    together = await verify(events, 3, expected=int(share * len(events)), bounds=bounds)
+    assert len(names_in(tmp_path)) == begun_count
     assert together.to_json() == alone.to_json()
     assert not workers_of_ours()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "goes_ahead"),
+    [
+        (AheadBounds(events_min=100, forks_max=1), True),
+        (AheadBounds(events_min=101, forks_max=1), False),
+        (AheadBounds(events_min=100, forks_max=0), False),
+    ],
+)
+async def test_bounds_say_whether_forks_fold_ahead(
+    events: list[Event], bounds: AheadBounds, goes_ahead: bool
+) -> None:
+    _, info = await history_of(events[:1])
+    workers = PartWorkers(info, count=2, bytes_max=BYTES_MAX, events=100, bounds=bounds)
+    assert (workers.division == part_workers.AHEAD) is goes_ahead
 
 
 async def test_without_memory_for_shared_events_forks_begin_late(
@@ -256,7 +281,6 @@ async def test_without_memory_for_shared_events_forks_begin_late(
         def put(self, content: bytes) -> SharedBytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(folding_ahead, "EVENTS_MIN", 1)
     monkeypatch.setattr(folding_ahead, "SharedEvents", Full)
     alone = await verify(events)
     assert await verify(events, 3, expected=len(events)) == alone

@@ -6,6 +6,8 @@ from app.api.server.limits import ApiLimits
 from app.bootstrap.answers import limits
 from app.bootstrap.control_planes import replay_bounds
 from app.bootstrap.histories import runtime_bounds
+from app.bootstrap.verifying import folding_ahead
+from app.bootstrap.verifying.folding_ahead import AheadBounds
 from app.service.replays.replaying import ReplayBounds
 from app.service.writing import WriterBounds
 from app.settings import Settings
@@ -106,6 +108,11 @@ def test_every_bound_of_replays_can_be_set():
 def test_every_bound_of_a_writer_can_be_set():
     writer = runtime_bounds(Settings(**CHANGED_OF_WRITERS)).writer
     assert unchanged(writer, WriterBounds()) == []
+
+
+def test_every_bound_of_folding_ahead_can_be_set():
+    chosen = Settings(verify_ahead_events_min=15, verify_ahead_forks_max=0)
+    assert unchanged(folding_ahead.bounds_of(chosen), AheadBounds()) == []
 
 
 def test_nothing_is_compacted_unless_asked_for():

@@ -7,6 +7,7 @@ the log is checked. A part that does not fit to what was folded gets a fork of i
 
 import pickle
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.adapters.shared_events import SharedBytes, SharedEvents
@@ -16,22 +17,37 @@ from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying.forks import Forks
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.settings import Settings
 
-EVENTS_MIN = 5_000
-"""A history with fewer events is read before forks have folded much of it."""
-
-FORKS_MAX = 3
-"""The most forks that fold ahead: a history is hardly ever divided into more than four parts."""
-
-_STEPS = 64
-"""How often at most forks are told of events: so many messages fit into a pipe."""
-
+TELLS_MAX = 64
+"""How often forks are told of events. A message has less than 100 bytes, so all of them fit into
+what a connection buffers, and a fork that is busy with the first events keeps nobody waiting."""
 
 USUAL = frozenset(("scheduling", "node-lifecycle"))
 """Controllers that decide in nearly every history. To let all follow the log costs twice as much;
 those follow besides that have decided something in the events that are read first."""
 
 _NAMES = {registry.actor_of(name).user: name for name in (*registry.DECIDING, "claims")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AheadBounds:
+    """When forks fold ahead, and how many.
+
+    A history with fewer than `events_min` events is read before forks have folded much of it. At
+    most `forks_max` forks fold ahead, because a history is hardly ever divided into more than four
+    parts; with 0, none does.
+    """
+
+    events_min: int = 5_000
+    forks_max: int = 3
+
+
+def bounds_of(settings: Settings) -> AheadBounds:
+    """The bounds of the settings."""
+    return AheadBounds(
+        events_min=settings.verify_ahead_events_min, forks_max=settings.verify_ahead_forks_max
+    )
 
 
 class LogFollowers(NamedTuple):
@@ -53,16 +69,22 @@ class FoldingAhead:
     """
 
     def __init__(
-        self, running: Forks, history: HistoryInfo, events: int, count: int, division: Division
+        self,
+        running: Forks,
+        history: HistoryInfo,
+        events: int,
+        count: int,
+        division: Division,
+        bounds: AheadBounds,
     ) -> None:
         """Start up to `count` - 1 forks, for all parts but the first."""
         self._forks = running
         self._shared = shared = SharedEvents()
-        numbers = range(1, min(count, FORKS_MAX + 1))
+        numbers = range(1, min(count, bounds.forks_max + 1))
         self._ends = ends = {
             number: Revision(division.fold_ahead(events, number, count)) for number in numbers
         }
-        self._step = -(-events // _STEPS)
+        self._step = -(-events // TELLS_MAX)
         self._following: frozenset[str] | None = None
         self._waiting: list[Event] = []
 

@@ -19,8 +19,8 @@ from app.bootstrap import executors, garbage_collection
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Done, Executor, Task
 from app.bootstrap.recordings import PROGRAM
-from app.bootstrap.verifying import folding_ahead, forks
-from app.bootstrap.verifying.folding_ahead import FoldingAhead
+from app.bootstrap.verifying import forks
+from app.bootstrap.verifying.folding_ahead import AheadBounds, FoldingAhead
 from app.bootstrap.verifying.forks import Forks
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
@@ -95,7 +95,7 @@ class PartWorkers:
     Dask's. At most `bytes_max` of packed events are kept for them; beyond that this process
     verifies the history alone. A fork that does nothing for `silence_seconds` is replaced; one
     that uses `step_seconds` of processor time between two messages fails the verification. Of
-    `events`, the number of events that are read, depends whether forks fold ahead.
+    `events`, the number of events that are read, and `bounds` depends whether forks fold ahead.
     Raises InputError on entering when no scheduler answers.
     """
 
@@ -109,6 +109,7 @@ class PartWorkers:
         events: int = 0,
         silence_seconds: float = forks.SILENCE_SECONDS,
         step_seconds: float = forks.STEP_SECONDS,
+        bounds: AheadBounds = AheadBounds(),
     ) -> None:
         self._history = history
         self._count = count
@@ -121,6 +122,7 @@ class PartWorkers:
         self._executor: Executor | None = None
         self._forks: Forks | None = None
         self._events_count = events
+        self._bounds = bounds
         self._ahead: FoldingAhead | None = None
 
     def __enter__(self) -> "PartWorkers":
@@ -154,7 +156,8 @@ class PartWorkers:
         return (
             self._forks_here
             and self._count > 1
-            and self._events_count >= folding_ahead.EVENTS_MIN
+            and self._bounds.forks_max > 0
+            and self._events_count >= self._bounds.events_min
             and not (self._history.is_recorded or self._history.is_fork)
         )
 
@@ -250,7 +253,12 @@ class PartWorkers:
         """Start forks that fold ahead. Raises OSError when there is no memory for the events."""
         running = self._new_forks()
         self._ahead = FoldingAhead(
-            running, self._history, self._events_count, self._count, self.division
+            running,
+            self._history,
+            self._events_count,
+            self._count,
+            self.division,
+            self._bounds,
         )
         self._open.callback(self._ahead.close)
 
