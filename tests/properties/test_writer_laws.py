@@ -134,7 +134,10 @@ lost_turns = st.lists(
     max_size=12,
 )
 bounds = st.builds(
-    WriterBounds, batch_max=st.sampled_from((1, 2, 256)), retries_max=st.sampled_from((2, 20))
+    WriterBounds,
+    batch_max=st.sampled_from((1, 2, 256)),
+    halved_min=st.sampled_from((2, 4, 64)),
+    retries_max=st.sampled_from((2, 20)),
 )
 
 
