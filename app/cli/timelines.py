@@ -16,6 +16,7 @@ from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError, ServerUnreachable
+from app.domain.log import records
 from app.domain.log.doubts import Doubt
 
 if TYPE_CHECKING:
@@ -322,7 +323,7 @@ class Telling:
         text = row["time"].replace(".000000Z", "Z")
         date, _, hour = text.partition("T")
         is_same_day, self._day = date == self._day, date
-        actor = row["actor"]
+        actor = records.shown_author(row["actor"], row["kind"])
         cells = {
             "revision": str(row["revision"]),
             "time": hour if is_same_day else text,

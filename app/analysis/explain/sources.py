@@ -38,9 +38,13 @@ def by(event: Event) -> str:
     """`by alice at 2026-01-02T03:04:05Z`, or that the state predates the recording."""
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
-    author = event.stamp.actor.user
-    who = "by an unrecorded user" if author == IMPORTER_USER else f"by {author}"
-    return f"{who} at {when(event.stamp.time)}"
+    return f"by {author(event)} at {when(event.stamp.time)}"
+
+
+def author(event: Event) -> str:
+    """The user who requested a write, or that the source does not name one."""
+    user = event.stamp.actor.user
+    return "an unrecorded user" if user == IMPORTER_USER else user
 
 
 def made(event: Event | None, text: str, *children: Reason) -> Reason:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.domain.log.event import Actor, ObjectKey
+from app.domain.log.event import Actor, EventType, ObjectKey
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -43,6 +43,8 @@ LIST, WATCH = "list", "watch"
 
 IMPORTER_USER = "redra:import"
 """The author of events whose source does not name one."""
+
+_OWN_STATEMENTS = frozenset({EventType.HISTORY_IMPORTED.value, EventType.GAP_OBSERVED.value})
 
 BASELINE_VERB = "baseline"
 """The verb of an object that existed when the recording began, or was first seen later."""
@@ -243,3 +245,12 @@ def comparable_version(text: str) -> str:
     if not text or not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0"):
         return ""
     return f"{len(text):04d}{text}" if len(text) <= COMPARABLE_DIGITS_MAX else ""
+
+
+def shown_author(user: str, kind: str) -> str:
+    """The author of an event as people read it: `unrecorded` where the source names none.
+
+    What an import or a recorder states itself, `kind` says.
+    """
+    is_unnamed = user == IMPORTER_USER and kind not in _OWN_STATEMENTS
+    return "unrecorded" if is_unnamed else user

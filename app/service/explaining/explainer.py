@@ -207,7 +207,7 @@ class Explainer:
             )
         last = events[0]
         when = sources.when(last.stamp.time)
-        text = f"deleted at {when} (revision {last.revision}) by {last.stamp.actor.user}"
+        text = f"deleted at {when} (revision {last.revision}) by {sources.author(last)}"
         children = [Reason(text=text, about=key)]
         if decision is not None:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))

@@ -7,6 +7,7 @@ from typing import Any
 from app.analysis import timeline_pages
 from app.analysis.moments import TROUBLES
 from app.analysis.timeline_pages import Filter, TimelinePage
+from app.domain.log import records
 from app.web.frame import Frame, render
 
 _OWN = ("system:serviceaccount:kube-system:", "system:")
@@ -41,7 +42,7 @@ def page(
 
 
 def _row(frame: Frame, item: dict[str, Any], parameters: dict[str, str]) -> dict[str, Any]:
-    by = str(item["actor"])
+    by = records.shown_author(str(item["actor"]), item["kind"])
     for prefix in _OWN:
         by = by.removeprefix(prefix)
     return {

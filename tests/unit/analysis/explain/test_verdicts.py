@@ -1,5 +1,7 @@
 """What a recording says of a waiting pod, from whatever of it was recorded."""
 
+import json
+
 import pytest
 
 from app.adapters.history.opening import open_history
@@ -299,6 +301,19 @@ async def test_nothing_is_said_of_a_verdict_that_nobody_recorded(tmp_path):
 async def test_what_was_there_when_the_recording_begins_was_not_made_by_the_import(tmp_path):
     answer = await why(tmp_path, pods_txt=TABLE)
     assert answer.reason.children[-1].text == "created, before it was first recorded"
+
+
+async def test_deletion_that_a_watch_shows_is_not_said_to_be_by_the_import(tmp_path):
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "uid": "p", "resourceVersion": "4"},
+    }
+    gone = {**pod, "metadata": {**pod["metadata"], "resourceVersion": "5"}}
+    watch = [{"type": "ADDED", "object": pod}, {"type": "DELETED", "object": gone}]
+    answer = await why(tmp_path, watch_json="\n".join(map(json.dumps, watch)))
+    assert answer.text == "is gone"
+    assert answer.reason.children[0].text.endswith("by an unrecorded user")
 
 
 def test_who_wrote_is_said_to_be_unknown_where_nobody_recorded_it():
