@@ -15,7 +15,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import IO
 
@@ -79,7 +79,7 @@ class Unpacked:
             with zipfile.ZipFile(path) as archive:
                 infos = archive.infolist()
                 for info in sorted(infos, key=lambda entry: entry.filename):
-                    if info.is_dir():
+                    if _is_folder(info.filename):
                         continue
                     is_link = stat.S_ISLNK(info.external_attr >> 16)
                     if self._is_safe(info.filename, source.name, is_link=is_link):
@@ -117,7 +117,7 @@ class Unpacked:
                     entry = _StreamedEntry.read(header, file)
                     name = _inner(archive, entry.name)
                     pieces = entry.pieces(file, name, self._limits)
-                    is_folder = entry.name.endswith("/")
+                    is_folder = _is_folder(entry.name)
                     if not is_folder and self._is_safe(entry.name, archive, is_link=False):
                         yield self._kept(_Chunks(pieces), name)
                     else:
@@ -357,8 +357,12 @@ class _Chunks(io.RawIOBase):
             return b""
 
 
+def _is_folder(entry: str) -> bool:
+    return entry.endswith(("/", "\\"))
+
+
 def _inner(archive: str, entry: str) -> str:
-    return f"{archive}/{PurePosixPath(entry)}"
+    return f"{archive}/{unpacking.entry_path(entry)}"
 
 
 def is_tar(head: bytes) -> bool:

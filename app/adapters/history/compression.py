@@ -171,7 +171,7 @@ def _members(
         raise InputError(
             f"the {packing} stream ends in the middle",
             place=name,
-            cure="copy it again, or unpack the readable part by hand",
+            cure="copy it again",
         )
 
 

@@ -4,7 +4,7 @@ Parity: history-formats.md 2.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -242,7 +242,7 @@ def _of_lines(source: ByteSource) -> set[Format]:
     not begin like JSON is text between documents and makes the file a mixture.
     """
     seen: set[Format] = set()
-    for count, (number, line) in enumerate(source.lines(), start=1):
+    for count, (number, line) in enumerate(_first_lines(source), start=1):
         content, _ = documents.split_stamp(line)
         if not content.startswith(b"{"):
             return {Format.MIXTURE}
@@ -257,6 +257,19 @@ def _of_lines(source: ByteSource) -> set[Format]:
         if count >= (LOG_LINES_SEEN_MAX if is_log else DOCUMENTS_SEEN_MAX):
             break
     return seen
+
+
+def _first_lines(source: ByteSource) -> Iterator[tuple[int, bytes]]:
+    """The lines of a text; damage of a packed stream behind the first is left to its reader."""
+    count = 0
+    try:
+        for count, line in enumerate(source.lines(), start=1):  # noqa: B007
+            yield line
+    except BoundReached:
+        raise
+    except InputError:
+        if not count:
+            raise
 
 
 def _one(seen: set[Format]) -> Format:

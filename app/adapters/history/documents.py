@@ -91,13 +91,19 @@ def is_json_lines(source: ByteSource) -> bool:
 def log_lines(source: ByteSource, notes: Notes) -> Iterator[tuple[int, bytes]]:
     """The lines of a log that may still be written to.
 
-    A truncated last line is left out and noted.
+    A truncated last line is left out and noted. Raises InputError behind the last line that a
+    damaged stream gives.
     """
     waiting: tuple[int, bytes] | None = None
-    for line in source.lines():
+    try:
+        for line in source.lines():
+            if waiting is not None:
+                yield waiting
+            waiting = line
+    except InputError:
         if waiting is not None:
             yield waiting
-        waiting = line
+        raise
     if waiting is None:
         return
     if _is_cut_off(waiting[1]):

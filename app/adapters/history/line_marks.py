@@ -59,7 +59,11 @@ _IN_A_TEXT = re.compile(r"""["']$|\\[nrt]$""")
 _BEFORE_A_MARK = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _DOCUMENT = re.compile(
     r"""\s*(?:(?:- )?(?:apiVersion|kind|metadata|items):\s|\{\s*(?:"|$)|\[\s*[{"])"""
+    r"|(?:[\w.@:~/-]{0,80}[$#>] +)?(?:kubectl|oc) "
+    r"|(?:NAMESPACE +)?NAME {2,}[A-Z]|LAST SEEN {2,}TYPE |Name: {2,}\S"
 )
+"""What a fence holds whose marks touch it, rather than the language of a fence."""
+
 _WOULD_BE = re.compile(r"\+\+\+ \S*/MERGED-\d")
 """The heading of `kubectl diff` for the object that an apply would make."""
 

@@ -143,6 +143,11 @@ class Notes:
             if len(self.left_out) < self.refusals_max:
                 self.left_out[key] = amount
 
+    def take_back(self, place: str, reason: str) -> None:
+        """Take back that content was left out, which is read after all."""
+        if self.left_out.pop((place, reason), 0):
+            self.left_out_files -= 1
+
     def refuse(self, problem: InputError) -> None:
         """Raise the problem, or note it when `keep_going` is set."""
         if self.keep_going:

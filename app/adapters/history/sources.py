@@ -38,6 +38,8 @@ from app.domain.objects.schema.structural import Schemas
 EVENTS_PAGE = "event-filter.html"
 """A page that must-gather makes of the Events, which lie beside it."""
 
+_QUOTES = "documents in texts, which are read only if the file itself is named"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
@@ -72,6 +74,8 @@ class Finder:
         self._notes = notes
         self._unpacked = unpacked
         self._seen = 0
+        self._quoting: dict[str, ByteSource] = {}
+        self._reads_texts = False
 
     def find(self, paths: Sequence[Path]) -> list[SourceFile]:
         """The files at the paths.
@@ -89,6 +93,23 @@ class Finder:
                         place=str(path),
                         cure="split the import or raise import_entries_max",
                     )
+        if all(file.format is Format.EMPTY for file in files):
+            files += self._quoted()
+        return files
+
+    def _quoted(self) -> list[SourceFile]:
+        """The documents in texts of unnamed files, as in exports of a chat; nothing else is there.
+
+        With recordings beside them they are passed over: `_buckets` says why.
+        """
+        self._reads_texts = True
+        files: list[SourceFile] = []
+        for source in self._quoting.values():
+            self._notes.take_back(source.name, _QUOTES)
+            try:
+                files += self._in_mixture(source, None, is_named=False)
+            except InputError as problem:
+                self._notes.lose(problem)
         return files
 
     def _in_path(self, path: Path) -> Iterator[SourceFile]:
@@ -218,7 +239,12 @@ class Finder:
         """The parts of a text, by format; the other content is noted."""
         rules = self._options.rules
         schemas = None if rules is None else rules.schemas
-        content = source.whole()
+        content, damage = source.undamaged()
+        if damage is not None:
+            # YAML that ends anywhere is still YAML, and its last object would be a wrong one.
+            if content.lstrip()[:1] not in (b"{", b"["):
+                raise damage
+            self._notes.refuse(damage) if is_named else self._notes.lose(damage)
         if line_marks.utf16(content):
             content = mixtures.decoded(content).encode()
         content = runtime_lines.joined_content(content, source.limits.line_bytes_max)
@@ -240,7 +266,8 @@ class Finder:
                 problem = mixture.damaged[0]
             if problem is not None:
                 raise problem
-            self._unknown(source, content, is_named=is_named)
+            if source.name not in self._quoting:
+                self._unknown(source, content, is_named=is_named)
             return
         for damage in mixture.damaged:
             self._notes.lose(damage)
@@ -276,8 +303,9 @@ class Finder:
         """The documents by format; objects next to kwok patches belong to the kwok recording.
 
         A document of no format may hold objects that were logged, and texts with documents. The
-        texts are read where the file is named: in a folder with recordings a journal also quotes
-        what was only tried (`--dry-run`), or is older than what is recorded beside it.
+        texts are read where the file is named, or where nothing else is: in a folder with
+        recordings a journal also quotes what was only tried (`--dry-run`), or is older than what is
+        recorded beside it.
         """
         buckets: dict[Format, list[Part]] = {}
         for part in mixture.parts:
@@ -298,11 +326,11 @@ class Finder:
             for each in logged:
                 buckets.setdefault(_format_of(each, source.name), []).append(each)
             enclosed: list[Part] = []
-            if is_named:
+            if is_named or self._reads_texts:
                 enclosed = self._enclosed(part, mixture, source, schemas)
             elif any(texts.within(part.value)):
-                reason = "documents in texts, which are read only if the file itself is named"
-                self._notes.pass_over(source.name, reason)
+                self._notes.pass_over(source.name, _QUOTES)
+                self._quoting[source.name] = source
             if logged or enclosed:
                 self._notes.lose_repeated(part.repeated, place)
             for inner in enclosed:

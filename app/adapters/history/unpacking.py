@@ -28,6 +28,8 @@ UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Characters of names that no text keeps or shows: controls, and bytes that are not UTF-8."""
 
+_DRIVE = re.compile(r"[A-Za-z]:")
+
 
 def shown_name(name: str) -> str:
     r"""The name of a file as text. Example: a file named by the byte ff becomes `\xff`."""
@@ -109,18 +111,33 @@ class ByteSource:
 
     def whole(self) -> bytes:
         """All unpacked bytes; raises InputError beyond `document_bytes_max`."""
+        content, damage = self.undamaged()
+        if damage is not None:
+            raise damage
+        return content
+
+    def undamaged(self) -> tuple[bytes, InputError | None]:
+        """The unpacked bytes before the damage of a packed stream, and the damage if there is any.
+
+        Raises InputError beyond `document_bytes_max`.
+        """
         parts: list[bytes] = []
         size = 0
-        for chunk in self.chunks():
-            size += len(chunk)
-            if size > self.limits.document_bytes_max:
-                raise BoundReached(
-                    f"a document of more than {self.limits.document_bytes_max} bytes",
-                    place=self.name,
-                    cure="split it or raise document_bytes_max",
-                )
-            parts.append(chunk)
-        return b"".join(parts)
+        try:
+            for chunk in self.chunks():
+                size += len(chunk)
+                if size > self.limits.document_bytes_max:
+                    raise BoundReached(
+                        f"a document of more than {self.limits.document_bytes_max} bytes",
+                        place=self.name,
+                        cure="split it or raise document_bytes_max",
+                    )
+                parts.append(chunk)
+        except BoundReached:
+            raise
+        except InputError as problem:
+            return b"".join(parts), problem
+        return b"".join(parts), None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """The number and content of each line, without line ends; blank lines are skipped.
@@ -199,8 +216,9 @@ def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]
 
 def check_entry_name(entry: str, place: str, limits: ImportLimits) -> None:
     """Raise InputError for an entry name that points outside the archive or is too deep."""
-    path = PurePosixPath(entry)
-    if path.is_absolute() or ".." in path.parts or "\\" in entry or "\x00" in entry:
+    path = entry_path(entry)
+    is_absolute = path.is_absolute() or _DRIVE.match(entry) is not None
+    if is_absolute or ".." in path.parts or "\x00" in entry:
         raise InputError(
             f"entry {entry!r} points outside the archive",
             place=place,
@@ -208,6 +226,11 @@ def check_entry_name(entry: str, place: str, limits: ImportLimits) -> None:
         )
     if len(path.parts) > limits.path_depth_max:
         raise InputError(f"entry {entry!r} lies deeper than {limits.path_depth_max}", place=place)
+
+
+def entry_path(entry: str) -> PurePosixPath:
+    """The path of an entry; some programs of Windows write backslashes between the folders."""
+    return PurePosixPath(entry.replace("\\", "/"))
 
 
 def _entry_opener(path: Path, entry: str) -> Callable[[], IO[bytes]]:

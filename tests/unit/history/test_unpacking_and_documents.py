@@ -21,7 +21,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
 from app.domain.log.records import CHANGES
 from app.domain.objects import profile
-from tests.unit.history.worlds import audit, tree
+from tests.unit.history.worlds import PODS, audit, tree
 
 LIMITS = ImportLimits()
 RULES = rules_for(profile.Profile())
@@ -78,7 +78,9 @@ def test_unpacked_size_is_bounded():
         read(b'{"a": 1}\n{"a": 2}\n', ImportLimits(unpacked_bytes_max=10))
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "a\\..\\x"])
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/passwd", "a/../../x", "a\\..\\x", "\\x", "C:\\x", "c:x"]
+)
 def test_zip_entries_that_point_outside_are_refused(tmp_path, name):
     path = tmp_path / "evil.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -407,3 +409,46 @@ def test_cut_bundle_is_refused_as_one(tmp_path):
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(InputError, match=r"h\.redra: the bundle is cut or damaged; copy it again"):
         opening.is_bundle(path)
+
+
+def cut_log(tmp_path, *, indent=None):
+    """A packed dump or log of four pods that ends within the last of them."""
+    pods = [tree(PODS, name=f"p{number}", rv=number + 1) for number in range(4)]
+    if indent is None:
+        content = b"".join(
+            json.dumps(audit("create", pod, type_=PODS)).encode() + b"\n" for pod in pods
+        )
+    else:
+        content = json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}, indent=indent)
+        content = content.encode()
+    # Stored, not deflated, so that the cut lies where it is meant to.
+    packed = gzip.compress(content, compresslevel=0)
+    path = tmp_path / "cut.gz"
+    path.write_bytes(packed[:-60])
+    return path
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_packed_file_that_is_cut_gives_what_lies_before_the_cut(tmp_path, indent):
+    path = cut_log(tmp_path, indent=indent)
+    with open_history([path], ReadOptions(keep_going=True)) as history:
+        names = {record.name for record in history.records()}
+        lost = [skipped.problem for skipped in history.refusals]
+    assert names == {"p0", "p1", "p2"}
+    assert any("ends in the middle" in problem for problem in lost)
+    with pytest.raises(InputError, match="ends in the middle"):
+        open_history([path], ReadOptions())
+
+
+def test_zip_archive_with_the_paths_of_windows_is_read(tmp_path):
+    path = tmp_path / "dump.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("dump\\", "")
+        archive.writestr("dump\\pods\\p1.json", json.dumps(tree(PODS, name="p1", rv=1)))
+        archive.writestr("..\\p2.json", json.dumps(tree(PODS, name="p2", rv=2)))
+    with open_history([path], ReadOptions()) as history:
+        assert {record.name for record in history.records()} == {"p1"}
+        assert history.sources[0].name == "dump.zip/dump/pods/p1.json"
+        assert [skipped.problem for skipped in history.refusals] == [
+            r"entry '..\\p2.json' points outside the archive; do not trust this file"
+        ]

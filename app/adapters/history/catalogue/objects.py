@@ -118,7 +118,11 @@ ENTRIES = (
     CatalogueEntry(
         name="Documents with texts in them",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="texts with `apiVersion` and `kind` in fields of a file that is named itself",
+        detected_by=(
+            "texts with `apiVersion` and `kind`, or with output of kubectl for people, in fields "
+            "of a file that is named itself, or of files beside which nothing is recorded, such as "
+            "the export of a chat; of a notebook's cells with their commands"
+        ),
         gives="the documents in the texts, at the line of the document around them",
         lacks="the text; damaged documents, which are named",
         example="gh issue view 4711 --json body,comments > issue.json",

@@ -6,13 +6,21 @@ A text that a program cut into lines (`["apiVersion: v1\\n", "kind: Pod\\n"]`) i
 was bounded to so many characters ends anywhere: within a number, a name or a uid.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
+
+from app.adapters.history.enclosed import notebooks
 
 DEPTH_MAX = 16
 """Levels of a document that are searched for texts."""
 
 _MARKS = ("apiVersion", "kind")
+
+_PRINTED = re.compile(
+    r"^[ \t]*(?:(?:NAMESPACE +)?(?:NAME {2,}[A-Z]|LAST SEEN {2,}TYPE )|Name: {2,}\S)", re.MULTILINE
+)
+"""The titles of a table of kubectl, or the first field of a description."""
 
 _SERVED = ("creationTimestamp", "resourceVersion", "uid")
 """What the metadata of an object has that a server has stored."""
@@ -34,7 +42,7 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
     if depth == 0:
         return
     if isinstance(value, str):
-        if all(mark in value for mark in _MARKS):
+        if all(mark in value for mark in _MARKS) or _PRINTED.search(value):
             yield value
     elif isinstance(value, list):
         if len(value) > 1 and all(isinstance(item, str) for item in value):
@@ -45,6 +53,9 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
             yield from within(item, depth - 1)
     elif isinstance(value, dict):
         if "metadata" in value and ("apiVersion" in value or "kind" in value):
+            return
+        if (cell := notebooks.of_cell(value)) is not None:
+            yield from within(cell, depth - 1)
             return
         if value.get("type") == "message" and isinstance(text := value.get("text"), str):
             value = {**value, "text": _unescaped(text)}

@@ -1,0 +1,112 @@
+"""Exports of chats and notebooks, in which objects are texts: their folders, archives and cells."""
+
+import json
+import zipfile
+
+import pytest
+import yaml
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from tests.unit.history.worlds import CLAIMS, PODS, tree
+
+POD = tree(PODS, name="web", namespace="shop", rv=5)
+CLAIM = tree(CLAIMS, name="gpu", namespace="shop", rv=6)
+TABLE = "NAME     READY   STATUS    RESTARTS   AGE\nlate-1   0/1     Pending   0          5m\n"
+QUOTES = "documents in texts, which are read only if the file itself is named"
+
+
+def export_of_a_chat():
+    """The files of an export: the days of each channel are a folder, the channels a file."""
+    said = f"it waits:\n```{yaml.safe_dump(POD)}```"
+    more = f"and\n```{json.dumps(CLAIM)}```\n```$ kubectl get pods -n shop\n{TABLE}```"
+    day = [
+        {"type": "message", "user": "U1", "ts": "1.0", "text": text.replace(">", "&gt;")}
+        for text in (said, "hm", more)
+    ]
+    return {
+        "channels.json": [{"id": "C1", "name": "incident"}],
+        "incident/2026-01-02.json": day,
+        "users.json": [{"id": "U1", "name": "ann"}],
+    }
+
+
+def written(folder, files):
+    for name, value in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=1))
+    return folder
+
+
+def packed(folder):
+    path = folder.parent / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(folder.rglob("*.json")):
+            archive.write(file, file.relative_to(folder))
+    return path
+
+
+def read(path):
+    """The objects, what is left out by file, and the losses."""
+    with open_history([path], ReadOptions()) as history:
+        keys = sorted(
+            (record.resource, record.namespace, record.name) for record in history.records()
+        )
+        return keys, dict(history.left_out), list(history.refusals)
+
+
+IN_THE_CHAT = [
+    ("pods", "shop", "late-1"),
+    ("pods", "shop", "web"),
+    ("resourceclaims", "shop", "gpu"),
+]
+
+
+@pytest.mark.parametrize("pack", [lambda folder: folder, packed])
+def test_export_of_a_chat_gives_what_was_pasted(tmp_path, pack):
+    folder = written(tmp_path / "export", export_of_a_chat())
+    keys, left_out, lost = read(pack(folder))
+    assert keys == IN_THE_CHAT
+    assert not [reason for reason in left_out.values() if reason.startswith(QUOTES)]
+    assert lost == []
+
+
+def test_texts_are_passed_over_beside_a_recording(tmp_path):
+    recording = {"dump.json": {"apiVersion": "v1", "kind": "List", "items": [CLAIM]}}
+    keys, left_out, _ = read(written(tmp_path / "bug", export_of_a_chat() | recording))
+    assert keys == [("resourceclaims", "shop", "gpu")]
+    assert left_out["incident/2026-01-02.json"].startswith(QUOTES)
+
+
+def cell(source, *outputs):
+    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": list(outputs)}
+
+
+def stream(text):
+    return {"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)}
+
+
+def result(text):
+    return {"output_type": "execute_result", "data": {"text/plain": text}, "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        ["!kubectl get pods -n shop\n", "print(1)"],
+        "%%bash\nkubectl get pods -n shop",
+        "  !kubectl get pods -n shop",
+    ],
+)
+def test_cell_of_a_notebook_gives_what_its_command_printed(tmp_path, source):
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# look\n", "at this"]},
+        cell("!kubectl get pod web -o yaml", stream(yaml.safe_dump(POD))),
+        cell(source, stream(TABLE)),
+        cell("claim", result(json.dumps(CLAIM))),
+    ]
+    files = {"look.ipynb": {"cells": cells, "metadata": {}, "nbformat": 4}}
+    keys, _, lost = read(written(tmp_path, files) / "look.ipynb")
+    assert keys == IN_THE_CHAT
+    assert lost == []
