@@ -23,7 +23,7 @@ from app.adapters.history import html_pages, json_text, line_marks, yaml_documen
 from app.adapters.history.audit import envelopes
 from app.adapters.history.enclosed import broken_lines, line_documents, texts, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
-from app.adapters.history.printouts import descriptions, pages, printed
+from app.adapters.history.printouts import descriptions, pages, pipe_tables, printed
 from app.adapters.history.printouts.commands import Commands
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
@@ -115,7 +115,7 @@ def take_apart(
         bare = line_marks.unstamped([line_marks.plain(line) for line in stretch.lines])
         shown = line_marks.unnumbered(bare)
         unquoted, depths = line_marks.unquoted(shown)
-        lines = line_marks.without_additions(unquoted)
+        lines = pipe_tables.plain(line_marks.without_additions(unquoted))
         for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
             _Block(block, number, inner, limits, mixture, schemas, commands).read()

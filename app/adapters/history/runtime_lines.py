@@ -3,11 +3,20 @@
     2026-01-02T03:04:05.1Z stdout P {"kind":"Event",
     2026-01-02T03:04:05.1Z stdout F "apiVersion":"audit.k8s.io/v1"}
 
-The two streams split their lines each for itself.
+The two streams split their lines each for itself. Docker's files of JSON have no tag: a part has no
+line break, and as many bytes as its buffer.
+
+    {"log":"{\\"kind\\":\\"Event\\",…","stream":"stdout","time":"2026-01-02T03:04:05.1Z"}
+    {"log":"\\"apiVersion\\":…}\\n","stream":"stdout","time":"2026-01-02T03:04:05.1Z"}
+
+A journal keeps a message with colours or with other bytes than those of text as an array of bytes.
 """
 
 import re
 from collections.abc import Iterator
+from typing import Any
+
+import msgspec
 
 HEAD_MAX = 64
 """Bytes of a line in which the tag of a runtime stands."""
@@ -17,13 +26,23 @@ _PART = re.compile(
 )
 
 
+_DOCKER = b'{"log":"'
+_DOCKER_BYTES = 16 * 1024
+"""The bytes of a part of a line in a file of Docker."""
+
+_DOCKER_LOST_MAX = 8
+"""Bytes by which a part may be shorter, whose first or last character was cut."""
+
+_BYTES = re.compile(rb'("MESSAGE"\s*:\s*)\[(\s*\d{1,3}\s*(?:,\s*\d{1,3}\s*)*)\]')
+
+
 def joined(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple[int, bytes]]:
     """The lines, with the parts of one joined; it has the number of its first part.
 
     Beyond `bytes_max`, and at the end of the text, the parts that are there are one line.
     """
     parts: dict[bytes, tuple[int, bytearray]] = {}
-    for number, line in lines:
+    for number, line in _of_docker(lines, bytes_max):
         if not parts and b" P " not in line[:HEAD_MAX]:
             yield number, line
             continue
@@ -44,10 +63,67 @@ def joined(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple
 
 def joined_content(content: bytes, bytes_max: int) -> bytes:
     """A text with the parts of each line joined; empty lines keep the numbers of the others."""
-    if b" stdout P " not in content and b" stderr P " not in content:
+    content = _BYTES.sub(_message, content)
+    marks = (b" stdout P ", b" stderr P ", _DOCKER)
+    if not any(mark in content for mark in marks):
         return content
     lines = content.split(b"\n")
     whole = [b""] * len(lines)
     for number, line in joined(iter(enumerate(lines)), bytes_max):
         whole[number] = line
     return b"\n".join(whole)
+
+
+def _of_docker(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple[int, bytes]]:
+    """The lines, with the parts of each line of Docker's JSON joined."""
+    parts: dict[str, tuple[int, dict[str, Any], int]] = {}
+    for number, line in lines:
+        entry = _entry(line) if line.startswith(_DOCKER) else None
+        if entry is None:
+            yield number, line
+            continue
+        text, stream = entry["log"], entry["stream"]
+        is_part = not text.endswith("\n") and _fills_buffer(text)
+        begin, whole, size = parts.pop(stream, (number, entry, 0))
+        if whole is entry and not is_part:
+            yield number, line
+            continue
+        if whole is not entry:
+            whole["parts"].append(text)
+        else:
+            entry["parts"] = [text]
+        size += len(line)
+        if is_part and size < bytes_max:
+            parts[stream] = begin, whole, size
+        else:
+            yield begin, _docker_line(whole)
+    for begin, whole, _ in parts.values():
+        yield begin, _docker_line(whole)
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    is_entry = isinstance(entry.get("log"), str) and isinstance(entry.get("stream"), str)
+    return entry if is_entry else None
+
+
+def _fills_buffer(text: str) -> bool:
+    size = len(text.encode("utf-8", "replace"))
+    return _DOCKER_BYTES - _DOCKER_LOST_MAX <= size <= _DOCKER_BYTES + _DOCKER_LOST_MAX
+
+
+def _docker_line(whole: dict[str, Any]) -> bytes:
+    text = "".join(whole["parts"])
+    fields = {name: value for name, value in whole.items() if name != "parts"}
+    return msgspec.json.encode({**fields, "log": text})
+
+
+def _message(match: re.Match[bytes]) -> bytes:
+    """The field of a message as text; unchanged when a number is no byte."""
+    numbers = [int(number) for number in match[2].split(b",")]
+    if max(numbers) > 255:
+        return match[0]
+    return match[1] + msgspec.json.encode(bytes(numbers).decode("utf-8", "replace"))

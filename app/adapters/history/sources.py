@@ -34,6 +34,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
+from app.domain.values.json_tree import JsonObject
 
 EVENTS_PAGE = "event-filter.html"
 """A page that must-gather makes of the Events, which lie beside it."""
@@ -248,7 +249,7 @@ class Finder:
         if line_marks.utf16(content):
             content = mixtures.decoded(content).encode()
         content = runtime_lines.joined_content(content, source.limits.line_bytes_max)
-        if tables.has_row(source, lambda row: event_objects.of_row(row) is not None):
+        if tables.has_row(source, _is_row):
             content = tables.as_lines(source)
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
@@ -369,6 +370,11 @@ class Finder:
                 if _format_of(each, source.name) is not Format.UNKNOWN
             ]
         return enclosed
+
+
+def _is_row(tree: JsonObject) -> bool:
+    """True for a row of a table that is read as a document: an Event, or a line of a component."""
+    return event_objects.of_row(tree) is not None or component_logs.is_in_row(tree)
 
 
 def _no_text(source: ByteSource) -> InputError:

@@ -1,5 +1,6 @@
 """Answers of log services that hold more than audit events, and lists that break off."""
 
+import csv
 import json
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.log.records import Op
+from app.domain.values import timestamps
 from tests.unit.history.test_logged_events import klog
 from tests.unit.history.test_more_field_forms import SAID, SEEN
 from tests.unit.history.test_wrapped_texts import keys, read
@@ -114,3 +116,14 @@ def test_list_that_breaks_off_before_its_kind_lacks_its_last_item(tmp_path, wrap
         assert "its last item may be cut" in reason
     records, lost = read(tmp_path, wrap.format(whole), name="out.yaml")
     assert ([each.name for each in records], lost) == (["one", "two", "three"], [])
+
+
+def test_row_of_a_table_gives_its_time_to_the_line_in_it(tmp_path):
+    path = tmp_path / "query.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["TimeGenerated", "log_s"], ["2026-01-02T03:04:05Z", LINE]])
+    with open_history([path], ReadOptions()) as history:
+        (record,) = history.records()
+        assert (record.verb, record.name, record.namespace) == (TRIED, "web-1", "shop")
+        assert timestamps.seconds_text(record.observed_at) == "2026-01-02T03:04:05Z"
+        assert list(history.refusals) == []

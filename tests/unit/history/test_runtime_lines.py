@@ -1,6 +1,9 @@
 """Lines that a container runtime split, and how much work it is to join them."""
 
+import json
 from itertools import chain
+
+import pytest
 
 from app.adapters.history import runtime_lines
 
@@ -23,3 +26,33 @@ def test_line_beyond_the_bound_is_given_as_far_as_it_goes():
     joined = list(runtime_lines.joined(iter(lines), 300))
     assert [number for number, _ in joined] == [1, 5, 9]
     assert b"".join(line.removeprefix(HEAD + b"F ") for _, line in joined) == b"x" * 800
+
+
+def of_docker(text, stream="stdout"):
+    entry = {"log": text, "stream": stream, "time": "2026-01-02T03:04:05Z"}
+    return json.dumps(entry, separators=(",", ":")).encode()
+
+
+def test_lines_that_docker_split_at_its_buffer_are_joined_by_stream():
+    whole = json.dumps({"text": "ä" * 20_000}, ensure_ascii=False) + "\n"
+    packed = whole.encode()
+    texts = [packed[at : at + 16_384].decode("utf-8", "replace") for at in (0, 16_384, 32_768)]
+    other = of_docker("short\n", "stderr")
+    lines = [of_docker(texts[0]), other, of_docker(texts[1]), of_docker(texts[2]), other]
+    joined = list(runtime_lines.joined(iter(enumerate(lines, start=1)), 1 << 20))
+    assert [number for number, _ in joined] == [2, 1, 5]
+    assert json.loads(joined[1][1])["log"] == "".join(texts)
+
+
+@pytest.mark.parametrize("text", ["no break", "x" * 16_384 + "\n", "x" * 9_000])
+def test_other_lines_of_docker_stay_as_they_are(text):
+    lines = [(1, of_docker(text)), (2, of_docker("next\n"))]
+    assert list(runtime_lines.joined(iter(lines), 1 << 20)) == lines
+
+
+def test_message_that_a_journal_keeps_as_bytes_is_text():
+    said = '\x1b[1mI0102 a\u00e4 "b"\x1b[0m'
+    kept = json.dumps({"MESSAGE": list(said.encode()), "PRIORITY": "6"}).encode()
+    assert json.loads(runtime_lines.joined_content(kept, 1 << 20))["MESSAGE"] == said
+    odd = b'{"MESSAGE": [256, 1]}'
+    assert runtime_lines.joined_content(odd, 1 << 20) == odd

@@ -503,3 +503,26 @@ def test_rows_of_several_kinds_that_a_watch_mixes_are_told_apart(tmp_path):
     claims = [each.object["status"] for each in records if each.kind == "ResourceClaim"]
     assert (pods, claims) == (["Pending", "Running"], [{}, {"allocation": {}}])
     assert lost == ["a row of another kind than its table, whose cells cannot be told apart"]
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("kubectl -n shop describe pod web-2", "Pod"),
+        ("$ oc describe -n shop pods/web-2", "Pod"),
+        ("kubectl describe pod.v1. web-2 --show-events", None),
+        ("kubectl get pod web-2", None),
+        ("", None),
+    ],
+)
+def test_page_that_was_shortened_is_of_the_kind_of_its_command(tmp_path, command, kind):
+    page = (
+        "Name:       web-2\nNamespace:  shop\nStatus:     Pending\nEvents:\n"
+        "  Type     Reason            Age   From               Message\n"
+        "  ----     ------            ----  ----               -------\n"
+        "  Warning  FailedScheduling  2m    default-scheduler  0/1 nodes are available.\n"
+    )
+    trees, lost, _ = read(tmp_path, f"{command}\n{page}\n```\n{CLAIM}```\n")
+    kinds = sorted(key[0] for key in trees if key[2].startswith("web-2"))
+    assert kinds == (["Event", kind] if kind else [])
+    assert bool(lost) is (kind is None)

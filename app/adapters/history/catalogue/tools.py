@@ -156,6 +156,17 @@ ENTRIES = (
         example="journalctl -u kubelet --no-pager > kubelet.log",
     ),
     CatalogueEntry(
+        name="Events of collectors for Loki",
+        formats=(Format.SCHEDULER_LOG,),
+        detected_by=(
+            "the field `objectAPIversion` in lines of logfmt or JSON, also in answers of Loki, "
+            "in output of logcli and in downloads of Grafana, whose labels tell the namespace"
+        ),
+        gives="Events, equal ones once with their count: parts of objects (`printed`)",
+        lacks="their names and uids, and those of their subjects; namespaces where no label tells",
+        example="logcli query '{job=\"loki.source.kubernetes_events\"}' > events.txt",
+    ),
+    CatalogueEntry(
         name="Events in a workspace of Azure",
         formats=(Format.PRINTED,),
         detected_by=(

@@ -18,7 +18,9 @@ DEPTH_MAX = 16
 _MARKS = ("apiVersion", "kind")
 
 _PRINTED = re.compile(
-    r"^[ \t]*(?:(?:NAMESPACE +)?(?:NAME {2,}[A-Z]|LAST SEEN {2,}TYPE )|Name: {2,}\S)", re.MULTILINE
+    r"^[ \t]*(?:(?:NAMESPACE +)?(?:NAME {2,}[A-Z]|LAST SEEN {2,}TYPE )|Name: {2,}\S"
+    r"|\| *(?:NAMESPACE|NAME|LAST SEEN) *\|)",
+    re.MULTILINE,
 )
 """The titles of a table of kubectl, or the first field of a description."""
 

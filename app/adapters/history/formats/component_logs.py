@@ -25,7 +25,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from app.adapters.history import documents, line_marks
-from app.adapters.history.formats import klog_values, kubelet_lines, logged_events
+from app.adapters.history.formats import (
+    collected_events,
+    klog_values,
+    kubelet_lines,
+    logged_events,
+)
 from app.adapters.history.formats.e2e_events import DumpedEvents
 from app.adapters.history.formats.kubelet_lines import KUBELET
 from app.adapters.history.formats.logged_events import LoggedEvent, Occurrences
@@ -44,6 +49,7 @@ from app.domain.log.records import (
     TimeQuality,
 )
 from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
 _Attempt = tuple[str, str, str, str]
@@ -89,7 +95,12 @@ _BEGINS = re.compile(
 _NAMED_JSON = re.compile(r"^[\w.-]+: (?=\{\"ts\":)")
 """The node before a line in JSON, as tools that show the logs of several nodes write it."""
 
-_STAMPED_IN = ("time", "timestamp", "@timestamp", "date", "__REALTIME_TIMESTAMP")
+_STAMPED_IN = (
+    *("time", "timestamp", "@timestamp", "date", "__REALTIME_TIMESTAMP"),
+    *("TimeGenerated", "Time", "_time", "Date"),
+)
+"""The fields with the time of a line, the last ones also the titles of tables."""
+
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
 MESSAGE_BYTES_MAX = 256
 """Bytes of a message that the end of a piece may cut."""
@@ -116,6 +127,11 @@ def begins_in(content: bytes) -> bool:
     if _BEGINS.search(content) is not None or logged_events.mentioned_in(content):
         return True
     return b"pod" in content and _is_about_pods(content)
+
+
+def is_in_row(tree: JsonView) -> bool:
+    """True for a row of a table with its time, and with a line about a pod or an Event."""
+    return any(tree.get(name) for name in _STAMPED_IN) and tells_in(msgspec.json.encode(tree))
 
 
 def tells_in(content: bytes) -> bool:
@@ -160,7 +176,9 @@ def read(
             index += 1
             undated += moment is None and bool(clock)
             if isinstance(said, LoggedEvent):
-                events.setdefault(said, Occurrences(position, index)).add(clock, moment)
+                one = said._replace(series=0)
+                seen = events.setdefault(one, Occurrences(position, index))
+                seen.add(clock, moment, said.series)
             elif isinstance(said, str):
                 place = f"{source.name}:{position}"
                 notes.lose(InputError(said, place=place))
@@ -257,6 +275,12 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
         value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
         yield from _in_tree(value, stamp, year, depth + 1)
         return
+    if collected_events.is_line(bare):
+        before = _STAMP.search(bare)
+        moment = _stamped(before.group() if before else stamp)
+        event = collected_events.of_line(bare)
+        yield event or CUT, "" if moment is None else _ordered(moment), moment
+        return
     match = _LINE.search(bare)
     if match is None:
         if (shown := logged_events.for_people(bare)) is not None:
@@ -313,16 +337,26 @@ def _in_tree(value: Any, stamp: str, year: Instant | None, depth: int) -> Iterat
         if whole is not None or reports:
             return
         earlier = set[_Entry]()
+        namespace = collected_events.namespace_of(value)
         for part in value.values():
             below = _in_tree(part, stamp, year, depth + 1)
-            entries = [each for each in below if each not in earlier]
+            entries = [_placed(each, namespace) for each in below if each not in earlier]
             earlier.update(entries)
             yield from entries
 
 
+def _placed(entry: _Entry, namespace: str) -> _Entry:
+    """The entry, with the namespace of the stream for an Event that leaves it out."""
+    said, clock, moment = entry
+    if not namespace or not isinstance(said, LoggedEvent) or not said.is_unplaced:
+        return entry
+    return said._replace(namespace=namespace, is_unplaced=False), clock, moment
+
+
 def _of_fields(tree: dict[str, Any]) -> _Attempt | LoggedEvent | None:
     """The attempt or the Event in klog's JSON format, from the message and its fields."""
-    if (event := logged_events.of_tree(tree)) is not None:
+    event = logged_events.of_tree(tree) or collected_events.of_tree(tree)
+    if event is not None:
         return event
     text = tree.get("msg", tree.get("message"))
     if isinstance(text, str) and text.startswith('"'):

@@ -28,7 +28,7 @@ _OLD = "Event(v1.ObjectReference{"
 _MENTIONED = re.compile(
     rb"Event occurred|Event\(v1\.ObjectReference\{"
     rb'|"logger": ?"[\w.-]*events"|DEBUG\s+[\w.-]*events\s'
-    rb"|At \d{4}-\d\d-\d\d [^\n]{13,40} - event for "
+    rb"|\bobjectAPIversion\b|At \d{4}-\d\d-\d\d [^\n]{13,40} - event for "
 )
 _REFERENCE = re.compile(
     r"Event\(v1\.ObjectReference\{(?P<fields>[^{}]*(?:\{[^}]*\}[^}]*)?)\}\): "
@@ -65,6 +65,11 @@ class LoggedEvent(NamedTuple):
     reason: str
     message: str
     component: str = ""
+    host: str = ""
+    series: int = 0
+    """How often the Event occurred, if its line says so; else 0."""
+    is_unplaced: bool = False
+    """Whether the line leaves out the namespace of a subject that has one."""
 
     def tree(self) -> JsonObject:
         """The Event object. Events about objects of the cluster are in `default`."""
@@ -80,9 +85,11 @@ class LoggedEvent(NamedTuple):
             )
             if text
         }
-        place = self.namespace or "default"
+        place = self.namespace or ("" if self.is_unplaced else "default")
         tree = event_objects.event_about(involved, place, self.type, self.reason, self.message)
-        return {**tree, "source": {"component": self.component}} if self.component else tree
+        source = {"component": self.component, "host": self.host}
+        source = {name: text for name, text in source.items() if text}
+        return {**tree, "source": source} if source else tree
 
 
 class Occurrences:
@@ -95,12 +102,17 @@ class Occurrences:
         self.position = position
         self.index = index
         self.count = 0
+        self._series = 0
         self._clock = ""
         self._first: Instant | None = None
         self._last: Instant | None = None
 
-    def add(self, clock: str, moment: Instant | None) -> None:
-        """Count a line with its time as written, and its instant if that is known."""
+    def add(self, clock: str, moment: Instant | None, series: int = 0) -> None:
+        """Count a line with its time as written, and its instant if that is known.
+
+        `series` is the count that the line itself gives.
+        """
+        self._series = max(self._series, series)
         if clock and clock <= self._clock:
             return
         self._clock = clock
@@ -111,7 +123,7 @@ class Occurrences:
 
     def record(self, event: LoggedEvent, source: str, number: int) -> Record:
         """The record of the Event, of which a log shows a part."""
-        tree = {**event.tree(), "count": self.count}
+        tree = {**event.tree(), "count": self._series or self.count}
         if self._first is not None and self._last is not None:
             tree["firstTimestamp"] = timestamps.seconds_text(self._first)
             tree["lastTimestamp"] = timestamps.seconds_text(self._last)

@@ -33,6 +33,11 @@ _ASSIGNED = re.compile(
 _IN_POD = re.compile(
     r".* in pod (?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\((?P<uid>[0-9a-f-]{36})\)"
 )
+_ASKED = re.compile(
+    r"\b(?:kubectl|oc|k) (?:\S+ ){0,8}?describe (?:-n \S+ |-\S+ ){0,4}(?P<kind>[a-zA-Z.]+)[/ ]"
+)
+"""The command for a page, with the kind that it asks for."""
+
 _NAMED_IN = {"Scheduled": _ASSIGNED, "BackOff": _IN_POD}
 """The forms of messages that name the pod they are about, by reason."""
 
@@ -57,7 +62,10 @@ def goes_on(block: Sequence[str], following: str) -> bool:
 
 
 def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Printout:
-    """The page that begins at a line; without lines when none begins there."""
+    """The page that begins at a line; without lines when none begins there.
+
+    The kind of a page that somebody shortened is that of the command above it.
+    """
     fields: dict[str, list[str]] = {}
     end = at
     last: list[str] = []
@@ -78,6 +86,8 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
             break
         end += 1
     kind = _described_kind(fields)
+    if kind is None and "API Version" not in fields:
+        kind = _asked_kind(lines, at)
     name = " ".join(fields.get("Name", [])).strip()
     if kind is None or not parts.ROW_NAME.fullmatch(name):
         return Printout()
@@ -177,6 +187,14 @@ def _complete(
         tree["metadata"] = {**metadata, **tree["metadata"]}
     tree.update({part: value for part, value in content.tree.items() if part in node.fields})
     return content.damage
+
+
+def _asked_kind(lines: Sequence[str], at: int) -> Kind | None:
+    """The kind that a command directly above a page asks for; None without such a command."""
+    above = next((line for line in reversed(lines[max(0, at - 2) : at]) if line.strip()), "")
+    command = _ASKED.search(above)
+    named = registry.find_name(command["kind"]) if command else []
+    return named[0] if named else None
 
 
 def _described_kind(fields: dict[str, list[str]]) -> Kind | None:

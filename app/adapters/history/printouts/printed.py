@@ -326,10 +326,10 @@ def _event(row: Mapping[str, str], namespace: str) -> JsonObject | None:
     )
     if parts.ROW_NAME.fullmatch(row.get("NAME", "")):
         event["metadata"]["name"] = row["NAME"]
-    if row.get("SUBOBJECT"):
+    if row.get("SUBOBJECT", "") not in parts.NOT_SHOWN:
         event["involvedObject"]["fieldPath"] = row["SUBOBJECT"]
     component, _, host = row.get("SOURCE", "").partition(", ")
-    if component:
+    if component not in parts.NOT_SHOWN:
         event["source"] = {"component": component, **({"host": host} if host else {})}
     if _COUNT.fullmatch(row.get("COUNT", "")):
         event["count"] = int(row["COUNT"])

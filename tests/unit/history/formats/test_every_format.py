@@ -143,6 +143,7 @@ TESTED_ELSEWHERE = {
     "kubelet log": "tests/unit/history/test_kubelet_lines.py",
     "Events in logs of components": "tests/unit/history/test_logged_events.py",
     "Records of collectors, texts of queries": "tests/unit/history/test_service_forms.py",
+    "Events of collectors for Loki": "tests/unit/history/test_collected_events.py",
     "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
     "Native bundle": "tests/unit/history/test_bundle.py",

@@ -1,0 +1,89 @@
+"""Tables of kubectl between bars, beside tables that are not of kubectl."""
+
+import pytest
+
+from app.adapters.history.printouts import pipe_tables
+from tests.unit.history.test_wrapped_texts import read
+
+PODS = [
+    ("NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "NODE"),
+    ("shop", "web-1", "1/1", "Running", "3 (2m ago)", "5m", "n1"),
+    ("shop", "web-2", "0/1", "Pending", "0", "5m", "<none>"),
+]
+EVENTS = [
+    ("LAST SEEN", "TYPE", "REASON", "OBJECT", "SUBOBJECT", "MESSAGE"),
+    ("2m", "Warning", "FailedScheduling", "pod/web-2", "<none>", "0/1 nodes fit a|b."),
+    ("5m", "Normal", "Pulled", "pod/web-1", "spec.containers{c}", "Image is there"),
+]
+
+
+def markdown(rows, cell=str):
+    texts = [
+        "| " + " | ".join(cell(text.replace("|", "\\|")) for text in row) + " |" for row in rows
+    ]
+    return "\n".join([texts[0], "|" + ":---|" * len(rows[0]), *texts[1:]]) + "\n"
+
+
+def boxed(rows):
+    """As psql and MySQL print tables with borders."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    border = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
+    lines = [
+        "|" + "|".join(f" {text.ljust(width)} " for text, width in zip(row, widths, strict=True))
+        + "|"
+        for row in rows
+    ]  # fmt: skip
+    return "\n".join([border, lines[0], border, *lines[1:], border]) + "\n"
+
+
+FORMS = {
+    "markdown": markdown,
+    "code in cells": lambda rows: markdown(rows, lambda text: f"`{text}`" if text else ""),
+    "entities": lambda rows: markdown(rows).replace("<", "&lt;").replace(">", "&gt;"),
+    "escaped": lambda rows: markdown(rows).replace("<", "\\<").replace(">", "\\>"),
+    "boxed": boxed,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_table_between_bars_is_read_as_kubectl_prints_it(tmp_path, form):
+    records, lost = read(tmp_path, f"# It waits\n\n{FORMS[form](PODS)}\nthat is all\n")
+    pods = {record.name: record.object for record in records}
+    assert lost == []
+    assert {name: tree["status"]["phase"] for name, tree in pods.items()} == {
+        "web-1": "Running",
+        "web-2": "Pending",
+    }
+    assert pods["web-1"]["spec"] == {"nodeName": "n1"}
+    assert "spec" not in pods["web-2"]
+    assert {record.namespace for record in records} == {"shop"}
+
+
+@pytest.mark.parametrize("form", ["markdown", "code in cells"])
+def test_events_between_bars_keep_the_bars_of_their_messages(tmp_path, form):
+    records, lost = read(tmp_path, FORMS[form](EVENTS))
+    events = {record.object["reason"]: record.object for record in records}
+    assert lost == []
+    assert events["FailedScheduling"]["message"] == "0/1 nodes fit a|b."
+    assert "fieldPath" not in events["FailedScheduling"]["involvedObject"]
+    assert events["Pulled"]["involvedObject"]["fieldPath"] == "spec.containers{c}"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["| NAME", "| web-1", ""],
+        ["| Name | Status |", "|---|---|", "| web-1 | fine |"],
+        ["| METRIC | VALUE |", "|---|---|", "| a | 1 |"],
+        ["a | b", "c || d"],
+        ["|", "||", "+-+"],
+    ],
+)
+def test_other_lines_between_bars_stay_as_they_are(lines):
+    assert pipe_tables.plain(lines) == lines
+
+
+def test_row_with_other_cells_stays_as_it_is():
+    lines = markdown(PODS).splitlines()
+    lines[3] = "| shop | web-2 |"
+    assert pipe_tables.plain(lines)[3] == lines[3]
