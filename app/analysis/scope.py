@@ -1,8 +1,9 @@
 """The scope of a question: the part of a history by time, kinds, object, device or node.
 
 An event of a cluster-scoped kind (a node, a slice, a rule, a class) belongs to a namespace when it
-touches one of its pods: the pod's node, a device of a claim that it uses, or the class of one. The
-uses are folded along with the events, so that an event is judged by the state at its revision.
+touches one of its pods: the pod's node, a device of a claim that it uses, or the class of one. So
+does an event about the Namespace itself. The uses are folded along with the events, so that an
+event is judged by the state at its revision.
 """
 
 import difflib
@@ -155,7 +156,8 @@ class Selector:
             return False
         subject = entry.subject
         self._note("kind", entry.kind)
-        self._note("namespace", subject.namespace)
+        is_namespace = subject[:2] == api_resources.NAMESPACES
+        self._note("namespace", subject.name if is_namespace else subject.namespace)
         self._note("name", subject.name)
         return (
             touches
@@ -242,6 +244,8 @@ class Selector:
                 selector = self._rules[key.name]
                 assert selector is not None, "looked at above"
                 return self._of_devices(frozenset(self._selected(selector)), "")
+            case "namespaces" if not key.group:
+                return _Concerned(namespaces=frozenset((key.name,)))
             case "nodes":
                 pods = {pod.namespace for pod, node in self._nodes.items() if node == key.name}
                 return _Concerned(namespaces=frozenset(pods), nodes=frozenset((key.name,)))

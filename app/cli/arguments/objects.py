@@ -99,11 +99,13 @@ class ObjectFilter:
             return
         from app.analysis import scope
         from app.domain.objects import registry
+        from app.domain.values import api_resources
 
         of_kind = [key for key in keys if not self._kinds or self._is_of_kind(key)]
         if self._word and not of_kind and not registry.named(self._word):
             raise scope.no_kind(self._word)
         places = {key.namespace for key in keys if key.namespace}
+        places |= {key.name for key in keys if key[:2] == api_resources.NAMESPACES}
         if self._namespace and self._namespace not in places:
             raise _unknown("namespace", self._namespace, sorted(places))
         if not self._name:

@@ -62,6 +62,15 @@ async def test_namespace_keeps_what_touches_its_pods() -> None:
     assert not found & {"pods/pod-a", "devicetaintrules/rule-n1", "resourceslices/n1-slice"}
 
 
+async def test_namespace_without_objects_is_known_and_keeps_what_is_about_itself() -> None:
+    """A namespace in which nothing was recorded, as of a cluster whose Secrets nobody reads."""
+    cluster = Cluster(namespaces=("a", "empty"))
+    log, info = await history_of(cluster.settle().line.events)
+    for wanted in (Scope(namespace="empty"), Scope(namespace="empty", resource="namespaces")):
+        rows = await timelines.timeline(log, info, page_max=7, scope=wanted)
+        assert subjects(rows) == {"namespaces/empty"}
+
+
 async def test_node_keeps_its_pods_claims_slices_and_rules() -> None:
     found = subjects(await told(node="n1"))
     assert {
