@@ -15,6 +15,7 @@ from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
+from app.domain.log import records
 from app.domain.values import counts
 
 SHOWN_MAX = 10
@@ -425,7 +426,11 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     ]
     for counted in (gravest or report["differences"])[:SHOWN_MAX]:
         detail = f" ({counted['detail']})" if counted["detail"] else ""
-        users = f", written by {', '.join(counted['users'])}" if counted["users"] else ""
+        users = (
+            f", written by {', '.join(map(records.named_author, counted['users']))}"
+            if counted["users"]
+            else ""
+        )
         console.say(f"{counted['aspect']}, {counted['subject']}{users}: {counted['class']}{detail}")
     if len(report["differences"]) > SHOWN_MAX:
         console.say("all differences with both sides: -o json")
@@ -442,7 +447,8 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
         console.say(f"  written by {authors}")
     for reason, authors in compared["notComparable"].items():
         for author, count in authors.items():
-            console.say(f"  not comparable, {count} by {author}: {reason}")
+            by = records.named_author(author)
+            console.say(f"  not comparable, {count} by {by}: {reason}")
     for difference in compared["differences"][:SHOWN_MAX]:
         console.say(
             f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
@@ -455,7 +461,9 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
 def _tallied(users: Mapping[str, int]) -> str:
     """The users with their numbers of writes, the most active first."""
     order = sorted(users, key=lambda user: (-users[user], user))
-    return ", ".join(f"{user or 'nobody named'} ({users[user]})" for user in order)
+    return ", ".join(
+        f"{records.named_author(user) or 'nobody named'} ({users[user]})" for user in order
+    )
 
 
 def _side(value: object) -> str:

@@ -10,6 +10,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from app.domain.log import ObjectKey
+from app.domain.log.records import named_author
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 from app.web import links, svg
@@ -136,6 +137,7 @@ def _environment() -> Environment:
     made.filters["count"] = count_text
     made.filters["place"] = place_text
     made.filters["breaks"] = breaks
+    made.filters["author"] = named_author
     made.filters["noun"] = noun
     made.filters["program"] = program_text
     made.filters["linked"] = linked

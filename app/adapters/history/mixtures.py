@@ -55,6 +55,8 @@ _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """Lines that end a YAML document, including the titles in the output of helm."""
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
+_JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+\])")
+"""The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
 _EMBEDDED = re.compile(r'\{\s*"')
 _MARKS = ("apiVersion", "audit.k8s.io", "auditID")
 """A line of text is searched for embedded JSON only if it contains one of these words."""
@@ -228,7 +230,7 @@ class _Block:
         bare = line.lstrip(" \t")
         if self._wasted >= WASTED_MAX:
             return False
-        if bare.startswith(("{", "[")) and not line_documents.is_wrapped(bare):
+        if _JSON_LINE.match(bare) and not line_documents.is_wrapped(bare):
             return self._document(line, len(line) - len(bare))
         if (column := line_documents.result_in(line)) is not None:
             return self._document(line, column)

@@ -6,8 +6,8 @@ Events of one object are given newest first, as the log returns them.
 from collections.abc import Callable, Sequence
 
 from app.analysis.explain.reasons import Reason
-from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss
+from app.domain.log import Event, EventType, ObjectKey, records
+from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.objects.printing import durations
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
@@ -43,8 +43,7 @@ def by(event: Event) -> str:
 
 def author(event: Event) -> str:
     """The user who requested a write, or that the source does not name one."""
-    user = event.stamp.actor.user
-    return "an unrecorded user" if user == IMPORTER_USER else user
+    return records.named_author(event.stamp.actor.user)
 
 
 def made(event: Event | None, text: str, *children: Reason) -> Reason:

@@ -247,8 +247,13 @@ def comparable_version(text: str) -> str:
     return f"{len(text):04d}{text}" if len(text) <= COMPARABLE_DIGITS_MAX else ""
 
 
+def named_author(user: str) -> str:
+    """The author of an event in a sentence: `an unrecorded user` where the source names none."""
+    return "an unrecorded user" if user == IMPORTER_USER else user
+
+
 def shown_author(user: str, kind: str) -> str:
-    """The author of an event as people read it: `unrecorded` where the source names none.
+    """The author of an event in a column: `unrecorded` where the source names none.
 
     What an import or a recorder states itself, `kind` says.
     """

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from app.analysis.object_history import ObjectHistory
+from app.domain.log.records import BASELINE_VERB
 from app.web.frame import Frame, render
 from app.web.pages.findings import EXPLAINED
 
@@ -52,4 +53,5 @@ def _version(one: dict[str, Any]) -> dict[str, Any]:
         "changes": changes,
         "clock": one["time"][:23].replace("T", " "),
         "is_first": one["type"] == "ObjectCreated",
+        "is_baseline": one["verb"] == BASELINE_VERB,
     }

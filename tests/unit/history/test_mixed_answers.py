@@ -127,3 +127,12 @@ def test_row_of_a_table_gives_its_time_to_the_line_in_it(tmp_path):
         assert (record.verb, record.name, record.namespace) == (TRIED, "web-1", "shop")
         assert timestamps.seconds_text(record.observed_at) == "2026-01-02T03:04:05Z"
         assert list(history.refusals) == []
+
+
+@pytest.mark.parametrize(
+    "prefix", ["[pod/kube-apiserver-m/kube-apiserver] ", "[m] ", "[1.2.3.4:443] "]
+)
+def test_audit_events_behind_a_name_in_brackets_are_read(tmp_path, prefix):
+    records, lost = read(tmp_path, "".join(f"{prefix}{json.dumps(EVENT)}\n" for _ in range(2)))
+    assert keys(records) == [ADDED]
+    assert lost == []

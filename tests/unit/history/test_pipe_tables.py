@@ -1,5 +1,8 @@
 """Tables of kubectl between bars, beside tables that are not of kubectl."""
 
+import csv
+import io
+
 import pytest
 
 from app.adapters.history.printouts import pipe_tables
@@ -36,12 +39,29 @@ def boxed(rows):
     return "\n".join([border, lines[0], border, *lines[1:], border]) + "\n"
 
 
+def drawn(rows):
+    """As tools draw boxes with the signs for them."""
+    lines = boxed(rows).splitlines()
+    signs = [str.maketrans("+-|", f"{corner}─│") for corner in "┌├└"]
+    out = [lines[0].translate(signs[0]), lines[1].translate(signs[1])]
+    out += [line.translate(signs[1]) for line in lines[2:-1]]
+    return "\n".join([*out, lines[-1].translate(signs[2])]) + "\n"
+
+
+def separated(rows):
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
 FORMS = {
     "markdown": markdown,
     "code in cells": lambda rows: markdown(rows, lambda text: f"`{text}`" if text else ""),
     "entities": lambda rows: markdown(rows).replace("<", "&lt;").replace(">", "&gt;"),
     "escaped": lambda rows: markdown(rows).replace("<", "\\<").replace(">", "\\>"),
     "boxed": boxed,
+    "drawn": drawn,
+    "separated": separated,
 }
 
 
@@ -59,7 +79,7 @@ def test_table_between_bars_is_read_as_kubectl_prints_it(tmp_path, form):
     assert {record.namespace for record in records} == {"shop"}
 
 
-@pytest.mark.parametrize("form", ["markdown", "code in cells"])
+@pytest.mark.parametrize("form", ["markdown", "code in cells", "separated"])
 def test_events_between_bars_keep_the_bars_of_their_messages(tmp_path, form):
     records, lost = read(tmp_path, FORMS[form](EVENTS))
     events = {record.object["reason"]: record.object for record in records}
@@ -74,6 +94,7 @@ def test_events_between_bars_keep_the_bars_of_their_messages(tmp_path, form):
     [
         ["| NAME", "| web-1", ""],
         ["| Name | Status |", "|---|---|", "| web-1 | fine |"],
+        ["NAME, she said, is", "a, b, c"],
         ["| METRIC | VALUE |", "|---|---|", "| a | 1 |"],
         ["a | b", "c || d"],
         ["|", "||", "+-+"],
@@ -87,3 +108,11 @@ def test_row_with_other_cells_stays_as_it_is():
     lines = markdown(PODS).splitlines()
     lines[3] = "| shop | web-2 |"
     assert pipe_tables.plain(lines)[3] == lines[3]
+
+
+@pytest.mark.parametrize(
+    "line", ["|" + "-" * 200_000 + "x", "|" + "| " * 100_000, "NAME," * 50_000]
+)
+def test_long_lines_between_bars_are_seen_in_one_pass(line):
+    """Each character looked at for each one before it is 20 G steps, more than a test may take."""
+    assert pipe_tables.plain([line, "|---|"])[1] == "|---|"

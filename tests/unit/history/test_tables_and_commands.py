@@ -526,3 +526,23 @@ def test_page_that_was_shortened_is_of_the_kind_of_its_command(tmp_path, command
     kinds = sorted(key[0] for key in trees if key[2].startswith("web-2"))
     assert kinds == (["Event", kind] if kind else [])
     assert bool(lost) is (kind is None)
+
+
+def test_tables_of_a_category_and_a_kind_are_all_of_the_commands_namespace(tmp_path):
+    shown = {
+        "pod/web": ("READY   STATUS    RESTARTS   AGE", "1/1     Running   0          5m"),
+        "service/web": ("TYPE        CLUSTER-IP   PORT(S)", "ClusterIP   10.9.0.1     443/TCP"),
+        "deployment.apps/web": ("READY   UP-TO-DATE   AVAILABLE", "1/2     2            1"),
+        "replicaset.apps/web-1": ("DESIRED   CURRENT   READY", "2         2         1"),
+    }
+    tables = [
+        f"{'NAME'.ljust(len(name))}   {titles}\n{name}   {cells}\n"
+        for name, (titles, cells) in shown.items()
+    ]
+    tables.append("NAME   STATE     AGE\none    pending   5m\n")
+    trees, lost, notes = read(
+        tmp_path, "$ kubectl get all,resourceclaims -n shop\n" + "\n".join(tables)
+    )
+    assert {namespace for _, namespace, _ in trees} == {"shop"}
+    assert len(trees) == len(tables)
+    assert (lost, [note for note in notes if "guess" in note]) == ([], [])

@@ -227,7 +227,7 @@ ENTRIES = (
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by=(
-            "their titles, and the command above them; also between bars, as in Markdown; rows may "
+            "their titles, and the command above them; also between bars or commas; rows may "
             "stand beside the titles; "
             "rows of pods, claims, nodes and Events also without them; columns that somebody "
             "chose by the fields in the command above (`custom-columns`)"

@@ -1,4 +1,4 @@
-"""Tables of kubectl that a tool or a person has set between bars: Markdown, psql, MySQL.
+"""Tables of kubectl that a tool or a person has set between bars or commas: Markdown, psql, CSV.
 
     | NAME  | READY | STATUS  |            NAME    READY   STATUS
     |-------|:-----:|---------|    →       ----
@@ -7,15 +7,20 @@
 Only tables with titles of kubectl are taken; the number of lines stays.
 """
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
 
+_BOX = str.maketrans(dict.fromkeys("│┃║", "|") | dict.fromkeys("─━═", "-"))
+_BOX |= str.maketrans(dict.fromkeys("┌┬┐├┼┤└┴┘┏┳┓┣╋┫┗┻┛╔╦╗╠╬╣╚╩╝╭╮╰╯╞╪╡╒╤╕╘╧╛┡╇┩┢┪", "+"))
+"""Lines of boxes, and the signs of ASCII for them."""
+
 _ROW = re.compile(r"\s*\|(?P<cells>.*)\|\s*")
-_BORDER = re.compile(r"\s*[|+][-=:+| \t]*-[-=:+| \t]*[|+]\s*")
+_BORDER = re.compile(r"\s*[|+](?=[^-]*-)[-=:+| \t]*[|+]\s*")
 _TITLE = re.compile(r"[A-Z][A-Z0-9()._ -]*")
 _FIRST = ("NAME", "NAMESPACE", "EVENT", "LAST SEEN")
+_WITH_COMMAS = tuple(f"{title}," for title in _FIRST)
 _BAR = re.compile(r"(?<!\\)\|")
-_MARKS = re.compile(r"^(?:\*\*|`+)(?P<text>.*?)(?:\*\*|`+)$")
 _ESCAPED = re.compile(r"\\([|<>_*`\\])")
 _GAP = "   "
 _RULE = "----"
@@ -25,20 +30,41 @@ _RULE = "----"
 def plain(lines: Sequence[str]) -> list[str]:
     """The lines, with such tables as kubectl prints them."""
     out = list(lines)
+    drawn = [line if line.isascii() else line.translate(_BOX) for line in lines]
     at = 0
     while at < len(lines):
         end = at
-        while end < len(lines) and (_ROW.fullmatch(lines[end]) or _BORDER.fullmatch(lines[end])):
+        while end < len(lines) and (_ROW.fullmatch(drawn[end]) or _BORDER.fullmatch(drawn[end])):
             end += 1
-        if end > at and (table := _table(lines[at:end])) is not None:
+        rows: list[list[str] | None] = [_cells_of(line) for line in drawn[at:end]]
+        if end == at and lines[at].startswith(_WITH_COMMAS):
+            rows += _separated(lines, at)
+            end += len(rows)
+        if rows and (table := _table(rows, lines[at:end])) is not None:
             out[at:end] = table
         at = max(end, at + 1)
     return out
 
 
-def _table(lines: Sequence[str]) -> list[str] | None:
-    """The lines of a table as kubectl prints them; None for a table that is not one of kubectl."""
-    rows = [None if _BORDER.fullmatch(line) else list(_cells(line)) for line in lines]
+def _separated(lines: Sequence[str], at: int) -> Iterator[list[str]]:
+    """The rows of a table with commas whose titles are at a line. kubectl prints no line breaks."""
+    width = 0
+    for line in lines[at:]:
+        try:
+            (cells,) = csv.reader([line], strict=True)
+        except (ValueError, csv.Error):
+            return
+        width = width or len(cells)
+        if len(cells) != width:
+            return
+        yield [re.sub(r"\s{2,}", " ", cell.strip()) for cell in cells]
+
+
+def _table(rows: Sequence[list[str] | None], lines: Sequence[str]) -> list[str] | None:
+    """The lines of a table as kubectl prints them; None for a table that is not one of kubectl.
+
+    A row without cells is a border.
+    """
     titles = next((row for row in rows if row is not None), [])
     if not titles or titles[0] not in _FIRST or not all(map(_TITLE.fullmatch, titles)):
         return None
@@ -58,11 +84,16 @@ def _table(lines: Sequence[str]) -> list[str] | None:
     return shown
 
 
+def _cells_of(line: str) -> list[str] | None:
+    return None if _BORDER.fullmatch(line) else list(_cells(line))
+
+
 def _cells(line: str) -> Iterator[str]:
     row = _ROW.fullmatch(line)
     for cell in _BAR.split("" if row is None else row["cells"]):
         bare = cell.strip()
-        marked = _MARKS.match(bare)
-        text = _ESCAPED.sub(r"\1", bare if marked is None else marked["text"])
+        if bare.startswith("**") and bare.endswith("**"):
+            bare = bare[2:-2]
+        text = _ESCAPED.sub(r"\1", bare.strip("`"))
         # Two spaces would end a cell.
         yield re.sub(r"\s{2,}", " ", text.replace("&lt;", "<").replace("&gt;", ">"))

@@ -204,7 +204,7 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         end += 1
     if end == begin:
         return Printout()
-    if command is not None and len(command.kinds) != 1:
+    if command is not None and (command.is_any or len(command.kinds) != 1):
         command.line = number + end - at
     table.objects, table.lines = list(objects.values()), end - at
     return table
