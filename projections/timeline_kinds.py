@@ -12,11 +12,12 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, refusals, replays
 from app.domain.log.pages import Page
-from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
-from app.domain.values import api_groups, api_resources, condition_types, json_tree
+from app.domain.log.records import BASELINE_VERB, KUBELET_FAILURE, KUBELET_REPORT
+from app.domain.values import api_groups, api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import core
 from app.domain.values.identifiers import GroupResource
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines
 
 TEXT_MAX = 1000
@@ -198,13 +199,31 @@ def subject_of_fact(event: Event) -> ObjectKey:
 
 
 def tell_event_object(event: Event) -> Told | None:
-    """The text of a Kubernetes Event that warns, when it is created; repetitions are not shown."""
+    """The text of a Kubernetes Event that warns, when it is created; repetitions are not shown.
+
+    An Event that a recorder listed has the time of the list; the text says when it was last seen.
+    """
     if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
         return None
     event_object = outlines.event_object(event.body)
     if event_object.type != "Warning":
         return None
-    return "Warning", _cut(f"{event_object.reason}: {event_object.message or event_object.note}")
+    text = _cut(f"{event_object.reason}: {event_object.message or event_object.note}")
+    last = _last_seen(event_object) if event.stamp.verb == BASELINE_VERB else None
+    if last is not None and last // SECOND < event.stamp.time // SECOND:
+        text += f" (last seen at {timestamps.seconds_text(last)})"
+    return "Warning", text
+
+
+def _last_seen(event_object: core.EventObject) -> Instant | None:
+    series = "" if event_object.series is None else event_object.series.last_observed_time
+    for text in (series, event_object.last_timestamp, event_object.event_time):
+        try:
+            if text:
+                return timestamps.parse(text)
+        except TimestampError:
+            continue
+    return None
 
 
 def subject_of_event_object(event: Event) -> ObjectKey:

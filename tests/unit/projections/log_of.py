@@ -76,12 +76,13 @@ class LogOf:
         actor: str = "alice",
         cause: int = 0,
         origin: Origin | None = None,
+        verb: str = "update",
     ) -> int:
         revision = len(self.events) + 1
         stamp = Stamp(
             time=Instant(START + revision * SECOND),
             actor=Actor(user=actor),
-            verb="update",
+            verb=verb,
             cause=cause,
             observed=revision - 1,
             origin=origin,

@@ -1,9 +1,18 @@
 import pytest
 
 from app.domain.log import EventType, ObjectKey, Origin
+from app.domain.log.records import BASELINE_VERB
 from projections.timeline import TimelineProjection
 from projections.timeline_kinds import TEXT_MAX
-from tests.unit.projections.log_of import LogOf, allocation, device, reserved, slice_spec, taint
+from tests.unit.projections.log_of import (
+    LogOf,
+    allocation,
+    device,
+    key_of,
+    reserved,
+    slice_spec,
+    taint,
+)
 
 
 @pytest.fixture
@@ -203,3 +212,30 @@ def test_row_whose_time_is_that_of_the_import_says_so(
     tree = {"metadata": {"name": "a", "uid": "u"}, "spec": {"nodeName": "n"}}
     revision = log.append(EventType.OBJECT_CREATED, key, tree, origin=origin)
     assert log.row("view_timeline", revision)["doubt"] == doubt
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ({"lastTimestamp": "2025-12-31T23:50:00Z"}, " (last seen at 2025-12-31T23:50:00Z)"),
+        ({"eventTime": "2025-12-31T23:50:00.123456Z"}, " (last seen at 2025-12-31T23:50:00Z)"),
+        (
+            {
+                "eventTime": "2025-12-31T23:40:00.1Z",
+                "series": {"count": 2, "lastObservedTime": "2025-12-31T23:45:00.1Z"},
+            },
+            " (last seen at 2025-12-31T23:45:00Z)",
+        ),
+        ({"lastTimestamp": "2026-01-01T00:00:01Z"}, ""),
+        ({"lastTimestamp": "soon"}, ""),
+        ({}, ""),
+    ],
+)
+def test_warning_that_was_listed_says_when_it_was_last_seen(log, times, said) -> None:
+    """The recorder listed it a second after midnight, which is the time of the entry."""
+    warning = {"type": "Warning", "reason": "Failed", "message": "m", **times}
+    about = {"kind": "Pod", "namespace": "ns", "name": "a"}
+    tree = {"metadata": {"name": "e"}, "involvedObject": about, **warning}
+    log.append(EventType.OBJECT_CREATED, key_of("event", "ns/e"), tree, verb=BASELINE_VERB)
+    log.append(EventType.OBJECT_CREATED, key_of("event", "ns/f"), tree)
+    assert told(log) == [("Warning", f"Failed: m{said}"), ("Warning", "Failed: m")]
