@@ -11,6 +11,7 @@ runs the inputs of a test that was exported from a history.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +55,16 @@ def redra_cluster(
     """A cluster of this test's own, with the controllers of Kubernetes and emulated kubelets."""
     from app.settings import read
 
-    chosen = _chosen(request)
-    without = chosen.pop("without", ())
-    without = without.split(",") if isinstance(without, str) else without
-    with redra_server.cluster(
-        _name_of(request.node.name), tmp_path, read(chosen), without=tuple(without)
-    ) as cluster:
+    with ExitStack() as stack:
+        with _in_one_sentence():
+            chosen = _chosen(request)
+            without = chosen.pop("without", ())
+            without = without.split(",") if isinstance(without, str) else without
+            cluster = stack.enter_context(
+                redra_server.cluster(
+                    _name_of(request.node.name), tmp_path, read(chosen), without=tuple(without)
+                )
+            )
         yield cluster
 
 
@@ -68,12 +73,24 @@ def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRu
     """Decides again what came from outside of a history that `redra export --as pytest` wrote."""
     from app.bootstrap.handover import stories
 
-    changes = _changes(_chosen(request))
+    with _in_one_sentence():
+        changes = _changes(_chosen(request))
 
     def run(story: object) -> "StoryRun":
         return stories.run(story, changes)
 
     return run
+
+
+@contextmanager
+def _in_one_sentence() -> "Iterator[None]":
+    """Fails the test without a traceback for a marker with arguments that redra does not take."""
+    from app.domain.errors import InputError
+
+    try:
+        yield
+    except InputError as problem:
+        pytest.fail(f"redra: {problem}", pytrace=False)
 
 
 def _changes(chosen: Mapping[str, Any]) -> dict[str, Any]:

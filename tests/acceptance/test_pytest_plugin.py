@@ -100,6 +100,7 @@ def test_fixture_serves_clusters_to_another_project(tmp_path: Path) -> None:
     assert "there is no controller 'scheduler'" in done.stdout
     assert "the argument '1.35' of the marker redra has no name" in done.stdout
     assert "the marker redra has no argument 'profil'; it has profile, gates" in done.stdout
+    assert "InputError" not in done.stdout, "one sentence, and no traceback of redra"
     assert not (tmp_path / ".redra").exists()
 
 
