@@ -61,7 +61,11 @@ class ReplayStep(Model):
     """The event to stop after; without fields, the next event about any object."""
 
     object: str = Field(default="", description="KIND/[NAMESPACE/]NAME")
-    decision: bool = Field(default=False, description="The next recorded decision")
+    decision: bool = Field(
+        default=False,
+        description="The next recorded decision; of another cluster, the next pod that gets a node "
+        "or claim that gets or loses devices",
+    )
 
 
 class ReplayOrder(Model):
