@@ -28,13 +28,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     ("a-quickstart", "and_the_same_cluster_of_another_day", "decide"): "fails",
     ("c-multihost-tpu", "and_the_same_cluster_of_another_day", "decide"): "fails",
     ("e-taints", "and_the_same_cluster_of_another_day", "decide"): "fails",
-    # Conditions are compared without their times, which come from the scheduler's own clock.
-    ("a-quickstart", "condition_of_one_pod_three_hours_early", "decide"): "agrees",
-    ("a-quickstart", "condition_of_one_pod_three_hours_late", "decide"): "agrees",
-    ("c-multihost-tpu", "condition_of_one_pod_three_hours_early", "decide"): "agrees",
-    ("c-multihost-tpu", "condition_of_one_pod_three_hours_late", "decide"): "agrees",
-    ("e-taints", "condition_of_one_pod_three_hours_early", "decide"): "agrees",
-    ("e-taints", "condition_of_one_pod_three_hours_late", "decide"): "agrees",
     # The field is in different places of two versions of the kind, and the conversion moves only
     # fields that it knows.
     ("j-api-versions", "unknown_field_of_a_request", "verify"): "fails",

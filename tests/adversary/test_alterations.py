@@ -204,6 +204,7 @@ FEW: list[Row] = [
     ("a-quickstart", "device_in_two_claims_and_equal_seconds", "decide"),
     ("a-quickstart", "binding_again_to_another_node", "verify"),
     ("j-api-versions", "device_is_a_number", "verify"),
+    ("a-quickstart", "condition_of_one_pod_three_hours_late", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

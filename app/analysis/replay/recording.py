@@ -28,6 +28,7 @@ from app.analysis.replay.inputs import Input, is_terminating, note_reached
 from app.analysis.replay.instants import skew_shown
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
+from app.analysis.replay.unsure.condition_times import ConditionTimes
 from app.analysis.replay.unsure.contradictory import Contradictory
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.overuse import OveruseAudit
@@ -102,6 +103,7 @@ class Recording:
         self._audit = TaintAudit(views)
         self._overuse = OveruseAudit(views, lacks)
         self._contradictory = Contradictory()
+        self._condition_times = ConditionTimes()
         self._gates = ShownGates()
         self._releases = ShownReleases()
         self._objects: dict[ObjectKey, JsonObject] = {}
@@ -218,6 +220,7 @@ class Recording:
         """Completes the recording; call it after the last event."""
         self._bound_starts()
         self.lacks.conclude()
+        self.not_comparable.update(self._condition_times.odd())
         if self._beginning is not None:
             self._take_under_way(self._beginning)
 
@@ -337,8 +340,8 @@ class Recording:
         self._note_user(event, author if is_decided else "")
         trace = self.later if self.is_over else self.trace
         is_sure = self._authors.is_sure(event)
-        if not self.is_over:
-            self._contradictory.note(event, author if is_decided and is_sure else "")
+        for judge in () if self.is_over else (self._contradictory, self._condition_times):
+            judge.note(event, author if is_decided and is_sure else "")
         trace.add(event, before, (short_name(author) if is_sure else "") if is_decided else None)
         source = Input(
             event=event,

@@ -1,0 +1,82 @@
+"""Which conditions of pods have a time that is not of the clock of their writer."""
+
+import msgspec
+import pytest
+
+from app.analysis.replay.authors import EVICTION, SCHEDULER
+from app.analysis.replay.unsure.condition_times import ConditionTimes
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import SECOND, Instant, seconds_text
+from tests.unit.analysis.replay.test_lacks import event
+
+HOURS = 3 * 3600
+
+
+def state(name, answered, dated, *, status="False", type_="PodScheduled", node=""):
+    """A pod with one condition, in an answer at some second."""
+    pod = ObjectKey("", "pods", "default", name)
+    condition = {"type": type_, "status": status}
+    condition["lastTransitionTime"] = seconds_text(Instant(dated * SECOND))
+    conditions = [condition] if type_ else []
+    tree = {"spec": {"nodeName": node}, "status": {"conditions": conditions}}
+    written = event(pod)
+    stamp = msgspec.structs.replace(written.stamp, time=Instant(answered * SECOND + SECOND // 2))
+    return msgspec.structs.replace(written, body=msgspec.json.encode(tree), stamp=stamp)
+
+
+def waiting(name, answered, dated, **how):
+    """A pod without a condition, then the condition of an attempt."""
+    return state(name, answered - 1, 0, type_=""), state(name, answered, dated, **how)
+
+
+def odd(*events, author=SCHEDULER):
+    times = ConditionTimes()
+    for each in events:
+        times.note(each, author)
+    return sorted(text.rpartition("/")[2] for text in times.odd())
+
+
+@pytest.mark.parametrize("clock", [0, 7, -7, HOURS, -HOURS])
+def test_one_time_is_not_of_the_clock_that_all_others_show(clock):
+    honest = [waiting(f"p{n}", 100 * n, 100 * n + clock) for n in range(1, 6)]
+    events = [each for pair in honest for each in pair]
+    assert not odd(*events)
+    for seconds in (HOURS, -HOURS, 90, -90):
+        assert odd(*events, *waiting("wrong", 600, 600 + clock + seconds)) == ["wrong"]
+    assert not odd(*events, *waiting("slow", 600, 600 + clock - 50)), "a request takes a while"
+
+
+def test_two_times_that_are_of_no_one_clock_are_both_unsure():
+    assert odd(*waiting("p1", 100, 100), *waiting("p2", 200, 200 + HOURS)) == ["p1", "p2"]
+    assert not odd(*waiting("p1", 100, 100 + HOURS)), "one alone may be of any clock"
+
+
+def test_time_that_changes_without_the_status_is_none_of_its_write():
+    events = [each for n in range(1, 4) for each in waiting(f"p{n}", 100 * n, 100 * n)]
+    assert not odd(*events, state("p3", 900, 300))
+    assert odd(*events, state("p3", 900, 300 + HOURS)) == ["p3"]
+
+
+def test_pod_is_bound_by_the_clock_of_the_server():
+    """That of the scheduler is hours off; who binds leaves the condition to the server."""
+    events = [each for n in range(1, 4) for each in waiting(f"p{n}", 100 * n, 100 * n - HOURS)]
+    bound = [state(f"p{n}", 500 + n, 500 + n, status="True", node="n") for n in range(1, 4)]
+    assert not odd(*events, *bound)
+    wrong = state("p3", 503, 503 - HOURS, status="True", node="n")
+    assert odd(*events, *bound[:2], wrong) == ["p3"]
+
+
+def test_each_controller_has_a_clock_of_its_own():
+    times = ConditionTimes()
+    for n in range(1, 4):
+        for each in waiting(f"p{n}", 100 * n, 100 * n):
+            times.note(each, SCHEDULER)
+        times.note(state(f"p{n}", 600 + n, 600 + n + HOURS, type_="DisruptionTarget"), EVICTION)
+    assert not list(times.odd())
+
+
+def test_nothing_is_known_of_conditions_that_others_wrote():
+    events = [each for n in range(1, 4) for each in waiting(f"p{n}", 100 * n, 100 * n)]
+    assert not odd(*events, *waiting("p9", 600, 600 + HOURS, type_="Ready"))
+    assert not odd(*events, *waiting("p9", 600, 600 + HOURS), author="")
+    assert not odd(*events, state("seen-late", 900, 10)), "it may be as old as it says"
