@@ -205,6 +205,7 @@ FEW: list[Row] = [
     ("a-quickstart", "binding_again_to_another_node", "verify"),
     ("j-api-versions", "device_is_a_number", "verify"),
     ("a-quickstart", "condition_of_one_pod_three_hours_late", "decide"),
+    ("a-quickstart", "and_the_same_cluster_of_another_day", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

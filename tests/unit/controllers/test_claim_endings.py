@@ -68,6 +68,21 @@ def test_collector_that_comes_between_ends_the_claim_and_no_write_is_left_to_do(
     assert not cluster.line.refusals
 
 
+def test_claim_that_is_made_under_the_name_of_one_between_its_writes_is_left_alone():
+    cluster, claim = cluster_with_bound_pod(template=True, off=("garbage",))
+    cluster.finish("pod")
+    cluster.settle()
+    cluster.wait(APART)
+    tree = cluster.must("resourceclaims", claim)
+    assert "finalizers" not in tree["metadata"]
+    cluster.delete("resourceclaims", claim)
+    cluster.claim(claim)
+    made = cluster.must("resourceclaims", claim)
+    cluster.wait(1)
+    assert cluster.must("resourceclaims", claim)["metadata"]["uid"] == made["metadata"]["uid"]
+    assert outcomes(cluster, claim) == ["Deallocated", "Unprotected"]
+
+
 def test_claim_that_is_taken_again_between_the_writes_keeps_its_finalizer():
     cluster, claim = cluster_with_bound_pod(template=False)
     cluster.finish("pod")

@@ -250,6 +250,8 @@ class ClaimsReconciler:
             self._claim_queue.add(place, event.revision)
         else:
             self._holders.pop(place, None)
+            # The remaining acts are not about another claim that gets the name.
+            self._going.pop(place, None)
         going = self._going.get(place)
         if (
             going is not None
