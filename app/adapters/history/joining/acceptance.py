@@ -9,7 +9,8 @@ Parity: api.md 5, controllers.md 4.6, 6.4.
 import msgspec
 
 from app.adapters.history import times
-from app.adapters.history.joining import contradictions
+from app.adapters.history.joining import contradictions, fixed_parts
+from app.adapters.history.joining.fixed_parts import Parts
 from app.adapters.history.joining.spool import Row
 from app.domain.log.records import (
     BoundEffect,
@@ -116,6 +117,17 @@ def made_anew(before: Record, created: Instant | None, record: Record) -> Contra
     shown = times.creation(record.object or {})
     is_other = created is not None and shown is not None and shown != created
     return contradictions.of_creation(before, record) if is_other else None
+
+
+def changed(before: Record, fixed: Parts, record: Record) -> Contradiction | None:
+    """What a state contradicts that shows another value of a part which no write changes.
+
+    A state that contradicts another one already says nothing of its neighbours.
+    """
+    if Loss.CONTRADICTED in (*before.losses, *record.losses):
+        return None
+    path = fixed_parts.changed(fixed, fixed_parts.of(record))
+    return contradictions.of_fixed(before, record, path) if path else None
 
 
 def _may_be_first_half(known: Record, record: Record) -> bool:

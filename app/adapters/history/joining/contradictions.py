@@ -102,6 +102,11 @@ def of_creation(before: Record, record: Record) -> Contradiction:
     return _between(before, record, "metadata.creationTimestamp, which is set once")
 
 
+def of_fixed(before: Record, record: Record, path: str) -> Contradiction:
+    """The contradiction that two states show another value of what no write changes."""
+    return _between(before, record, f"{path}, which no write changes so")
+
+
 def of_removed(removal: Record, record: Record) -> Contradiction:
     """The contradiction that a request was accepted about an object that was gone."""
     return _between(removal, record, f"metadata.uid {record.uid}, which was removed before")

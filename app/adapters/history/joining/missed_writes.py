@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.adapters.history.joining import contradictions, endings
+from app.adapters.history.joining.fixed_parts import Parts
 from app.adapters.history.joining.patched_parts import (
     BOUND,
     NO_PATCH,
@@ -45,7 +46,8 @@ class KnownState:
     """The last state of a key: in the spool (`row`) or, for a derived state, in `tree`.
 
     `own` is its last known version; `is_own` is true when that is the version of this state.
-    `node` is the node of a pod, `created` the creation time that the state shows.
+    `node` is the node of a pod, `created` the creation time that the state shows, and `fixed` what
+    no write changes.
     """
 
     uid: str
@@ -56,6 +58,7 @@ class KnownState:
     tree: JsonObject | None
     node: str
     created: Instant | None
+    fixed: Parts
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from app.adapters.history.joining import (
     contradictions,
     effects,
     endings,
+    fixed_parts,
     generations,
     merging,
     normalising,
@@ -270,6 +271,7 @@ class Resolver:
             tree=record.object if derived else None,
             node=core.node_name(record.object or {}) if record.resource == "pods" else "",
             created=times.creation(record.object or {}),
+            fixed=fixed_parts.of(record),
         )
         if record.namespace and endings.is_judged(record):
             self._judged_in.setdefault(record.namespace, {})[record.key] = None
@@ -328,7 +330,9 @@ class Resolver:
         before = None if known is None else known.record
         contradiction = self._acceptance.contradiction(row, before, own)
         if contradiction is None and known is not None and known.uid == final.uid:
-            contradiction = acceptance.made_anew(known.record, known.created, final)
+            contradiction = acceptance.made_anew(
+                known.record, known.created, final
+            ) or acceptance.changed(known.record, known.fixed, final)
         if contradiction is None:
             return final
         self._notes.contradict(contradiction)

@@ -1,0 +1,50 @@
+"""Recordings in which one value of one line is another one, drawn for each sort of value.
+
+The places are drawn by the name of the recording and the sort, so that a failure comes again.
+"""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests import draws
+from tests.adversary.catalogue import TAINTS, TPU, VERSIONS
+from tests.adversary.one_value import SORTS, USED, Place, altered, is_noticed, places
+from tests.adversary.running import recording
+
+UNSEEN = [
+    # the spec of a claim and of pods, in lines of others: none of them can have changed it
+    (VERSIONS, Place(183, ("spec", "devices", "requests", 0, "exactly", "count"), "count")),
+    (VERSIONS, Place(180, ("spec", "nodeName"), "pod's node")),
+    (VERSIONS, Place(130, ("spec", "tolerations", 0, "key"), "toleration")),
+    (VERSIONS, Place(133, ("spec", "priority"), "priority")),
+    (VERSIONS, Place(64, ("metadata", "generation"), "generation")),
+    (VERSIONS, Place(130, ("spec", "schedulerName"), "scheduler")),
+]
+"""Values of which neither verify nor decide once said anything."""
+
+DRAWN = [
+    (name, sort)
+    for name, sorts in ((VERSIONS, SORTS), (TPU, SORTS), (TAINTS, (*SORTS, *USED)))
+    for sort in sorts
+]
+
+
+def rows() -> list[tuple[str, Place]]:
+    """One place of each sort in each recording that has it; most come with more draws alone."""
+    return [
+        (name, random.Random(f"{name} {sort}").choice(chosen))
+        for name, sort in (DRAWN if draws.WHOLE else DRAWN[: len(SORTS)])
+        if (chosen := places(recording(name), sort))
+    ]
+
+
+def _id(value: str | Place) -> str:
+    return value if isinstance(value, str) else f"{value.sort.replace(' ', '-')}-{value.line}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize(("name", "place"), [*UNSEEN, *rows()], ids=_id)
+def test_another_value_in_one_line_is_noticed(name: str, place: Place, tmp_path: Path) -> None:
+    assert is_noticed(name, altered(recording(name), place), tmp_path)
