@@ -206,6 +206,7 @@ FEW: list[Row] = [
     ("j-api-versions", "device_is_a_number", "verify"),
     ("a-quickstart", "condition_of_one_pod_three_hours_late", "decide"),
     ("a-quickstart", "and_the_same_cluster_of_another_day", "decide"),
+    ("j-api-versions", "unknown_field_of_a_request", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -40,6 +40,7 @@ def requests(tree: Any) -> Any:
         ({"name": "r", "deviceClassName": ""}, {"name": "r"}),
         ({"name": "r", "count": 0}, {"name": "r"}),
         ({"name": "r"}, {"name": "r"}),
+        ({"name": "r", "newer": {"a": 1}}, {"name": "r", "exactly": {"newer": {"a": 1}}}),
         (
             {"name": "r", "deviceClassName": "", "firstAvailable": [{"name": "a"}]},
             {"name": "r", "firstAvailable": [{"name": "a"}]},

@@ -3,11 +3,15 @@
 import copy
 from typing import Any
 
+import msgspec
 import pytest
 
+from app.bootstrap.rules import rules_for
 from app.domain.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge
+from app.domain.log import EventType
 from app.domain.objects import field_errors
 from app.domain.objects.field_errors import FieldError
+from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules, ValidationContext
 from app.domain.objects.write.commands import PatchType
@@ -552,3 +556,24 @@ def test_an_empty_list_of_a_slice_is_not_kept(name: str) -> None:
     changed = tree | {"spec": spec | {name: [], "pool": spec["pool"] | {"generation": 2}}}
     assert name not in made.update(changed)["spec"]
     assert made.types == ["ObjectUpdated"]
+
+
+def test_field_of_another_release_in_a_stored_claim_stays() -> None:
+    """A recording may have it; who reads the claim and writes it does not know the field."""
+    made = cluster()
+    made.rules = rules_for(Profile())
+    tree = copy.deepcopy(made.create(claim()))
+    (draft,) = made.last.drafts
+    known = copy.deepcopy(tree["spec"])
+    tree["spec"]["devices"]["requests"][0]["exactly"]["affinity"] = {"near": "nic"}
+    made.world.append(
+        [msgspec.structs.replace(draft, type=EventType.OBJECT_UPDATED, tree=copy.deepcopy(tree))]
+    )
+    metadata = {"name": "c", "namespace": "default", "labels": {"a": "b"}}
+    stored = made.update({**tree, "spec": known, "metadata": metadata})
+    assert stored["metadata"]["labels"] == {"a": "b"}
+    assert stored["spec"] == tree["spec"]
+    other = copy.deepcopy(known)
+    other["devices"]["requests"][0]["exactly"]["count"] = 2
+    with pytest.raises(Invalid, match="field is immutable"):
+        made.update({**tree, "spec": other, "metadata": metadata})

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain.log.records import Op, Record
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 
 _OF_CLAIMS = frozenset((api_resources.RESOURCE_CLAIMS, api_resources.RESOURCE_CLAIM_TEMPLATES))
@@ -36,7 +36,7 @@ def of(record: Record) -> Parts:
         return {"spec": tree.get("spec"), "apiVersion": record.version}
     if kind != api_resources.PODS:
         return NOTHING
-    spec = json_tree.mapping(tree, "spec")
+    spec = meta.spec(tree)
     parts = {f"spec.{name}": spec.get(name) for name in _OF_PODS}
     parts[_NODE] = core.node_name(tree)
     if record.op is Op.DELETED:

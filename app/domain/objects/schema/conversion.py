@@ -98,15 +98,11 @@ def _from_hub(kind: Kind, target: str) -> Step:
 
 # ---- v1beta1
 
-_FLAT = (
-    "deviceClassName",
-    "selectors",
-    "allocationMode",
-    "count",
-    "adminAccess",
-    "tolerations",
-    "capacity",
-)
+_OF_REQUESTS = ("name", "firstAvailable", "exactly")
+"""The fields of a request that are not of its exact part.
+
+In v1beta1 all others are, also those that only a newer release knows.
+"""
 
 
 def _changed(tree: JsonView, path: tuple[str, ...], change: Callable[[Any], Any]) -> JsonObject:
@@ -133,8 +129,8 @@ def _each(change: Callable[[JsonView], JsonObject]) -> Callable[[Any], Any]:
 
 
 def _request_from_beta(request: JsonView) -> JsonObject:
-    converted = {key: value for key, value in request.items() if key not in _FLAT}
-    exactly = {key: request[key] for key in _FLAT if key in request}
+    converted = {key: value for key, value in request.items() if key in _OF_REQUESTS}
+    exactly = {key: value for key, value in request.items() if key not in _OF_REQUESTS}
     # A zero value of a field that is not a pointer in v1beta1 is unset.
     for key in ("deviceClassName", "allocationMode", "count"):
         if not exactly.get(key, True):

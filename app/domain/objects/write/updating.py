@@ -44,7 +44,7 @@ from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.values import api_groups, json_tree, timestamps
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 
@@ -364,6 +364,8 @@ def _prepare(
     match (kind.kind, subresource):
         case ("CustomResourceDefinition", _):
             new["status"] = naming.status(reader, new, stamp.time)
+        case ("ResourceClaim", ""):
+            _keep_spec(new, old, structural.storage_node(rules.schemas, kind))
         case ("ResourceClaim", "status"):
             _drop_devices(new, old)
         case ("DeviceTaintRule", ""):
@@ -384,6 +386,22 @@ def _prepare(
             new["status"].setdefault("qosClass", json_tree.text(old, "status", "qosClass"))
         case _:
             pass
+
+
+def _keep_spec(new: JsonObject, old: JsonObject, node: SchemaNode) -> None:
+    """Keeps fields of another release in the spec of a claim, which no write changes.
+
+    A recorded claim may have them. They are lost where a request is read, and what is left is the
+    same spec. Parity: objects.md 5.1.
+    """
+    if meta.spec(new) == meta.spec(old):
+        return
+    try:
+        known, _unknown = prune.clean(node, old)
+    except prune.WrongType:
+        return  # It is none that a server stored.
+    if meta.spec(new) == meta.spec(known):
+        new["spec"] = old["spec"]
 
 
 def _drop_devices(claim: JsonObject, old: JsonObject) -> None:
