@@ -85,6 +85,9 @@ JUDGES = {
     "tests/truth/raw.py": (),
     "tests/truth/facts.py": ("tests.truth.raw",),
     "tests/truth/answers.py": ("tests.truth.facts",),
+    # Whether `why` names what keeps a pod waiting.
+    "tests/truth/waiting/model.py": ("tests.truth.facts",),
+    "tests/truth/waiting/comparing.py": ("tests.truth.facts", "tests.truth.waiting.model"),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }

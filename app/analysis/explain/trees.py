@@ -216,7 +216,9 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     text = first.text or "it fits"
     if any(reason.text != first.text for reason in nodes):
         text += " (the others alike)"
-    return Reason(text=f"{subject}: {text}", children=tuple(children), count=len(nodes))
+    # A page without the answers of the nodes would not say why the pod waits.
+    text = f"{subject}: {text}"
+    return Reason(text=text, children=tuple(children), count=len(nodes), is_kept=True)
 
 
 def _elsewhere(nodes: Sequence[NodeReason]) -> list[Reason]:

@@ -1,0 +1,106 @@
+"""`why` of a waiting pod names, for each node and device, what the model names.
+
+Worlds of drawn seeds come by day; those that showed a defect come each time.
+"""
+
+import copy
+from collections import Counter
+
+import pytest
+
+from tests import draws
+from tests.truth.waiting import comparing
+from tests.truth.waiting.judging import asked, judge, model_of
+from tests.truth.waiting.model import wishes
+from tests.truth.waiting.worlds import SmallWorld
+
+WORLDS = 8
+"""Worlds of one row."""
+
+MET = {
+    "running", "gated", "left", "unasked", "terminating", "waiting",
+    "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodeResourcesFit",
+    "InterPodAffinity", "DynamicResources",
+    "other-node", "selector", "selector-error", "allocated", "capacity", "capacity-missing",
+    "capacity-policy", "counters", "taint", "constraint", "suitable",
+}  # fmt: skip
+"""States, plug-ins and causes of devices that the model can count."""
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(14))
+async def test_why_names_what_keeps_a_pod_waiting(first):
+    for seed in range(first * WORLDS, (first + 1) * WORLDS):
+        assert await judge(seed) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [1019, 1112])
+async def test_page_that_is_cut_has_the_answer_of_each_node(seed):
+    assert await judge(seed) == []
+
+
+@draws.ONLY
+def test_the_worlds_have_each_cause():
+    met: Counter = Counter()
+    for seed in range(150):
+        model = model_of(SmallWorld(seed))
+        met[model.state] += 1
+        if model.state != "waiting":
+            continue
+        for node in model.nodes:
+            verdict = model.verdict(node)
+            met[verdict.plugin] += 1
+            if verdict.plugin == "DynamicResources":
+                for claim in model.unallocated:
+                    for wish in (wish for either in wishes(claim) for wish in either):
+                        for device in model.devices(node):
+                            causes = model.causes(claim, wish, device, node)
+                            met[next(iter(causes), "suitable")] += 1
+    assert set(met) >= MET
+
+
+def altered(answer):
+    """The answer with one statement changed, in each place and way."""
+    for number, node in enumerate(answer["nodes"]):
+        for text in ("", "node(s) were unschedulable", "cannot allocate all claims"):
+            if node["text"] != text:
+                yield change(answer, number, lambda one, text=text: one.update(text=text))
+        for request in (r for claim in node.get("claims", ()) for r in claim["requests"]):
+            numbers = {key: request[key] + 1 for key in ("suitable", "total", "needs")}
+            for key, value in numbers.items():
+                yield change(answer, number, lambda one, k=key, v=value: first(one).update({k: v}))
+            break
+        for group in first(node)["devices"] if node.get("claims") else ():
+            place = first(node)["devices"].index(group)
+            for key, value in {"cause": "note", "count": group["count"] + 1}.items():
+                yield change(
+                    answer,
+                    number,
+                    lambda one, p=place, k=key, v=value: first(one)["devices"][p].update({k: v}),
+                )
+    for head in ("3 of 4 nodes would take it", "it would fit on node n0"):
+        yield {**answer, "text": head}
+    for state in ("nodes", "reasons"):
+        empty = {"text": "", "children": []} if state == "reasons" else []
+        yield {**answer, state: empty}
+
+
+def first(node):
+    return node["claims"][0]["requests"][0]
+
+
+def change(answer, number, act):
+    other = copy.deepcopy(answer)
+    act(other["nodes"][number])
+    return other
+
+
+@pytest.mark.parametrize("seed", [1019, 2366])
+async def test_answer_that_is_altered_is_noticed(seed):
+    model = model_of(world := SmallWorld(seed))
+    answer, text = await asked(world)
+    assert list(comparing.differences(model, answer, text)) == []
+    alterations = list(altered(answer))
+    assert len(alterations) > 20
+    for other in alterations:
+        assert list(comparing.differences(model, other, text)), other
