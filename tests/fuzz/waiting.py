@@ -5,7 +5,7 @@
 
 import anyio
 
-from tests.truth.waiting.judging import judge
+from tests.truth.waiting.judging import judge, judge_helps
 
 
 def run(cases: int, seed: int) -> None:
@@ -17,4 +17,8 @@ def run(cases: int, seed: int) -> None:
 
 
 async def _judged(seeds: range) -> list[str]:
-    return [f"seed {seed}: {one}" for seed in seeds for one in await judge(seed)]
+    return [
+        f"seed {seed}: {one}"
+        for seed in seeds
+        for one in (*await judge(seed), *await judge_helps(seed))
+    ]

@@ -113,6 +113,14 @@ class NodeAnswer:
             or (opened is not None and opened.answer is not None and bool(opened.text))
         )
 
+    def still_fails(self, helpful: Help) -> bool:
+        """Whether an error of the allocator on this node outlasts changes for another node."""
+        if self.allocator is None or self.answer is None:
+            return False
+        return counterfactual.still_fails(
+            self.allocator, self.answer, helpful.changes, own=self.own
+        )
+
     def quirks(self) -> tuple[str, ...]:
         """The upstream defects whose repair alone would change the allocator's answer here."""
         if self.answer is None or self.allocator is None:

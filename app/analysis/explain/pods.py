@@ -115,6 +115,7 @@ def waiting(
         return PodFindings(text=early, children=lacking)
     fitting: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
+    erring: list[NodeAnswer] = []
     followed = 0
     seen: set[Hashable] = set()
     asking = node_answers.ask_nodes(
@@ -139,6 +140,8 @@ def waiting(
         fitting.append(made)
         if help and answer.is_helpable:
             refused.setdefault(said, []).append(answer)
+            if made.is_error and rules.quirks.c16:
+                erring.append(answer)
     if node and not fitting:
         raise _unknown(views, node)
     fits = sum(not reason.text for reason in fitting)
@@ -147,7 +150,7 @@ def waiting(
     children = (*_beside(rules, views, tree, fitting, now), *vain, *follow, *merge_nodes(fitting))
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in fitting):
-        helpful, helps = yield from _help(list(refused.values()), fitting, bounds)
+        helpful, helps = yield from _help(list(refused.values()), erring, fitting, bounds)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
     return PodFindings(
@@ -224,13 +227,17 @@ def _unasked(
 
 def _help(
     refused: Sequence[Sequence[NodeAnswer]],
+    erring: Sequence[NodeAnswer],
     node_reasons: Sequence[NodeReason],
     bounds: ExplainBounds,
 ) -> Steps[tuple[Reason, list[JsonObject]]]:
     """The smallest proven changes; of nodes with the same answer only the first is tried.
 
-    `refused` are the nodes on which the allocator refused the pod, grouped by answer.
+    `refused` are the nodes on which the allocator refused the pod, grouped by answer. `erring` are
+    those whose error ends the attempt on all nodes: a change for another node that leaves the error
+    does not help.
     """
+    vain: list[Help] = []
     groups = sorted(refused, key=lambda group: -len(group))[: bounds.help_nodes_max]
     helps: list[tuple[Help, int]] = []
     for alike in groups:
@@ -238,11 +245,19 @@ def _help(
         helpful = yield from alike[0].looking_for_help(
             changes_max=fewest, tries_max=bounds.help_tries_max
         )
-        helps += [(one, len(alike)) for one in helpful]
+        for one in helpful:
+            yield
+            if any(other.still_fails(one) for other in erring[: bounds.help_nodes_max]):
+                vain.append(one)
+            else:
+                helps.append((one, len(alike)))
     fewest = min((len(one.changes) for one, _ in helps), default=0)
     helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
-    opening = _opening(node_reasons)
-    children = [*opening, *_best(helps), *_beyond_devices(node_reasons)]
+    # To open another node does not remove an error, either.
+    opened_nodes = [] if erring else [one for one in node_reasons if one.opened is not None]
+    opening = _opening(opened_nodes)
+    children = [*opening, *_best(helps), *_in_vain_for(vain, erring)]
+    children += _beyond_devices(node_reasons)
     # A closed node, such as a tainted one, was tried as if it were open.
     as_open = sum(reason.opened is not None for reason in node_reasons)
     count = sum(map(len, refused)) + as_open
@@ -262,10 +277,22 @@ def _help(
         shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
     opened: list[JsonObject] = [
         {"node": reason.node, "changes": [reason.opened.change]}
-        for reason in node_reasons
+        for reason in opened_nodes
         if reason.opened is not None and not reason.opened.text
     ]
     return Reason(text=text, children=tuple(shown)), opened + [one.tree() for one, _ in helps]
+
+
+def _in_vain_for(vain: Sequence[Help], erring: Sequence[NodeAnswer]) -> Iterator[Reason]:
+    """The changes for a node that leave an error on another one, which ends each attempt."""
+    where = listed([one.node for one in erring], len(erring))
+    noun = "node" if len(erring) == 1 else "nodes"
+    for one in vain[:1]:
+        yield Reason(
+            text=f"{one.text}: then it fits on {one.node}, but not without a change that removes "
+            f"the error on {noun} {where}",
+            issues=("C16",),
+        )
 
 
 def _opening(closed: Sequence[NodeReason]) -> list[Reason]:

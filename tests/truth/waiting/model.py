@@ -310,6 +310,10 @@ class Model:
                     consumed[one["driver"], one["pool"], one["device"], name] += amount(value)
         return consumed
 
+    def consumed_of(self, device: Published, name: str) -> Fraction:
+        """What claims hold of a capacity of a device."""
+        return Fraction(self._consumed[(*device.id, name)])
+
     def short_of_capacity(self, wish: Wish, device: Published) -> str:
         """The kind of cause for which a device has not the capacity; empty where it has."""
         published = device.tree.get("capacity") or {}

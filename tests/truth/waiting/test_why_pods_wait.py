@@ -10,7 +10,7 @@ import pytest
 
 from tests import draws
 from tests.truth.waiting import comparing
-from tests.truth.waiting.judging import asked, judge, model_of
+from tests.truth.waiting.judging import asked, judge, judge_helps, model_of
 from tests.truth.waiting.model import wishes
 from tests.truth.waiting.worlds import SmallWorld
 
@@ -37,6 +37,23 @@ async def test_why_names_what_keeps_a_pod_waiting(first):
 @pytest.mark.parametrize("seed", [1019, 1112])
 async def test_page_that_is_cut_has_the_answer_of_each_node(seed):
     assert await judge(seed) == []
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(14))
+async def test_what_is_said_to_help_helps_and_nothing_smaller_does(first):
+    for seed in range(first * 4, first * 4 + 4):
+        assert await judge_helps(seed) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [171])
+async def test_change_that_leaves_an_error_on_another_node_does_not_help(seed):
+    assert await judge_helps(seed) == []
+
+
+@pytest.mark.parametrize("seed", [3153])
+async def test_claim_is_released_for_requests_that_only_fail_together(seed):
+    assert await judge_helps(seed) == []
 
 
 @draws.ONLY

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from app.domain.allocation import capacity
-from app.domain.allocation.allocator import Allocation, Allocator, Answer
+from app.domain.allocation.allocator import Allocation, Allocator, Answer, Failure, FailureScope
+from app.domain.allocation.case import Case
 from app.domain.allocation.eligibility import Exclusion, Fault
 from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.reasons import causes, pool_repairs
@@ -132,15 +133,7 @@ def looking(
     """
     if answer.case is None or (isinstance(answer, Allocation) and not elsewhere):
         return []
-    world = AllocationWorld(
-        claims=tuple(plan.tree for plan in answer.case.plans),
-        classes=allocator.classes,
-        state=allocator.state,
-        inventory=allocator.inventory,
-        own=own or {},
-        elsewhere=elsewhere,
-    )
-    start = _Tried(changes=(), world=world, answer=answer)
+    start = _start(allocator, answer, answer.case, own or {}, elsewhere)
     frontier: list[_Tried] = [start]
     seen: set[frozenset[Change]] = set()
     tries = 0
@@ -169,6 +162,36 @@ def looking(
             break
         frontier = following
     return (yield from _all_releases(allocator, start, helps, seen, tries_max - tries))
+
+
+def still_fails(
+    allocator: Allocator, answer: Answer, changes: Sequence[Change], *, own: Mapping[str, JsonView]
+) -> bool:
+    """Whether an error on a node, which ends the attempt on all nodes, outlasts these changes."""
+    if answer.case is None:
+        return isinstance(answer, Failure)
+    tried = _start(allocator, answer, answer.case, own, frozenset())
+    for change in changes:
+        tried = tried.with_change(allocator, change)
+    return isinstance(tried.answer, Failure) and tried.answer.scope is not FailureScope.NODE
+
+
+def _start(
+    allocator: Allocator,
+    answer: Answer,
+    case: Case,
+    own: Mapping[str, JsonView],
+    elsewhere: frozenset[str],
+) -> "_Tried":
+    world = AllocationWorld(
+        claims=tuple(plan.tree for plan in case.plans),
+        classes=allocator.classes,
+        state=allocator.state,
+        inventory=allocator.inventory,
+        own=own,
+        elsewhere=elsewhere,
+    )
+    return _Tried(changes=(), world=world, answer=answer)
 
 
 def _all_releases(
@@ -214,6 +237,8 @@ class _Tried:
                 (ReleaseClaim(claim=claim) for claim in sorted(self.world.elsewhere)),
                 _repairs(case.problem, self.world),
                 _candidates(case.problem, self.world.inventory),
+                # Requests that only fail together show no cause at a single device.
+                self.releases() if _fail_together(case.problem) else (),
             )
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
@@ -248,6 +273,20 @@ class _Tried:
             world=world,
             answer=changed_allocator.allocate(self.answer.node, list(world.claims)),
         )
+
+
+def _fail_together(problem: Problem) -> bool:
+    """Whether each request could be satisfied alone, by one of its alternatives."""
+    usage = Usage(problem)
+    devices = range(len(problem.view.devices))
+    return all(
+        any(
+            sum(causes.of(problem, usage, row, device) is None for device in devices) >= row.count
+            for row in request
+        )
+        for claim in problem.rows
+        for request in claim
+    )
 
 
 def _kind(change: Change) -> object:

@@ -1,0 +1,40 @@
+"""Does in a cluster what a change does to its objects, as a person would."""
+
+from tests.cluster import Cluster
+from tests.truth.raw import State
+
+_VERSIONS = {"resourceslices": "resource.k8s.io/v1", "nodes": "v1"}
+
+
+def carry_out(cluster: Cluster, before: State, after: State) -> None:
+    """Changes nodes, slices, rules and claims; the pod is made anew if a claim of it changes."""
+    edited = []
+    for key in before:
+        resource, namespace, name = key
+        if before[key] == after.get(key):
+            continue
+        if key not in after:
+            cluster.delete(resource, name)
+        elif resource in _VERSIONS:
+            cluster.patch(resource, name, {"spec": after[key]["spec"]})
+        elif before[key]["spec"] != after[key]["spec"]:
+            edited.append((name, after[key]["spec"]))
+        else:
+            for user in (before[key].get("status") or {}).get("reservedFor") or ():
+                cluster.delete("pods", user["name"], namespace)
+                cluster.settle()
+                if cluster.get("pods", user["name"]) is not None:
+                    cluster.kill(user["name"])
+    cluster.settle()
+    if edited:
+        pod = cluster.must("pods", "p")
+        cluster.kill("p")
+        cluster.settle()
+        for name, spec in edited:
+            cluster.delete("resourceclaims", name)
+            cluster.settle()
+            cluster.create("resource.k8s.io/v1", "ResourceClaim", name, spec=spec)
+        cluster.apply(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod["spec"]}
+        )
+    cluster.wait(400)
