@@ -13,6 +13,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, refusals, replays
 from app.domain.log.pages import Page
 from app.domain.log.records import BASELINE_VERB, KUBELET_FAILURE, KUBELET_REPORT
+from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources, condition_types, json_tree, timestamps
 from app.domain.values.fields import core
 from app.domain.values.identifiers import GroupResource
@@ -25,6 +26,12 @@ TEXT_MAX = 1000
 
 NAMED_MAX = 8
 """Devices, claims or consumers that a text names; the others are counted."""
+
+DECISION = "Decision"
+"""A recorded decision of a controller."""
+
+WARNING = "Warning"
+"""A Kubernetes Event that warns."""
 
 WRITE_REFUSED = "WriteRefused"
 """A write that the API refused, from an audit log."""
@@ -43,6 +50,12 @@ LOGGED_ATTEMPTS = {
     KUBELET_REPORT: "KubeletReported",
 }
 """The names of what components logged about pods, by the verb of the observed request."""
+
+_OF_OTHER_EVENTS = {
+    *(DECISION, WARNING, WRITE_REFUSED, *LOGGED_ATTEMPTS.values()),
+    *(EventType.CONFLICT_OBSERVED, EventType.GAP_OBSERVED),
+    *(EventType.HISTORY_FORKED, EventType.HISTORY_IMPORTED),
+}
 
 _OF_PRINTED = {
     "uses no claims": "its claims were not recorded",
@@ -137,6 +150,11 @@ def kind_of(place: GroupResource) -> FollowedKind | None:
     return kind if kind is not _OTHER or place not in _UNTOLD else None
 
 
+def is_of_another_event(kind: str) -> bool:
+    """Whether entries of a kind come from events that store nothing of their subject."""
+    return kind in _OF_OTHER_EVENTS
+
+
 def tell_fact(event: Event) -> Told | None:
     """The name and text of an event that is not about an object; None when it is not shown."""
     if event.type is EventType.REQUEST_OBSERVED:
@@ -177,7 +195,7 @@ def tell_decision(decided: outlines.DecisionOutline) -> Told:
     """The name and text of a decision."""
     text = f"{decided.controller} decided {decided.outcome}"
     message = decided.summary.message
-    return "Decision", _cut(f"{text}: {message}" if message else text)
+    return DECISION, _cut(f"{text}: {message}" if message else text)
 
 
 def subject_of_decision(event: Event, decided: outlines.DecisionOutline) -> ObjectKey:
@@ -212,7 +230,7 @@ def tell_event_object(event: Event) -> Told | None:
     last = _last_seen(event_object) if event.stamp.verb == BASELINE_VERB else None
     if last is not None and last // SECOND < event.stamp.time // SECOND:
         text += f" (last seen at {timestamps.seconds_text(last)})"
-    return "Warning", text
+    return WARNING, text
 
 
 def _last_seen(event_object: core.EventObject) -> Instant | None:
@@ -227,17 +245,25 @@ def _last_seen(event_object: core.EventObject) -> Instant | None:
 
 
 def subject_of_event_object(event: Event) -> ObjectKey:
-    """The object that a Kubernetes Event is about."""
+    """The object that a Kubernetes Event is about.
+
+    The Events of cluster-scoped objects are in a namespace, which some components write into the
+    reference, too.
+    """
     event_object = outlines.event_object(event.body)
     about = (
         event_object.involved_object
         if event_object.involved_object.name
         else event_object.regarding
     )
-    group, slash, _ = about.api_version.partition("/")
-    kind = about.kind.lower()
-    plural = kind + ("es" if kind.endswith("s") else "s")
-    return ObjectKey(group if slash else "", plural, about.namespace, about.name)
+    group, _, _ = about.api_version.rpartition("/")
+    for kind in registry.find_name(about.kind):
+        if kind.group == group:
+            namespace = about.namespace if kind.namespaced else ""
+            return ObjectKey(group, kind.plural, namespace, about.name)
+    noun = about.kind.lower()
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return ObjectKey(group, plural, about.namespace, about.name)
 
 
 def _pod_states(page: Page, place: GroupResource) -> States:

@@ -8,6 +8,7 @@ import msgspec
 from app.analysis.chronicle import Chronicle
 from app.domain.log import EventType, Revision
 from app.domain.values.timestamps import Instant
+from projections import timeline_kinds
 
 CONFLICT = EventType.CONFLICT_OBSERVED.value
 """The kind of an entry for a conflict of a paced replay with writes of clients."""
@@ -18,7 +19,7 @@ TROUBLES = frozenset(
         "AttemptFailed",
         "KubeletFailed",
         "PodEvicted",
-        "Warning",
+        timeline_kinds.WARNING,
         "GapObserved",
         CONFLICT,
         "NodeNotReady",
@@ -26,7 +27,7 @@ TROUBLES = frozenset(
 )
 """The kinds of entries that need attention."""
 
-DECISIONS = frozenset(("Decision",))
+DECISIONS = frozenset((timeline_kinds.DECISION,))
 
 CLAIMS = frozenset(
     (

@@ -11,10 +11,9 @@ from app.domain.log import ObjectKey, Revision
 from app.domain.log.projection import Row
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
+from projections import timeline_kinds
 from projections.timeline import Entry
-
-DECISION = "Decision"
-"""The kind of entries for recorded decisions."""
+from projections.timeline_kinds import DECISION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +104,26 @@ def read(
         note=chronicle.unread(until),
         items=tuple(items),
         next=following,
+    )
+
+
+def unrecorded(chronicle: Chronicle, page: TimelinePage) -> frozenset[Revision]:
+    """The revisions of the entries of a page about objects that were not stored by then.
+
+    A Kubernetes Event, a refused write or a decision may be about an object that no log has.
+    """
+    return frozenset(
+        item["revision"]
+        for item in page.items
+        if timeline_kinds.is_of_another_event(item["kind"])
+        and not _is_recorded(chronicle, subject_of(item), item["revision"])
+    )
+
+
+def _is_recorded(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:
+    return any(
+        not timeline_kinds.is_of_another_event(entry.kind)
+        for entry in chronicle.about(key, until=until)
     )
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import anyio.lowlevel
 
 from app.analysis.scope import Scope, Selector, no_kind
-from app.analysis.timeline_pages import DECISION
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.projection import Row
@@ -17,6 +16,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
 from projections.timeline import TimelineProjection
+from projections.timeline_kinds import DECISION
 
 FINDING = "Finding"
 """The kind of rows for findings: things that are wrong in a history."""

@@ -34,6 +34,10 @@ async def main_of(server, path):
     return read(answer.text).one("main")
 
 
+def history_of(link):
+    return re.match("/ui/h/([^@/]+)", link)[1]
+
+
 def texts_of(reason):
     return [
         reason["text"],
@@ -84,6 +88,18 @@ async def test_pod_that_only_one_side_evicts_is_asked_when_it_is_evicted():
         report = await server.get(f"{JSON}/broken/diff?with=repaired")
         (pod,) = [each["a"] for each in report["differences"] if "spared" in each["classes"]]
         assert f"broken at revision {pod['evictedRevision']}" in evicted
+
+
+async def test_what_is_said_of_a_side_leads_into_its_history():
+    async with serving(store=await both_variants("tolerations-not-copied")) as server:
+        for own, other in (("broken", "repaired"), ("repaired", "broken")):
+            main = await main_of(server, f"/ui/h/{own}/compare?with={other}")
+            sides = main.one(class_="pair").all("section")
+            for side, history in zip(sides, (own, other), strict=True):
+                assert any("/object?" in link for link in side.links)
+                assert {history_of(link) for link in side.links} == {history}
+                for link in side.links:
+                    await main_of(server, link)
 
 
 async def test_histories_that_are_the_same_part_nowhere():

@@ -20,13 +20,13 @@ from app.analysis import spans
 from app.analysis.chronicle import Chronicle
 from app.analysis.moments import TROUBLES
 from app.analysis.spans import Span
-from app.analysis.timeline_pages import DECISION
 from app.analysis.traces.recorded_links import RecordedLinks
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections.timeline import Entry
+from projections.timeline_kinds import DECISION
 
 PROCESSES: tuple[tuple[str, tuple[str, str]], ...] = (
     ("Pods", api_resources.PODS),

@@ -102,9 +102,7 @@ class Answers:
         kept_max = limits.chronicles_max
         self._findings: Bounded[tuple[int, Revision, int, str], Findings] = Bounded(kept_max)
         self._scans = Scans(self._explanations, limits)
-        self._chronicles = Chronicles(
-            kept_max=limits.chronicles_max, events_max=limits.chronicle_events_max
-        )
+        self._chronicles = Chronicles(kept_max=kept_max, events_max=limits.chronicle_events_max)
 
     async def views(self, inquiry: Inquiry) -> LiveViews:
         """The views at the moment. Raises InputError, NotFound beyond the end."""
@@ -436,13 +434,16 @@ def question_of(inquiry: Inquiry) -> Question:
 
 
 def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
-    """The object in the parameters, of any kind, including kinds that the history defines."""
+    """The object in the parameters, also of a kind that the history defines, or only keeps."""
     plural, _, group = inquiry.required("kind").partition(".")
     kind = history_kinds.find(views.objects, group, plural)
-    if kind is None:
+    namespace = inquiry.request.parameter("namespace")
+    if kind is not None:
+        group, plural = kind.group, kind.plural
+        namespace = (namespace or "default") if kind.namespaced else ""
+    elif (group, plural) not in views.objects.resources():
         return subject_of(inquiry)
-    namespace = (inquiry.request.parameter("namespace") or "default") if kind.namespaced else ""
-    return ObjectKey(kind.group, kind.plural, namespace, inquiry.required("name"))
+    return ObjectKey(group, plural, namespace, inquiry.required("name"))
 
 
 def filter_of(inquiry: Inquiry) -> Filter:

@@ -15,6 +15,7 @@ import msgspec
 
 from app.analysis import behaviours as numbered
 from app.analysis import profiles as releases
+from app.analysis import timeline_pages
 from app.analysis.capacity import subjects
 from app.analysis.diff.answers import ComparedPage, DiffForm
 from app.analysis.explain.questions import Question
@@ -51,6 +52,7 @@ from app.domain.errors import (
     Rejected,
 )
 from app.domain.log import Actor
+from app.domain.values import api_resources
 from app.service.histories import Histories
 from app.web import links
 from app.web.pages import (
@@ -218,17 +220,19 @@ class Pages:
     async def _map(self, inquiry: Inquiry) -> bytes:
         answer, wanted = await self.answers.map(inquiry), pools_wanted(inquiry)
         parameters = {"driver": wanted.driver, "pool": wanted.pool, "node": wanted.node}
-        return devices.page(
-            await framing.frame(self.answers, inquiry, "map", parameters), answer, wanted
-        )
+        objects = (await self.answers.views(inquiry)).objects
+        registered = {key.name for key in objects.keys(*api_resources.NODES)}
+        frame = await framing.frame(self.answers, inquiry, "map", parameters)
+        return devices.page(frame, answer, wanted, registered)
 
     async def _timeline(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.timeline(inquiry)
         wanted, before = filter_of(inquiry), integer(inquiry.request, "before", 0)
         parameters = timeline.parameters_of(wanted)
         frame = await framing.frame(self.answers, inquiry, "timeline", parameters)
-        kinds = (await self.answers.chronicle(inquiry.runtime)).kinds()
-        return timeline.page(frame, answer, wanted, kinds, before)
+        chronicle = await self.answers.chronicle(inquiry.runtime)
+        unrecorded = timeline_pages.unrecorded(chronicle, answer)
+        return timeline.page(frame, answer, wanted, chronicle.kinds(), before, unrecorded)
 
     async def _attempts(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.attempts(inquiry)

@@ -4,14 +4,14 @@ Releases are compared by a rehearsal, which has its own page.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.analysis import profiles
 from app.analysis.diff.answers import ComparedPage, Witness
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import Reason
 from app.web.frame import Frame, render
-from app.web.links import Links
+from app.web.links import Links, subject
 from app.web.pages import why
 
 WAYS = {
@@ -37,6 +37,11 @@ class Tree:
     pod: Witness | None
     answer: ObjectExplanation | None = None
     problem: str = ""
+
+    def frame(self, compared: Frame) -> Frame:
+        """The frame of the page that explains the pod, for the links of its reasons."""
+        parameters = {} if self.pod is None else subject(self.pod.key)
+        return replace(compared, links=self.links, part="why", parameters=parameters)
 
 
 def page(

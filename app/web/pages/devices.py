@@ -1,5 +1,6 @@
 """The page of the device map: nodes, their pools, devices with holders, counters."""
 
+from collections.abc import Collection
 from itertools import groupby
 
 from app.analysis.device_map import DeviceMapRequest
@@ -12,12 +13,15 @@ from app.web.pictures import devices as picture
 EVERYWHERE = "pools that belong to no single node"
 
 
-def page(frame: Frame, answer: DeviceMap, wanted: DeviceMapRequest) -> bytes:
-    """The page."""
+def page(
+    frame: Frame, answer: DeviceMap, wanted: DeviceMapRequest, registered: Collection[str]
+) -> bytes:
+    """The page. `registered` are the names of the nodes that exist."""
     nodes = [
         {
             "name": node or EVERYWHERE,
-            "key": ObjectKey(*api_resources.NODES, "", node) if node else None,
+            "key": ObjectKey(*api_resources.NODES, "", node) if node in registered else None,
+            "is_missing": bool(node) and node not in registered,
             "pools": [_pool(frame, pool) for pool in pools],
         }
         for node, pools in groupby(answer.pools, key=lambda pool: pool.node)

@@ -4,6 +4,7 @@ A device is filled if held, hatched if impossible, dashed if tainted. Partitions
 device, which use the same counter set, have their own strip.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
@@ -21,11 +22,15 @@ SMALL_FROM = 60
 
 LETTERS_MAX = 9
 
+_WORDS = re.compile("[a-zA-Z0-9]+")
+
 
 def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
     """The devices in order; a held device is a link to its first claim."""
     strips = _strips(pool)
-    shapes: list[Markup] = [_patterns()]
+    # A page has many of these pictures, and its ids are unique.
+    hatch = "-".join(("hatch", *_WORDS.findall(f"{pool.driver} {pool.pool}")))
+    shapes: list[Markup] = [_patterns(hatch)]
     y = MARGIN
     for label, devices in strips:
         if label:
@@ -38,7 +43,8 @@ def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
         for number, device in enumerate(devices):
             row, column = divmod(number, per_row)
             cell = _Cell(MARGIN + column * (width + GAP), y + row * (height + GAP), width, height)
-            shapes.append(_device(device, cell, "" if is_small else names[device.name], to_claim))
+            short = "" if is_small else names[device.name]
+            shapes.append(_device(device, cell, short, hatch, to_claim))
         y += -(-len(devices) // per_row) * (height + GAP) + GAP
     summary = ", ".join(f"{count} {state}" for state, count in states(pool).items())
     devices_text = counts.of(len(pool.devices), "device")
@@ -119,16 +125,16 @@ def _short_names(devices: Sequence[MappedDevice]) -> dict[str, str]:
     return {**short, whole: "whole"} if whole else short
 
 
-def _patterns() -> Markup:
+def _patterns(hatch: str) -> Markup:
     line = svg.element("path", d="M0,6 L6,0", class_="hatch")
     return svg.element(
         "defs",
-        svg.element("pattern", line, id="hatch", width=6, height=6, patternUnits="userSpaceOnUse"),
+        svg.element("pattern", line, id=hatch, width=6, height=6, patternUnits="userSpaceOnUse"),
     )
 
 
 def _device(
-    device: MappedDevice, cell: _Cell, short: str, to_claim: Callable[[str], str]
+    device: MappedDevice, cell: _Cell, short: str, hatch: str, to_claim: Callable[[str], str]
 ) -> Markup:
     label = f"{device.name}: {device.state}"
     if device.holders:
@@ -141,7 +147,7 @@ def _device(
     kind = "held" if device.state == "held" else "blocked" if is_impossible else "free"
     parts = [svg.title(label), cell.rect(class_=kind)]
     if is_impossible:
-        parts.append(cell.rect(fill="url(#hatch)"))
+        parts.append(cell.rect(fill=f"url(#{hatch})"))
     if device.taints:
         parts.append(cell.rect(1.5, class_="tainted"))
     if short:

@@ -164,6 +164,26 @@ def test_a_warning_is_told_of_the_object_it_is_about(log: LogOf) -> None:
     assert found == ["resource.k8s.io", "resourceclaims", "ns", "c"]
 
 
+@pytest.mark.parametrize(
+    ("about", "subject"),
+    [
+        # Events of cluster-scoped objects are in namespace default, and some references name it.
+        (("v1", "Namespace", "default", "a"), ["", "namespaces", "", "a"]),
+        (("v1", "Node", "", "n"), ["", "nodes", "", "n"]),
+        (("resource.k8s.io/v1beta2", "DeviceTaintRule", "default", "r"),
+         ["resource.k8s.io", "devicetaintrules", "", "r"]),
+        (("networking.k8s.io/v1", "NetworkPolicy", "ns", "p"),
+         ["networking.k8s.io", "networkpolicies", "ns", "p"]),
+        (("x.test/v1", "Glass", "ns", "g"), ["x.test", "glasses", "ns", "g"]),
+    ],
+)  # fmt: skip
+def test_a_warning_names_its_object_as_the_api_does(log: LogOf, about, subject) -> None:
+    about = dict(zip(("apiVersion", "kind", "namespace", "name"), about, strict=True))
+    revision = log.put("event", "ns/e", type="Warning", reason="Failed", involvedObject=about)
+    columns = "api_group resource namespace name"
+    assert log.part("view_timeline", revision, columns=columns) == subject
+
+
 def test_a_decision_is_told_of_its_subject(log: LogOf) -> None:
     summary = {"message": "0/2 nodes are available"}
     body = {"controller": "scheduling", "outcome": "Unschedulable", "summary": summary}
