@@ -19,6 +19,7 @@ from tests.web import (
     field_incidents,
     invented,
     later_incidents,
+    mixed_incidents,
     more_incidents,
     night_incidents,
     reported_incidents,
@@ -129,6 +130,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *walked_incidents.WALKED,
         *deeper_incidents.DEEPER,
         *rollout_incidents.ROLLOUTS,
+        *mixed_incidents.MIXED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -161,6 +163,7 @@ TOLD_OF_PODS = [
     *walked_incidents.RUNNING,
     *deeper_incidents.DEEPER,
     *rollout_incidents.ROLLOUTS,
+    *mixed_incidents.MIXED,
 ]
 
 

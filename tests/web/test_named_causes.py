@@ -7,6 +7,7 @@ import pytest
 from app.cli.explaining import page, parts
 from tests.api.serving import serving
 from tests.web import rollout_incidents
+from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import (
     Invented,
     Names,
@@ -250,6 +251,54 @@ async def test_device_that_was_there_before_the_allocation_is_no_successor():
         assert "runs on node n, with a device that is not published any more" in text
         assert "slice s, which had d.test/n/x, was deleted" in text
         assert (said in text) is is_named
+
+
+@pytest.mark.parametrize(
+    ("of_old", "of_new", "of_other", "is_named"),
+    [
+        ("sn-1", "sn-1", "sn-2", True),
+        ("sn-1", "sn-3", "sn-2", False),
+        # What several devices have, such as a product, tells none of them.
+        ("sn-1", "sn-1", "sn-1", False),
+    ],
+)
+async def test_renamed_device_is_known_by_what_it_alone_has(of_old, of_new, of_other, is_named):
+    def published(name, serial):
+        devices = [
+            {"name": each, "attributes": {"serial": {"string": text},
+                                          "size": {"int": 80}, "kind": {"string": "card"}}}
+            for each, text in ((name, serial), ("other", of_other))
+        ]  # fmt: skip
+        return slice_of("s", DRIVER, "n", devices, nodeName="n", generation=len(name))
+
+    wanted = cel(f"device.attributes['{DRIVER}'].serial == '{of_old}'")
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), published("x", of_old),
+                   claim("one", "lab", ask("c", selectors=wanted)),
+                   pod("job", "lab", claim="one")]},
+        {"wait": 5},
+        {"apply": [published("renamed", of_new)]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert "slice s, which had d.test/n/x, was written without it" in text
+    said = "device d.test/n/renamed is published with the same serial sn-1, which another claim may"
+    assert (said in text) is is_named
+
+
+async def test_words_of_a_kubelet_before_the_deletion_do_not_keep_a_pod():
+    warning = told_by_kubelet(Names(1), "job", "FailedMount", "no such volume")
+    steps = (
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), on_node("x"),
+                   claim("one", "lab", ask("c")), pod("job", "lab", claim="one")]},
+        {"wait": 5},
+        {"apply": [warning]},
+        {"wait": 60},
+        {"delete": "pod/lab/job"},
+        {"wait": 60},
+    )  # fmt: skip
+    text = await why(steps, off=("kubelet",))
+    assert "waits for the kubelet of node n to stop the containers" in text
+    assert "FailedMount" not in text
 
 
 async def test_landing_page_names_the_pools_that_a_rollout_renamed():

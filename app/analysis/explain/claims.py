@@ -228,6 +228,13 @@ def _consumer(
     return sources.made(since, f"pod {consumer.name}, {state}; reserved")
 
 
+def nodes_of_users(views: LiveViews, tree: JsonView) -> list[str]:
+    """The nodes of the pods that a claim is reserved for and that have not ended."""
+    keys = (pod_key(meta.namespace(tree), one.name) for one in dra.consumers(tree)[:USERS_MAX])
+    users = [pod for key in keys if (pod := views.objects.get(key)) is not None]
+    return [*dict.fromkeys(core.node_name(pod) for pod in users if not core.is_finished(pod))]
+
+
 def _has_consumer(tree: JsonView, uid: str) -> bool:
     return any(consumer.uid == uid for consumer in dra.consumers(tree))
 

@@ -243,18 +243,38 @@ def _was_started(tree: JsonView) -> bool:
     )
 
 
+def is_ending(tree: JsonView) -> bool:
+    """Whether a kubelet has to stop the containers of a pod that is being deleted."""
+    return meta.is_deleting(tree) and core.has_node(tree) and not core.is_finished(tree)
+
+
+def warning_of_end(warnings: Mapping[str, KubeletWarning], tree: JsonView) -> KubeletWarning | None:
+    """The newest warning about a pod that is being deleted, if it came after the request."""
+    until = sources.instant_of(meta.known_deletion_timestamp(tree))
+    warning = warning_about(warnings, tree) if is_ending(tree) else None
+    if warning is None or until is None:
+        return None
+    requested = until - _grace(tree) * SECOND
+    return warning if warning.event.stamp.time >= requested else None
+
+
+def said(warning: KubeletWarning, tree: JsonView) -> Reason:
+    """What the kubelet of a pod's node said of it."""
+    times = f", {warning.count} times" if warning.count > 1 else ""
+    return Reason(
+        text=f"the kubelet of node {core.node_name(tree)} said{times}: {warning.text}",
+        revision=warning.event.revision,
+        about=warning.event.key,
+        is_kept=True,
+    )
+
+
 def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
     """The last words of the kubelet about a pod that does not run, and of its containers."""
     if not is_starting(tree) and not is_failing(tree):
         return
     if warning is not None:
-        times = f", {warning.count} times" if warning.count > 1 else ""
-        yield Reason(
-            text=f"the kubelet of node {core.node_name(tree)} said{times}: {warning.text}",
-            revision=warning.event.revision,
-            about=warning.event.key,
-            is_kept=True,
-        )
+        yield said(warning, tree)
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
         waiting, last = container.state.waiting, container.last_state.terminated
         if waiting.reason in _ORDINARY_WAITS:

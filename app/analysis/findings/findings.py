@@ -79,7 +79,7 @@ def of(
             *claims.stuck(
                 views, namespace, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=until))
             ),
-            *pods.overdue(views, now, namespace),
+            *pods.overdue(views, causes, now, namespace),
             *pods.evicted(chronicle, views, until, namespace),
             *nodes.not_ready(views, namespace),
             *(_of_cluster(views) if not namespace else ()),

@@ -276,8 +276,11 @@ def _has_reports(views: LiveViews) -> bool:
     return any(meta.annotation(node or {}, KUBELET) == "off" for node in nodes)
 
 
-def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Finding]:
+def overdue(
+    views: LiveViews, causes: PodCauses, now: Instant, namespace: str = ""
+) -> Iterator[Finding]:
     """Pods that are still there after their grace period, by what they wait for."""
+    warnings = cache(lambda: lives.warnings(views.objects, namespace))
     groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for key in views.objects.keys(*api_resources.PODS, namespace or None):
         event = views.objects.event(key)
@@ -286,6 +289,8 @@ def overdue(views: LiveViews, now: Instant, namespace: str = "") -> Iterator[Fin
         until = sources.instant_of(meta.known_deletion_timestamp(event.object))
         if until is not None and until < now:
             waits = lives.kept_by(views, event.object)
+            said = lives.warning_of_end(warnings(), event.object) if causes.reads_events else None
+            waits += f"; it said {said.text}" if said is not None else ""
             groups.setdefault(waits, []).append((key, event.revision))
     for cause, ending in groups.items():
         ending.sort(key=lambda one: -one[1])

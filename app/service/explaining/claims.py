@@ -18,7 +18,7 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.explaining import pods, published, selections
+from app.service.explaining import closed_nodes, pods, published, selections
 from app.service.explaining.evidence import ExplainedMoment, body, drive
 
 
@@ -36,6 +36,8 @@ async def answer(
     )
     if decision is not None:
         children.insert(0, decision_reasons.reason_of(decision))
+    for node in claim_reasons.nodes_of_users(evidence.views, tree):
+        children += await closed_nodes.deleted(evidence, node)
     results = dra.results(tree)
     is_allocated = dra.allocation(tree) is not None
     details: JsonObject = {}

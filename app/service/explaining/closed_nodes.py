@@ -16,6 +16,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
 _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
@@ -54,6 +55,17 @@ async def reasons(
             )
         )
     return reasons
+
+
+async def deleted(evidence: ExplainedMoment, name: str) -> list[Reason]:
+    """The deletion of a node that is gone; empty if it is there, or was never recorded."""
+    key = ObjectKey(*api_resources.NODES, "", name)
+    if not name or evidence.views.objects.event(key) is not None:
+        return []
+    last = next(iter(await evidence.changes(key)), None)
+    if last is None or last.type is not EventType.OBJECT_DELETED or not evidence.sight.sees(last):
+        return []
+    return [former_circumstances.kept(last, f"node {name} was deleted")]
 
 
 async def before_eviction(

@@ -1,6 +1,6 @@
 """The explanation of a pod: its state, its attempts, its devices and their taints."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -179,6 +179,8 @@ async def _state_reasons(
     """The reasons for the state of a pod that has, had or needs no node."""
     state = await disruption.of(evidence, key)
     state += lives.of_pod(evidence.views, events, tree)
+    if not core.is_finished(tree):
+        state += await closed_nodes.deleted(evidence, core.node_name(tree))
     state += await lost_claims.reasons(evidence, tree)
     state += await _held_up(evidence, key, tree)
     return state + containers.reasons(evidence.views, tree)
@@ -190,12 +192,16 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
     When devices could not be prepared, a driver may have left the node: the pods of the node that
     were deleted before are named.
     """
-    if not lives.is_starting(tree) and not lives.is_failing(tree):
+    is_ending = lives.is_ending(tree)
+    if not is_ending and not lives.is_starting(tree) and not lives.is_failing(tree):
         return []
-    warning = None
+    warnings: Mapping[str, lives.KubeletWarning] = {}
     if evidence.sight.reads_events:
         warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
-        warning = lives.warning_about(warnings, tree)
+    if is_ending:
+        warning = lives.warning_of_end(warnings, tree)
+        return [] if warning is None else [await _said(evidence, warning, tree)]
+    warning = lives.warning_about(warnings, tree)
     reasons = [*lives.held_up(warning, tree)]
     requests = await evidence.observed(key)
     if warning is None:
@@ -204,12 +210,25 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
     silent = lives.silence(evidence.views, tree, await evidence.now(), newest)
     if silent and not reasons and not lives.is_logged(requests):
         return [Reason(text=silent, is_kept=True)]
-    if warning is not None and warning.reason == lives.FAILED_PREPARE:
-        first = await evidence.changes(warning.event.key)
-        revision = min((event.revision for event in first), default=warning.event.revision)
-        before = await former_circumstances.ended_before(evidence, revision, core.node_name(tree))
-        reasons[0] = replace(reasons[0], children=tuple(before))
+    if warning is not None and reasons:
+        reasons[0] = await _said(evidence, warning, tree)
     return reasons
+
+
+async def _said(
+    evidence: ExplainedMoment, warning: lives.KubeletWarning, tree: JsonObject
+) -> Reason:
+    """What a kubelet said; of a driver, with the pods of the node that were deleted before."""
+    said = lives.said(warning, tree)
+    drivers = {result.driver for result in _held(evidence, tree)}
+    if warning.reason != lives.FAILED_PREPARE and not any(
+        driver and driver in warning.message for driver in drivers
+    ):
+        return said
+    first = await evidence.changes(warning.event.key)
+    revision = min((event.revision for event in first), default=warning.event.revision)
+    before = await former_circumstances.ended_before(evidence, revision, core.node_name(tree))
+    return replace(said, children=tuple(before))
 
 
 async def _somewhere(

@@ -63,6 +63,7 @@ async def withdrawn(
     if moment is None:
         return []
     then = await evidence.views_at(moment)
+    named = {each.held for each in successors.of_claim(evidence.views, tree)}
     reasons: list[Reason] = []
     for result in lost:
         known = tainted.device_of(then, result.id)
@@ -77,6 +78,8 @@ async def withdrawn(
             reasons.append(
                 Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
             )
+        if result.id not in named:
+            reasons += successors.renamed(evidence.views, then, known[1])
     return [*reasons, *successors.reasons(evidence.views, tree)]
 
 

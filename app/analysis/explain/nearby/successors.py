@@ -1,8 +1,10 @@
-"""Devices that a driver publishes in other pools under the names of withdrawn ones.
+"""Devices that a driver publishes in place of withdrawn ones, under other names.
 
-A new version of a driver may name its pools otherwise. Then the same hardware is free under its new
-name, while claims that hold the old name keep it. Whether it is the same hardware is not recorded:
-the driver, the name of the device and the node are.
+A new version of a driver may name its pools or its devices otherwise. Then the same hardware is
+free under its new name, while claims that hold the old name keep it. Whether it is the same
+hardware is not recorded. Two things tell: a device of the same driver, name and node in another
+pool, and a device of the same driver with a text as an attribute, such as a serial number, that no
+other device of the driver has or had.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +15,7 @@ from app.analysis.explain import sources, tainted
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.devices import pools
-from app.domain.devices.model import Slice
+from app.domain.devices.model import Device, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts, selectors
@@ -58,6 +60,40 @@ def reasons(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
         yield _reason(views, each)
 
 
+def renamed(views: LiveViews, then: LiveViews, withdrawn: Device) -> Iterator[Reason]:
+    """The device that alone has texts which only a withdrawn device had at an earlier moment."""
+    driver = withdrawn.id[0]
+    before = {each.id: _texts(each) for _, each in _devices(then, driver)}
+    own = before.pop(withdrawn.id, frozenset()).difference(*before.values())
+    now = [(one, each) for one, each in _devices(views, driver) if own & _texts(each)]
+    if len(now) != 1 or now[0][1].id in before:
+        return
+    ((one, device),) = now
+    shared = [f"{name} {value}" for name, value in sorted(own & _texts(device))]
+    text = f"device {'/'.join(device.id)} is published with the same {listed(shared, len(shared))}"
+    key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.key)
+    yield _having(views, Successor(withdrawn.id, device.id, key), text)
+
+
+def _devices(views: LiveViews, driver: str) -> Iterator[tuple[Slice, Device]]:
+    """The devices that a driver publishes in the newest generations of its pools."""
+    for pool in views.inventory.pool_ids():
+        if pool[0] == driver:
+            for one in pools.newest(views.inventory.slices_of(pool)):
+                yield from ((one, each) for each in one.devices)
+
+
+def _texts(device: Device) -> frozenset[tuple[str, str]]:
+    """The attributes of a device that are texts, with their values."""
+    values = ((name, _string(tree)) for name, tree in device.attributes.items())
+    return frozenset((name, value) for name, value in values if value)
+
+
+def _string(tree: object) -> str:
+    value = tree.get("string") if isinstance(tree, dict) else None
+    return value if isinstance(value, str) else ""
+
+
 def of_device(views: LiveViews, device: DeviceId) -> Iterator[Reason]:
     """The successors of a device that claims hold."""
     for holder in views.allocated.holders(device):
@@ -85,9 +121,14 @@ def summary(successors: Iterable[Successor]) -> str:
 
 
 def _reason(views: LiveViews, one: Successor) -> Reason:
-    holders = views.allocated.holders(one.published)
     text = f"pool {'/'.join(one.published[:2])} publishes a device of the same name "
-    text += f"{one.published[2]} for the same node, which "
+    return _having(views, one, f"{text}{one.published[2]} for the same node")
+
+
+def _having(views: LiveViews, one: Successor, text: str) -> Reason:
+    """That a successor is published, and who has it."""
+    holders = views.allocated.holders(one.published)
+    text += ", which "
     if holders:
         text += f"{counts.plural(len(holders), 'claim')} {listed(sorted(holders), len(holders))} "
         text += counts.plural(len(holders), "has")

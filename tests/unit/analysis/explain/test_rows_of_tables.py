@@ -37,7 +37,7 @@ async def findings(tmp_path, **files):
             *pods.waiting(chronicle, views, end, causes.unasked),
             *pods.unstarted(views, causes, now),
             *pods.unrecorded(chronicle, views, end),
-            *pods.overdue(views, now, ""),
+            *pods.overdue(views, causes, now, ""),
             *claims.stuck(views, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=end))),
         )
     ]
