@@ -45,7 +45,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 7
+    version = 8
 
     def __init__(self) -> None:
         self.revision = Revision(0)

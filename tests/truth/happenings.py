@@ -30,6 +30,13 @@ REFUSED = (400, 403, 422)
 SHOWN = {"ObjectCreated", "ObjectUpdated", "ObjectDeleted"}
 
 
+def is_refused(request: dict) -> bool:
+    """Whether an observed write was refused, also for a webhook that nobody reaches."""
+    if request.get("code") == 500:
+        return "failed calling webhook" in request.get("message", "")
+    return request.get("code") in REFUSED
+
+
 @dataclass(frozen=True, slots=True)
 class Happening:
     """One event: its revision, the words that a row may have, and what it concerns."""
@@ -73,7 +80,7 @@ class Telling:
             words = frozenset(("Decision",))
         elif line["type"] in FACTS:
             words = frozenset((line["type"],))
-        elif line["type"] == "RequestObserved" and line["object"].get("code") in REFUSED:
+        elif line["type"] == "RequestObserved" and is_refused(line["object"]):
             words = frozenset(("WriteRefused",))
         elif line["type"] in SHOWN and key[0] == "events":
             is_new = line["type"] == "ObjectCreated" and after["type"] == "Warning"

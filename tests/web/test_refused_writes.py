@@ -56,6 +56,32 @@ async def test_refused_claim_is_told_by_the_pod_that_names_it_and_on_the_landing
         assert entry["text"].startswith("create: Forbidden: ")
 
 
+UNREACHED = (
+    'failed calling webhook "guard.x.test": failed to call webhook: Post "https://guard.x.test": '
+    "dial tcp 10.0.0.9:443: connect: connection refused"
+)
+
+
+async def test_write_is_refused_by_a_webhook_that_does_not_answer():
+    async with serving() as server:
+        await server.post(PODS, naming("special"))
+        await refuse(server, code=500, message=UNREACHED)
+        for text in (*await why(server, "pod/p"), *await why(server, "resourceclaim/special", 404)):
+            assert "failed calling webhook" in text
+            assert "connection refused" in text
+        (finding,) = await findings(server)
+        assert "guard.x.test" in finding["text"]
+        (entry,) = (await server.get(f"{JSON}/timeline?kind=WriteRefused"))["items"]
+        assert "guard.x.test" in entry["text"]
+
+
+async def test_failure_of_the_server_itself_is_no_refusal():
+    async with serving() as server:
+        await server.post(PODS, naming("special"))
+        await refuse(server, code=500, message="etcdserver: leader changed")
+        assert await findings(server) == []
+
+
 async def test_refusal_is_over_when_the_claim_was_written():
     async with serving() as server:
         await server.post(PODS, naming("special"))

@@ -11,7 +11,15 @@ from app.domain.values.fields.records import FieldRecord
 CODES = (400, 403, 422)
 """Bad request, forbidden (also by quotas and admission), invalid."""
 
-_MARKS = tuple(f'"code":{code}'.encode() for code in CODES)
+_INTERNAL = 500
+
+_UNREACHED = "failed calling webhook"
+"""The words of a server that refuses a write because an admission webhook does not answer.
+
+Its code is 500, as that of a failure of the server itself, which a client may try again.
+"""
+
+_MARKS = (*(f'"code":{code}'.encode() for code in CODES), _UNREACHED.encode())
 
 
 class _Request(FieldRecord, frozen=True):
@@ -29,7 +37,10 @@ def is_refusal(event: Event) -> bool:
     if event.type is not EventType.REQUEST_OBSERVED:
         return False
     # An audit log holds many requests: others are not decoded.
-    return any(mark in event.body for mark in _MARKS) and _request(event.object).code in CODES
+    if not any(mark in event.body for mark in _MARKS):
+        return False
+    request = _request(event.object)
+    return request.code in CODES or (request.code == _INTERNAL and _UNREACHED in request.message)
 
 
 def verb(event: Event) -> str:
