@@ -156,9 +156,9 @@ class EventLog(Protocol):
         ...
 
     async def read_object(
-        self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
+        self, history: HistoryId, *keys: ObjectKey, until: Revision, limit: int
     ) -> list[Event]:
-        """The newest events of one key up to `until`, newest first."""
+        """The newest events of each key up to `until`: key by key, of each the newest first."""
         ...
 
     async def keys(

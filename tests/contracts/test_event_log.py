@@ -258,6 +258,10 @@ async def test_events_of_an_object_come_newest_first(open_stores: OpenStores):
         assert await revisions(4, 9) == [3, 1]
         assert await revisions(9, 1) == [5]
         assert await stores.log.read_object(history, claim("b"), until=Revision(9), limit=9) == []
+        keys = (claim("ab"), claim("b"), key)
+        of_all = await stores.log.read_object(history, *keys, until=Revision(4), limit=2)
+        assert [event.revision for event in of_all] == [2, 3, 1]
+        assert await stores.log.read_object(history, until=Revision(4), limit=2) == []
 
 
 async def test_keys_of_a_kind_are_all_that_events_are_about(open_stores: OpenStores):

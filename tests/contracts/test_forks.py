@@ -181,6 +181,8 @@ async def test_objects_of_a_fork_are_its_own_and_its_parents(open_stores: OpenSt
         assert only.revision == 1
         of_b = await stores.log.read_object(fork.id, claim("b"), until=Revision(6), limit=5)
         assert [event.revision for event in of_b] == [2]
+        both = await stores.log.read_object(fork.id, key, claim("b"), until=Revision(6), limit=1)
+        assert [event.revision for event in both] == [6, 2]
 
 
 async def test_moments_of_a_fork(open_stores: OpenStores) -> None:

@@ -231,12 +231,15 @@ class MemoryLog:
         ]
 
     async def read_object(
-        self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
+        self, history: HistoryId, *keys: ObjectKey, until: Revision, limit: int
     ) -> list[Event]:
-        """The newest events of one key, newest first."""
-        events = self._store.history(history).by_key.get(key, [])
-        end = bisect_right(events, until, key=_revision)
-        return events[max(0, end - limit) : end][::-1]
+        """The newest events of each key, newest first."""
+        newest: list[Event] = []
+        for key in keys:
+            events = self._store.history(history).by_key.get(key, [])
+            end = bisect_right(events, until, key=_revision)
+            newest += events[max(0, end - limit) : end][::-1]
+        return newest
 
     async def keys(
         self,

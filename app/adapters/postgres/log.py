@@ -284,18 +284,19 @@ class PostgresLog:
         return [rows_of.stored_row(row) for row in rows]
 
     async def read_object(
-        self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
+        self, history: HistoryId, *keys: ObjectKey, until: Revision, limit: int
     ) -> list[Event]:
-        """The newest events of one key, newest first."""
-        rows: list[asyncpg.Record] = []
+        """The newest events of each key, newest first."""
+        events: dict[ObjectKey, list[Event]] = {key: [] for key in keys}
         async with self._database.connection() as connection:
             for part in reversed(await self._line(connection, history)):
-                if until > part.after and len(rows) < limit:
-                    last, left = min(until, part.until), limit - len(rows)
-                    rows += await connection.fetch(
-                        statements.READ_OBJECT, part.history, *key, last, left
-                    )
-        return [rows_of.event(row) for row in rows]
+                wanted = [*zip(*(key for key in keys if len(events[key]) < limit), strict=True)]
+                if wanted and until > part.after:
+                    given = (part.history, *wanted, min(until, part.until), limit)
+                    for row in await connection.fetch(statements.READ_OBJECTS, *given):
+                        event = rows_of.event(row)
+                        events[event.key].append(event)
+        return [event for key in keys for event in events[key][:limit]]
 
     async def keys(
         self,

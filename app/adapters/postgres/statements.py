@@ -257,13 +257,18 @@ ORDER BY revision LIMIT $4
 """  # noqa: S608 (constants only)
 """A page of events with their time columns in microseconds, whatever values these hold."""
 
-READ_OBJECT = f"""
-SELECT {_EVENT} FROM log_events
-WHERE history = $1 AND "group" = $2 AND resource = $3 AND namespace = $4 AND name = $5
-  AND revision <= $6
-ORDER BY revision DESC LIMIT $7
+READ_OBJECTS = f"""
+SELECT events.* FROM unnest($2::text[], $3::text[], $4::text[], $5::text[])
+  AS wanted ("group", resource, namespace, name)
+CROSS JOIN LATERAL (
+  SELECT {_EVENT} FROM log_events
+  WHERE history = $1 AND "group" = wanted."group" AND resource = wanted.resource
+    AND namespace = wanted.namespace AND name = wanted.name AND revision <= $6
+  ORDER BY revision DESC LIMIT $7
+) AS events
+ORDER BY revision DESC
 """  # noqa: S608 (constants only)
-"""The newest events of one key."""
+"""The newest events of each key."""
 
 
 _KEYS = """

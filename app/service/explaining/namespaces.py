@@ -1,6 +1,8 @@
 """A namespace: what keeps it while it is being deleted, and what the API refused in it."""
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 
 from app.analysis.explain import questions, untried
 from app.analysis.explain.observed import refused_writes
@@ -80,11 +82,12 @@ async def _of_writes(evidence: ExplainedMoment, namespace: str) -> list[Reason]:
             limit=evidence.bounds.places_max,
             newest_first=True,
         )
-        for key in filter(evidence.sight.sees_key, keys):
-            newest_first = await evidence.log.read_object(
-                evidence.info.id, key, until=evidence.views.revision, limit=EVENTS_MAX
-            )
-            event = refused_writes.newest(newest_first)
+        keys = [*filter(evidence.sight.sees_key, keys)]
+        events = await evidence.log.read_object(
+            evidence.info.id, *keys, until=evidence.views.revision, limit=EVENTS_MAX
+        )
+        for key, of_key in groupby(events, key=attrgetter("key")):
+            event = refused_writes.newest([*of_key])
             # What has no name yet is told of the workload or pod that asks for it.
             if event is not None and key.name and evidence.sight.sees(event):
                 newest.append((key, event))
