@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.analysis import masks
-from app.analysis.diff import named_lists
+from app.analysis.diff import contrasts, named_lists
 from app.analysis.diff.courses import Moment
 from app.analysis.diff.sides import Side
 from app.analysis.replay.authors import UNNAMED, Authors, acting
@@ -230,7 +230,7 @@ def _listed(was: Any, now: Any) -> str:
     """The change of a value; for a list of named entries only the entries that differ."""
     left, right = named_lists.by_name(was), named_lists.by_name(now)
     if left is None or right is None:
-        return f"{_shown(was)} → {_shown(now)}"
+        return " → ".join(contrasts.of(was, now))
     parts = [f"without {name}" for name in left if name not in right]
     parts += [f"with {_shown(entry)}" for name, entry in right.items() if name not in left]
     parts += [

@@ -11,7 +11,11 @@ def by_name(value: Any) -> dict[str, Any] | None:
     """The entries of a list by their names; None if it is no list, or not all have their own."""
     if not isinstance(value, list):
         return None
-    named = {str(entry.get("name")): entry for entry in value if isinstance(entry, dict)}
+    named = {
+        entry["name"]: entry
+        for entry in value
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    }
     return named if len(named) == len(value) and named else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.analysis import masks, meanings
-from app.analysis.diff import endings, matching
+from app.analysis.diff import contrasts, endings, matching
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.diff.endings import AfterEnd, Border
 from app.analysis.diff.matching import Pair
@@ -14,7 +14,6 @@ from app.analysis.diff.report import head_json, place_text
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain.pods import Steps
 from app.domain.log import EventType, ObjectKey
-from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
@@ -231,11 +230,11 @@ def _entries(key: ObjectKey, mine: Any, other: Any) -> Iterator[EndEntry]:
         yield EndEntry(subject=str(key), a=there if is_in_a else gone, b=gone if is_in_a else there)
         return
     parts = list(masks.changes(mine, other))
-    left = "; ".join(f"{path}={_shown(was)}" for path, was, _ in parts)
-    right = "; ".join(f"{path}={_shown(now)}" for path, _, now in parts)
-    yield EndEntry(subject=str(key), a=left, b=right)
+    shown = [(path, contrasts.of(was, now)) for path, was, now in parts]
+    a = "; ".join(f"{path}={_cut(left)}" for path, (left, _) in shown)
+    b = "; ".join(f"{path}={_cut(right)}" for path, (_, right) in shown)
+    yield EndEntry(subject=str(key), a=a, b=b)
 
 
-def _shown(value: Any) -> str:
-    text = canonical_json(value).decode()
+def _cut(text: str) -> str:
     return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}…"

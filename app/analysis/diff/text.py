@@ -22,7 +22,7 @@ from app.domain.values.timestamps import SECOND, Instant
 NAMED_MAX = 3
 """The number of objects named in the line about the part after an end."""
 
-TEXT_MAX = 160
+TEXT_MAX = 240
 """The maximum length of the text of a change, and of each side's answer."""
 
 _EXACT_BELOW = 120 * SECOND

@@ -69,10 +69,13 @@ def check_json(body: JsonObject) -> None:
 
 
 def shortened(text: str, length: int) -> str:
-    """Cuts the text at a space before `length` and adds an ellipsis if it is longer than that."""
+    """Cuts the text at a space before `length` and adds an ellipsis if it is longer than that.
+
+    A text whose last quarter before it has no space, such as a value in JSON, is cut within it.
+    """
     if len(text) <= length:
         return text
-    end = text.rfind(" ", 0, length)
+    end = text.rfind(" ", length * 3 // 4, length)
     return f"{text[: end if end > 0 else length]} …"
 
 
