@@ -2,13 +2,15 @@
 
 The log of another control plane holds no decisions and no causes. What it holds are the objects:
 the pod for which a claim was made, the claims of a pod that is placed, the pods whose end gives a
-claim's devices back, and the eviction before a deletion.
+claim's devices back, the rule or the placement for which a pod is evicted, and the eviction before
+a deletion.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from app.analysis.spans import Spans
-from app.domain.log import ObjectKey
+from app.analysis.verify.invariants.stock import Evictor
+from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, condition_types
 from projections.timeline import Entry
 
@@ -19,6 +21,9 @@ CLAIM_CREATED, CLAIM_DELETED = "ClaimCreated", "ClaimDeleted"
 CLAIM_ALLOCATED, CLAIM_DEALLOCATED = "ClaimAllocated", "ClaimDeallocated"
 
 
+RULE_CREATED, RULE_CHANGED = "RuleCreated", "RuleChanged"
+
+
 class RecordedLinks:
     """Takes the entries in the order of the log, and gives the revision on which each rests.
 
@@ -26,8 +31,12 @@ class RecordedLinks:
     rests on 3, 7 on 6, and 3 and 6 on nothing that is known.
     """
 
-    def __init__(self, spans: Spans) -> None:
+    def __init__(
+        self, spans: Spans, evictors: Callable[[Revision], Iterable[Evictor]] = lambda _: ()
+    ) -> None:
+        """`evictors` has the taints that evicted the pod that was marked at a revision."""
         self._spans = spans
+        self._evictors = evictors
         self._last: dict[tuple[str, ObjectKey], int] = {}
 
     def source(self, entry: Entry) -> int:
@@ -49,6 +58,12 @@ class RecordedLinks:
             users = spans.claimed.get(key, ())
             ended = max(self._newest(kind, users) for kind in (POD_DELETED, POD_FINISHED))
             return ended if ended > since else 0
+        if entry.kind == POD_EVICTED:
+            rules = [one.rule for one in self._evictors(entry.revision) if one.rule]
+            keys = [ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule) for rule in rules]
+            ruled = max(self._newest(kind, keys) for kind in (RULE_CREATED, RULE_CHANGED))
+            # A rule that was there before evicts when the pod gets its devices.
+            return max(ruled, self._last.get((POD_PLACED, key), 0)) if ruled else 0
         if entry.kind == POD_DELETION:
             return self._last.get((POD_EVICTED, key), 0)
         if entry.kind == POD_DELETED:
@@ -74,11 +89,15 @@ class RecordedLinks:
 
 
 _KEPT = frozenset(
-    (POD_CREATED, POD_DELETED, POD_FINISHED, POD_EVICTED, POD_DELETION, CLAIM_ALLOCATED)
+    (
+        *(POD_CREATED, POD_PLACED, POD_DELETED, POD_FINISHED, POD_EVICTED, POD_DELETION),
+        *(CLAIM_ALLOCATED, RULE_CREATED, RULE_CHANGED),
+    )
 )
 
 _OVER_WITH = {
-    POD_CREATED: (POD_DELETED, POD_FINISHED, POD_EVICTED, POD_DELETION),
+    RULE_CREATED: (RULE_CHANGED,),
+    POD_CREATED: (POD_PLACED, POD_DELETED, POD_FINISHED, POD_EVICTED, POD_DELETION),
     POD_DELETED: (POD_CREATED,),
     CLAIM_CREATED: (CLAIM_ALLOCATED,),
     CLAIM_DEALLOCATED: (CLAIM_ALLOCATED,),

@@ -90,7 +90,8 @@ def of(
     instants = [span.begin[1] for span, _ in kept] + [Instant(one.time) for one in entries]
     tracks = _Tracks(min(instants, default=now), now)
     tracks.add_states(kept)
-    tracks.add_entries(entries, RecordedLinks(chronicle.spans) if is_recorded else None)
+    links = RecordedLinks(chronicle.spans, chronicle.evictors) if is_recorded else None
+    tracks.add_entries(entries, links)
     tracks.add_counters(states)
     return ViewerTrace(
         traceEvents=tuple(tracks.sorted()),

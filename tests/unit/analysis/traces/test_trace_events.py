@@ -18,6 +18,7 @@ from tests.unit.analysis.traces.trace_reader import view
 from tests.web.invented import (
     Invented,
     ask,
+    claim,
     class_of,
     node,
     pod,
@@ -223,6 +224,33 @@ def test_each_life_of_a_name_has_arrows_of_its_own():
         if links[-1] != ("PodDeletionAsked", "PodDeleted"):
             assert first in behind[then], links[-1]
     life = [("PodCreated", "ClaimCreated"), ("ClaimAllocated", "PodScheduled")]
-    end = [("PodEvicted", "PodDeletionAsked"), ("PodDeletionAsked", "PodDeleted"),
-           ("PodDeleted", "ClaimDeallocated")]  # fmt: skip
+    end = [("RuleCreated", "PodEvicted"), ("PodEvicted", "PodDeletionAsked"),
+           ("PodDeletionAsked", "PodDeleted"), ("PodDeleted", "ClaimDeallocated")]  # fmt: skip
     assert sorted(links) == sorted([*life, *end, *life])
+
+
+@pytest.mark.parametrize("patience", [None, 20])
+def test_eviction_of_a_recording_has_an_arrow_from_the_rule_as_it_was_last_written(patience):
+    key, tolerations = "x.test/hot", []
+    if patience is not None:
+        tolerations = [{"key": key, "operator": "Exists", "tolerationSeconds": patience}]
+    wanted = claim("a", "lab", ask("c", tolerations=tolerations))
+    made = [space("lab"), class_of("c", "d.test"), node("n"), wanted, pod("job", "lab", claim="a"),
+            slice_of("s", "d.test", "n", [{"name": "x"}], nodeName="n")]  # fmt: skip
+    harmless = rule("hot", "d.test", key=key, effect="NoSchedule")
+    steps = ({"apply": made}, {"wait": 5}, {"apply": [harmless]}, {"wait": 5},
+             {"apply": [rule("other", "e.test", key=key, effect="NoExecute")]}, {"wait": 5},
+             {"apply": [rule("hot", "d.test", key=key, effect="NoExecute")]},
+             {"wait": 60})  # fmt: skip
+    whole = list(
+        playing.play(Invented(told=(), steps=steps).incident(), IncidentVariant.BROKEN).events
+    )
+    viewed, _, chronicle = traced(as_recorded(whole), is_recorded=True)
+    entries = {entry.revision: entry for entry in chronicle.entries}
+    sources = [
+        entries[source["args"]["revision"]]
+        for source, target in viewed.arrows
+        if entries[target["args"]["revision"]].kind == "PodEvicted"
+    ]
+    (source,) = sources
+    assert (source.kind, source.subject.name) == ("RuleChanged", "hot")
