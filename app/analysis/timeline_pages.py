@@ -116,11 +116,12 @@ def unrecorded(chronicle: Chronicle, page: TimelinePage) -> frozenset[Revision]:
         item["revision"]
         for item in page.items
         if timeline_kinds.is_of_another_event(item["kind"])
-        and not _is_recorded(chronicle, subject_of(item), item["revision"])
+        and not is_recorded(chronicle, subject_of(item), item["revision"])
     )
 
 
-def _is_recorded(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:
+def is_recorded(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:
+    """Whether an object was stored up to a revision, and not only named by what is about it."""
     return any(
         not timeline_kinds.is_of_another_event(entry.kind)
         for entry in chronicle.about(key, until=until)

@@ -149,6 +149,9 @@ def faults(root):
             continue
         if node.tag in ("a", "button", "summary") and not (node.text or "aria-label" in given):
             yield f"nothing is said by {what}"
+        is_scrolled = "scroll" in given.get("class", "").split()
+        if is_scrolled and not {"tabindex", "aria-label"} <= given.keys():
+            yield f"no keyboard scrolls {what}"
         if node.tag == "a" and "href" not in given:
             yield f"no keyboard gets to {what}"
         if int(given.get("tabindex", "0")) > 0:
@@ -229,12 +232,18 @@ async def test_object_of_a_kind_that_is_not_known_has_a_page():
         assert "exempt" in read(page.text).one("h1").text
 
 
+SLICE = "kind=resourceslices.resource.k8s.io&name=slice-whole"
+
+
 async def test_map_tells_that_a_node_is_not_registered():
     async with serving() as server:
         await server.post(SLICES, slice_of("whole"))
         page = read((await server.raw("GET", "/ui/h/default/map")).text).one("main")
         assert page.one("h2").text == "node-1 no such node"
         assert page.one("h2").links == []
+        answer = await server.raw("GET", f"/ui/h/default/object?{SLICE}")
+        shown = read(answer.text).one("ul", "relations")
+        assert (shown.text, shown.links) == ("node node node-1 not there", [])
         node = {"metadata": {"name": "node-1"}}
         await server.post("/api/v1/nodes", node)
         page = read((await server.raw("GET", "/ui/h/default/map")).text).one("main")

@@ -32,6 +32,8 @@ def long(stem):
 
 
 NAMESPACE, HERE, DRIVER = long("namespace"), long("node"), long("d")[:50] + ".test"
+HOOKS = "ValidatingWebhookConfiguration"
+"""A kind with a long name."""
 GEN = f"device.attributes['{DRIVER}'].gen"
 HOLDER = f"namespace={NAMESPACE}&name={long('holding')}"
 WAITING = f"namespace={NAMESPACE}&name={long('pod')}"
@@ -39,6 +41,7 @@ PARTS = (
     "", "lanes", "map", "timeline", f"find?q={long('pod')}", f"why?kind=pod&{WAITING}",
     f"why?kind=pod&{HOLDER}", f"why?kind=claim&namespace={NAMESPACE}&name={long('holder')}",
     f"object?kind=pod&{HOLDER}", f"attempts?kind=pod&{WAITING}", "pace", "scan", "lint",
+    f"object?kind={HOOKS.lower()}s.admissionregistration.k8s.io&name=hooks",
     "capacity", f"blast?kind=devicetaintrule&name={long('rule')}",
 )  # fmt: skip
 ADDRESSES = draws.of_today([f"/ui/h/default/{part}" for part in PARTS])
@@ -57,6 +60,8 @@ def crowded():
     return Invented(
         told=(),
         steps=(
+            {"apply": [{"apiVersion": "admissionregistration.k8s.io/v1", "kind": HOOKS,
+                        "metadata": {"name": "hooks"}, "webhooks": []}]},
             {"apply": [space(NAMESPACE), class_of(gpus, DRIVER), node(HERE), node(long("other")),
                        slice_of(long("slice"), DRIVER, long("pool"), devices, nodeName=HERE)]},
             {"apply": [claim(long("holder"), NAMESPACE, ask(gpus, request)),

@@ -207,7 +207,14 @@ class Pages:
         answer = await self.answers.object(inquiry)
         parameters = links.subject(answer.key)
         frame = await framing.frame(self.answers, inquiry, "object", parameters, answer.key)
-        return objects.page(frame, answer)
+        chronicle = await self.answers.chronicle(inquiry.runtime)
+        unrecorded = [
+            one.key
+            for one in answer.relations
+            if not one.exists
+            and not timeline_pages.is_recorded(chronicle, one.key, answer.revision)
+        ]
+        return objects.page(frame, answer, unrecorded)
 
     async def _lanes(self, inquiry: Inquiry) -> bytes:
         answer, wanted = await self.answers.lanes(inquiry), lanes_wanted(inquiry)

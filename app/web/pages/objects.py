@@ -1,10 +1,12 @@
 """The page of one object: fields with their writers, versions with their differences, relations."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
 from app.analysis.object_history import ObjectHistory
+from app.domain.log import ObjectKey
 from app.domain.log.records import BASELINE_VERB
 from app.web.frame import Frame, render
 from app.web.pages.findings import EXPLAINED
@@ -17,8 +19,8 @@ VALUE_LETTERS_MAX = 400
 """The greatest length of a value; longer values are cut and marked."""
 
 
-def page(frame: Frame, answer: ObjectHistory) -> bytes:
-    """The page."""
+def page(frame: Frame, answer: ObjectHistory, unrecorded: Collection[ObjectKey] = ()) -> bytes:
+    """The page. `unrecorded` are related objects that were never stored."""
     return render(
         "object.html",
         frame=frame,
@@ -30,6 +32,7 @@ def page(frame: Frame, answer: ObjectHistory) -> bytes:
         ],
         is_explained=answer.resource in EXPLAINED,
         relations_max=RELATIONS_MAX,
+        unrecorded=unrecorded,
     )
 
 
