@@ -171,7 +171,13 @@ async def test_object_page_has_fields_versions_and_relations():
         diff = [node.text for node in root.all("ul", "diff")[0].all("li")]
         assert "metadata.labels.a: 1 → 2" in diff
         related = [node.text for node in root.one("ul", "relations").all("li")]
-        assert related == ["class class gpu.example.com gone"]
+        assert related == ["class class gpu.example.com not there"]
+        classes = "/apis/resource.k8s.io/v1/deviceclasses"
+        await server.post(classes, {"metadata": {"name": "gpu.example.com"}, "spec": {}})
+        await server.delete(f"{classes}/gpu.example.com")
+        relations = (await page(server, f"{UI}/{question}")).one("ul", "relations")
+        assert relations.text == "class class gpu.example.com gone"
+        assert len(relations.links) == 1
         assert [one["relation"] for one in answer["relations"]] == ["class"]
 
 
