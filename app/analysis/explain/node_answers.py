@@ -22,7 +22,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
-from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle, build_allocator
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVerdict, Verdicts
 from app.domain.devices.taints import taint_of
 from app.domain.values import api_resources, counts
@@ -31,6 +31,9 @@ from app.domain.values.timestamps import Instant
 
 CLOSING = frozenset((filters.UNSCHEDULABLE.plugin, filters.TAINTED.plugin))
 """The plug-ins that refuse a pod because the node is closed to it, whatever its resources."""
+
+_ELSEWHERE = attempt.NOT_AVAILABLE.reasons[0]
+"""The reason of a node on which an allocated claim of the pod cannot be used."""
 
 STEP_MAX = 256
 """The number of events folded between two yields to other tasks."""
@@ -57,7 +60,9 @@ class NodeAnswer:
     `answer` is the allocator's; None when the node refuses the pod before the allocator is asked.
     `opened` is the answer that a node closed by a cordon or by taints would give if it were open;
     None where that was not computed. `own` are the pod's allocated claims by name, as they would be
-    allocated anew; `elsewhere` names those that cannot be used on the node.
+    allocated anew; `elsewhere` names those that cannot be used on the node. Where that is all that
+    keeps the pod away and no claim is to be allocated, `without` is the allocator's answer to no
+    claims, from which the search for help starts.
     """
 
     node: str
@@ -67,6 +72,7 @@ class NodeAnswer:
     opened: OpenNode | None = None
     own: Mapping[str, JsonView] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()
+    without: Answer | None = None
 
     def looking_for_help(
         self,
@@ -80,22 +86,24 @@ class NodeAnswer:
         """
         if self.allocator is None:
             return []
-        if self.answer is not None:
+        answer = self.answer or (self.without if self.opened is None else None)
+        if answer is not None:
             return (
                 yield from counterfactual.looking(
                     self.allocator,
-                    self.answer,
+                    answer,
                     changes_max=changes_max,
                     tries_max=tries_max,
                     own=self.own,
                     elsewhere=self.elsewhere,
                 )
             )
-        if self.opened is None or self.opened.answer is None or changes_max < 2:
+        answer = self.without if self.opened is None else self.opened.answer or self.without
+        if self.opened is None or answer is None or changes_max < 2:
             return []
         helps = yield from counterfactual.looking(
             self.allocator,
-            self.opened.answer,
+            answer,
             changes_max=changes_max - 1,
             tries_max=tries_max,
             own=self.own,
@@ -110,6 +118,7 @@ class NodeAnswer:
         opened = self.opened
         return bool(self.text) and (
             self.answer is not None
+            or self.without is not None
             or (opened is not None and opened.answer is not None and bool(opened.text))
         )
 
@@ -187,6 +196,8 @@ def ask_nodes(
     claims = pod_claims.resolve(views.objects, pod.facts)
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
     own = _unallocated(claims)
+    # Claims that are allocated elsewhere may be released, also where no claim is to be allocated.
+    spare = build_allocator(rules, views) if own and cycle.allocator is None else None
     closed = 0
     for info in nodes.order():
         if node and info.name != node:
@@ -194,16 +205,9 @@ def ask_nodes(
         elsewhere = frozenset(one.name for one in claims if not cycle.is_available(one, info))
         verdict = cycle.verdict(info)
         if verdict.refusal is not None:
-            is_closed = verdict.refusal.plugin in CLOSING
-            closed += is_closed
-            yield NodeAnswer(
-                node=info.name,
-                text=", ".join(verdict.refusal.reasons),
-                allocator=cycle.allocator,
-                opened=_opened(cycle, info) if is_closed and closed <= opened_max else None,
-                own=own,
-                elsewhere=elsewhere,
-            )
+            closed += verdict.refusal.plugin in CLOSING
+            refused = _refused(cycle, info, verdict.refusal, opens=closed <= opened_max)
+            yield _with_claims(refused, cycle, spare, info, own, elsewhere)
             continue
         if (refusal := cycle.check_rivals(info)) is not None:
             kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
@@ -228,15 +232,40 @@ def ask_nodes(
         if answer is not None and not isinstance(answer, Allocation):
             text = explanation.event_reason(answer)
         if not text and elsewhere:
-            text = attempt.NOT_AVAILABLE.reasons[0]
-        yield NodeAnswer(
-            node=info.name,
-            text=text,
-            answer=answer,
-            allocator=cycle.allocator,
-            own=own,
-            elsewhere=elsewhere,
-        )
+            text = _ELSEWHERE
+        made = NodeAnswer(node=info.name, text=text, answer=answer)
+        yield _with_claims(made, cycle, spare, info, own, elsewhere)
+
+
+def _refused(
+    cycle: Cycle, info: NodeInfo, refusal: filters.NodeRejection, *, opens: bool
+) -> NodeAnswer:
+    """The answer of a node that refuses the pod; if it is closed and `opens`, also as if open."""
+    is_closed = refusal.plugin in CLOSING
+    return NodeAnswer(
+        node=info.name,
+        text=", ".join(refusal.reasons),
+        opened=_opened(cycle, info) if is_closed and opens else None,
+    )
+
+
+def _with_claims(
+    answer: NodeAnswer,
+    cycle: Cycle,
+    spare: Allocator | None,
+    info: NodeInfo,
+    own: Mapping[str, JsonView],
+    elsewhere: frozenset[str],
+) -> NodeAnswer:
+    """The answer with what a search for help starts from."""
+    is_elsewhere = _ELSEWHERE in (answer.text, answer.opened and answer.opened.text)
+    return replace(
+        answer,
+        allocator=cycle.allocator or spare,
+        own=own,
+        elsewhere=elsewhere,
+        without=spare.allocate(info.node, []) if spare and is_elsewhere else None,
+    )
 
 
 def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:

@@ -213,3 +213,24 @@ async def test_what_a_driver_published_is_never_overruled():
     async with asking(cluster) as ask:
         answer = await ask("pod", "p", help=True)
     assert not any("resourceslicepatch" in text for text in texts(answer.reason))
+
+
+@pytest.mark.parametrize("is_cordoned", [False, True])
+async def test_only_claim_is_released_that_is_allocated_for_another_node(is_cordoned):
+    cluster = begun({"name": "a"})
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "want",
+                   spec={"devices": {"requests": [request()]}})  # fmt: skip
+    cluster.pod("first", claim="want")
+    cluster.settle()
+    cluster.node("n1")
+    cluster.slice("n1", [{"name": "b"}])
+    cluster.patch("nodes", "n1", {"spec": {"unschedulable": is_cordoned}})
+    cluster.pod("p", claim="want", nodeSelector={"kubernetes.io/hostname": "n1"})
+    async with asking(cluster.settle()) as ask:
+        (proposal,) = (await ask("pod", "p", help=True)).to_json()["helps"]
+    opening = ["uncordon node n1"] if is_cordoned else []
+    assert proposal == {"node": "n1", "changes": [*opening, "release claim default/want"]}
+    cluster.patch("nodes", "n1", {"spec": {"unschedulable": False}})
+    cluster.kill("first")
+    cluster.wait(400)
+    assert cluster.must("pods", "p")["spec"]["nodeName"] == "n1"

@@ -382,6 +382,18 @@ class Cycle:
         return look.readiness not in (BindingReadiness.FAILED, BindingReadiness.TIMED_OUT)
 
 
+def build_allocator(rules: "SchedulerRules", views: DeviceViews) -> Allocator:
+    """An allocator of the devices and claims as they are."""
+    return Allocator(
+        views.inventory,
+        Classes(views.objects),
+        views.allocated,
+        rules.features,
+        compiler=rules.compiler,
+        quirks=rules.allocator_quirks,
+    )
+
+
 def begin(
     rules: SchedulerRules,
     views: DeviceViews,
@@ -395,16 +407,7 @@ def begin(
     fresh = tuple(claim.tree for claim in claims if claim.allocation is None)
     tree = views.objects.get(pod_key(pod.facts.namespace, pod.facts.name)) or {}
     wanted = _wanted(rules, views.objects, pod)
-    allocator = None
-    if fresh or wanted is not None:
-        allocator = Allocator(
-            views.inventory,
-            Classes(views.objects),
-            views.allocated,
-            rules.features,
-            compiler=rules.compiler,
-            quirks=rules.allocator_quirks,
-        )
+    allocator = build_allocator(rules, views) if fresh or wanted is not None else None
     waits = any(
         claim.allocation is not None and binding_conditions.has_conditions(claim.allocation)
         for claim in claims
