@@ -14,6 +14,9 @@ from tests.unit.service.test_explaining import asking
 PAIRS_MAX = 300
 """Pairs of changes that are tried where nothing was said to help."""
 
+_NOT_ENUMERATED = ("set attribute", "put alternative")
+"""Changes that the model applies where they are proposed, and does not look for."""
+
 
 def model_of(world: SmallWorld) -> Model:
     """The model of the present moment of a world."""
@@ -76,7 +79,8 @@ async def judge_helps(seed: int, *, lived_max: int = 2) -> list[str]:
     if not singles and not helps:
         pairs = list(itertools.islice(remedies.pairs_help(model, tries_max=PAIRS_MAX), 3))
         wrong += [f"two changes help: {one}, said that none do" for one in pairs]
-    if not singles and any(len(one["changes"]) == 1 for one in helps):
+    tried = [one for one in helps if not one["changes"][0].startswith(_NOT_ENUMERATED)]
+    if not singles and any(len(one["changes"]) == 1 for one in tried):
         wrong.append(f"no single change helps, said {helps[:3]}")
     return wrong
 
