@@ -167,12 +167,14 @@ async def running_app(
     leases=None,
     worker=None,
     around_log=None,
+    planes=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
     A `store` that was served before is taken up again, as after a restart. `secrets` are the keys
     that protect the values of Secrets. `webhooks` names those that are called. `worker` does the
-    work of jobs; without one, a process does. `around_log` puts something around the log.
+    work of jobs; without one, a process does. `around_log` puts something around the log. `planes`
+    make the control planes of forks.
     """
     targets = review_targets.parse(webhooks)
     profile = profile or profiles.Profile()
@@ -197,7 +199,7 @@ async def running_app(
         bounds=RuntimeBounds(watch_queue_max=queue_max),
         past_views_max=4,
         objects_max=100_000,
-        planes=ForkPlanes(Settings()),
+        planes=planes or ForkPlanes(Settings()),
     )
     meter = Telemetry()
     async with histories.running():

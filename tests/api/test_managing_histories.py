@@ -4,14 +4,19 @@ from functools import partial
 
 import anyio
 import pytest
+import yaml
 
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.bootstrap.control_planes import ForkPlanes
 from app.domain.errors import LogUnavailable
 from app.domain.log import Draft, Revision
+from app.domain.log.event import GENESIS
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
+from app.settings import Settings
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
+from tests.cluster import T0, Cluster
 from tests.contracts.building import sealed
 
 ALL = "/redra/v1/histories"
@@ -408,3 +413,65 @@ async def test_copy_needs_the_rights_to_make_a_history_and_to_read_this_one():
             await server.post(what, {"name": "x"}, 403, **AS_ANN)
         await grant(server, "ann", EVERYTHING, name="reads")
         await server.post(path, {"name": "x"}, 201, **AS_ANN)
+
+
+ENDLESS = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: brief, namespace: default}
+spec:
+  spec:
+    devices:
+      requests:
+      - name: gpu
+        exactly:
+          deviceClassName: gpu
+          tolerations: [{key: bad, operator: Exists, effect: NoExecute, tolerationSeconds: 0}]
+---
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: bad}
+spec: {deviceSelector: {}, taint: {key: bad, effect: NoExecute}}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: endless, namespace: default}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: endless}}
+  template:
+    metadata: {labels: {app: endless}}
+    spec:
+      containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: brief}]
+"""
+
+
+async def test_fork_that_replaces_pods_without_end_stops_at_its_bound():
+    """For an hour nothing else happens: each event counts when it is made, not with an input."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node("n0")
+    cluster.slice("n0", 2)
+    cluster.template()
+    cluster.pod("a", template="gpu")
+    cluster.settle().wait(3_600)
+    cluster.pod("b", template="gpu")
+    events = cluster.settle().line.events
+    store = MemoryStore()
+    log = MemoryLog(store)
+    info = await log.create_history(
+        "own", seed=1, settings=cluster.profile.settings(), created=T0, hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=events)
+    planes = ForkPlanes(Settings(decide_events_max=200))
+    async with serving(store=store, planes=planes) as server:
+        at = str(next(each.revision for each in events if each.key.name == "a") - 1)
+        edits = list(yaml.safe_load_all(ENDLESS))
+        body = {"name": "endless", "at": at, "inputs": "recorded", "apply": edits}
+        refused = await server.post(f"{ALL}/own/fork", body, 400)
+        before = "by 2026-01-02T03:00:"
+        assert refused["message"].startswith(before), "none of the hour is made in vain"
+        assert "more than 200 events of its own; end it at an earlier" in refused["message"]
+        assert await names(server) == ["own"]
+        assert await log.unfinished() == []

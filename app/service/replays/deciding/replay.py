@@ -190,6 +190,7 @@ class Runs:
         )
         if not self.seals:
             run.timeline.seal_nothing()
+        run.timeline.followers.append(partial(self._check_size, run))
         if is_of_recording:
             run.share(self._shared.course(rules))
         looks = {len(recording.inputs) >> step for step in range(_LOOKS)}
@@ -200,14 +201,12 @@ class Runs:
             if until is not None and given_input.time > until:
                 break
             run.take(given_input)
-            self._check_size(run, given_input.time)
             if number % 200 == 0:
                 self.progress(self.step, given_input.event.revision, self.until)
             # Deciding is pure computation; this lets other tasks run.
             await lowlevel.checkpoint()
         last = self.last if until is None else min(until, self.last)
         run.finish(last)
-        self._check_size(run, last)
         self.ties = ties.taken
         if pace is not None:
             pace.run.note_due(run.trace, self.end.since(Aspect.WRITES))
@@ -234,11 +233,11 @@ class Runs:
         inputs = ((each.time, each.event) for each in self.recording.inputs)
         return {**dict(inputs), **{act.known: act.event for act in self.recording.acts}}
 
-    def _check_size(self, run: Run, now: Instant) -> None:
+    def _check_size(self, run: Run, last: Event) -> None:
         if run.made > self.bounds.events_max:
             raise InputError(
-                f"by {timestamps.seconds_text(now)} the history that is decided again has more "
-                f"than {self.bounds.events_max} events of its own",
+                f"by {timestamps.seconds_text(last.stamp.time)} the history that is decided again "
+                f"has more than {self.bounds.events_max} events of its own",
                 cure="end it at an earlier moment, or raise REDRA_DECIDE_EVENTS_MAX",
             )
 
