@@ -154,6 +154,30 @@ REFUSED = [
     ),
     (
         "Deployment",
+        {"spec__template__spec__activeDeadlineSeconds": 5},
+        "spec.template.spec.activeDeadlineSeconds: Forbidden: "
+        "activeDeadlineSeconds in ReplicaSet is not Supported",
+    ),
+    (
+        "ReplicaSet",
+        {"spec__template__spec__activeDeadlineSeconds": 5},
+        "spec.template.spec.activeDeadlineSeconds: Forbidden: "
+        "activeDeadlineSeconds in ReplicaSet is not Supported",
+    ),
+    (
+        "StatefulSet",
+        {"spec__template__spec__activeDeadlineSeconds": 5},
+        "spec.template.spec.activeDeadlineSeconds: Forbidden: "
+        "activeDeadlineSeconds in StatefulSet is not Supported",
+    ),
+    (
+        "DaemonSet",
+        {"spec__template__spec__activeDeadlineSeconds": 5},
+        "spec.template.spec.activeDeadlineSeconds: Forbidden: "
+        "activeDeadlineSeconds in DaemonSet is not Supported",
+    ),
+    (
+        "Deployment",
         {"spec__template__spec__containers": []},
         "spec.template.spec.containers: Required value",
     ),

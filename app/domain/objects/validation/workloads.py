@@ -39,6 +39,13 @@ STATEFUL_TEXT = (
     "'minReadySeconds' are forbidden"
 )
 
+# A Deployment is checked as the template of its ReplicaSets, so its text says ReplicaSet.
+_NAMES_IN_TEXTS = {
+    "deployment": "ReplicaSet",
+    "statefulset": "StatefulSet",
+    "daemonset": "DaemonSet",
+}
+
 
 def create_deployment(tree: JsonView, _context: Context) -> list[FieldError]:
     """Checks a new Deployment."""
@@ -149,9 +156,13 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
     claims = json_tree.objects(spec, "volumeClaimTemplates")
     volumes = [meta.name(claim) for claim in claims]
     errors += specs.check_template(template, "spec.template", volumes=volumes)
-    policy = json_tree.text(template, "spec", "restartPolicy")
+    pod = meta.spec(template)
+    policy = pod.get("restartPolicy") or ""
     if policy != "Always":
         errors.append(not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
+    if pod.get("activeDeadlineSeconds") is not None:
+        detail = f"activeDeadlineSeconds in {_NAMES_IN_TEXTS[kind]} is not Supported"
+        errors.append(forbidden("spec.template.spec.activeDeadlineSeconds", detail))
     return errors
 
 
