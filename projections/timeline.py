@@ -17,7 +17,7 @@ from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.log.records import Loss, TimeQuality
-from projections import outlines, timeline_kinds
+from projections import outlines, timeline_kinds, warning_events
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
 from projections.timeline_kinds import FollowedKind, State, States, Told
@@ -69,9 +69,9 @@ class TimelineProjection(PagedView):
         for place, splits in page.kinds.items():
             if place[1] == "events":
                 for event, _ in splits:
-                    saying = timeline_kinds.tell_event_object(event)
+                    saying = warning_events.tell_event_object(event)
                     if saying is not None:
-                        subject = timeline_kinds.subject_of_event_object(event)
+                        subject = warning_events.subject_of_event_object(event)
                         new.append(_entry(event, subject, saying))
                 continue
             kind = timeline_kinds.kind_of(place)

@@ -12,13 +12,11 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, refusals, replays
 from app.domain.log.pages import Page
-from app.domain.log.records import BASELINE_VERB, KUBELET_FAILURE, KUBELET_REPORT
-from app.domain.objects import registry
-from app.domain.values import api_groups, api_resources, condition_types, json_tree, timestamps
+from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
+from app.domain.values import api_groups, api_resources, condition_types, json_tree
 from app.domain.values.fields import core
 from app.domain.values.identifiers import GroupResource
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines
 
 TEXT_MAX = 1000
@@ -164,7 +162,7 @@ def tell_fact(event: Event) -> Told | None:
     body = event.object
     if event.type is EventType.HISTORY_FORKED:
         return event.type.value, f"of {body.get('parent')} after revision {body.get('revision')}"
-    return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
+    return event.type.value, cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
 
 
 def of_printed(text: str) -> str:
@@ -180,7 +178,7 @@ def _tell_refusal(event: Event) -> Told | None:
     place = event.key.group, event.key.resource
     if place == api_resources.EVENTS or kind_of(place) is None or not refusals.is_refusal(event):
         return None
-    return WRITE_REFUSED, _cut(f"{refusals.verb(event)}: {refusals.message(event)}")
+    return WRITE_REFUSED, cut(f"{refusals.verb(event)}: {refusals.message(event)}")
 
 
 def _tell_attempt(event: Event) -> Told | None:
@@ -188,14 +186,14 @@ def _tell_attempt(event: Event) -> Told | None:
     if not any(verb in event.body for verb in _LOGGED_VERBS):
         return None
     kind = LOGGED_ATTEMPTS.get(json_tree.text(event.object, "verb"))
-    return None if kind is None else (kind, _cut(json_tree.text(event.object, "message")))
+    return None if kind is None else (kind, cut(json_tree.text(event.object, "message")))
 
 
 def tell_decision(decided: outlines.DecisionOutline) -> Told:
     """The name and text of a decision."""
     text = f"{decided.controller} decided {decided.outcome}"
     message = decided.summary.message
-    return DECISION, _cut(f"{text}: {message}" if message else text)
+    return DECISION, cut(f"{text}: {message}" if message else text)
 
 
 def subject_of_decision(event: Event, decided: outlines.DecisionOutline) -> ObjectKey:
@@ -216,56 +214,6 @@ def subject_of_fact(event: Event) -> ObjectKey:
     return subject_of_decision(event, outlines.decision(event.body))
 
 
-def tell_event_object(event: Event) -> Told | None:
-    """The text of a Kubernetes Event that warns, when it is created; repetitions are not shown.
-
-    An Event that a recorder listed has the time of the list; the text says when it was last seen.
-    """
-    if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
-        return None
-    event_object = outlines.event_object(event.body)
-    if event_object.type != "Warning":
-        return None
-    text = _cut(f"{event_object.reason}: {event_object.message or event_object.note}")
-    last = _last_seen(event_object) if event.stamp.verb == BASELINE_VERB else None
-    if last is not None and last // SECOND < event.stamp.time // SECOND:
-        text += f" (last seen at {timestamps.seconds_text(last)})"
-    return WARNING, text
-
-
-def _last_seen(event_object: core.EventObject) -> Instant | None:
-    series = "" if event_object.series is None else event_object.series.last_observed_time
-    for text in (series, event_object.last_timestamp, event_object.event_time):
-        try:
-            if text:
-                return timestamps.parse(text)
-        except TimestampError:
-            continue
-    return None
-
-
-def subject_of_event_object(event: Event) -> ObjectKey:
-    """The object that a Kubernetes Event is about.
-
-    The Events of cluster-scoped objects are in a namespace, which some components write into the
-    reference, too.
-    """
-    event_object = outlines.event_object(event.body)
-    about = (
-        event_object.involved_object
-        if event_object.involved_object.name
-        else event_object.regarding
-    )
-    group, _, _ = about.api_version.rpartition("/")
-    for kind in registry.find_name(about.kind):
-        if kind.group == group:
-            namespace = about.namespace if kind.namespaced else ""
-            return ObjectKey(group, kind.plural, namespace, about.name)
-    noun = about.kind.lower()
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return ObjectKey(group, plural, about.namespace, about.name)
-
-
 def _pod_states(page: Page, place: GroupResource) -> States:
     return [
         (
@@ -284,17 +232,17 @@ def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
     if old is None:
         claims = f"uses claims {_named(new.claims)}" if new.claims else "uses no claims"
         placed = f", on {new.node}" if new.node else ""
-        return "PodCreated", _cut(claims + placed)
+        return "PodCreated", cut(claims + placed)
     if new.node and not old.node:
         return condition_types.POD_SCHEDULED, f"to {new.node}"
     if new.deleting and not old.deleting:
-        return "PodDeletionAsked", _cut(f"after {new.disruption}") if new.disruption else ""
+        return "PodDeletionAsked", cut(f"after {new.disruption}") if new.disruption else ""
     if new.disruption != old.disruption and new.disruption:
-        return "PodEvicted", _cut(new.disruption)
+        return "PodEvicted", cut(new.disruption)
     if new.phase != old.phase:
         return "PodFinished" if new.phase in core.FINISHED else "PodPhase", new.phase
     if new.unschedulable != old.unschedulable and new.unschedulable:
-        return "PodUnschedulable", _cut(new.unschedulable)
+        return "PodUnschedulable", cut(new.unschedulable)
     return None
 
 
@@ -336,23 +284,23 @@ def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
     use = f", reserved for {_named(new.reserved)}" if new.reserved else ""
     got = _named(new.devices) if new.devices else "no devices"
     if old is None:
-        return "ClaimCreated", _cut(f"with {got}{use}" if new.allocated else "without allocation")
+        return "ClaimCreated", cut(f"with {got}{use}" if new.allocated else "without allocation")
     if new.allocated and not old.allocated:
-        return "ClaimAllocated", _cut(f"{got}{use}")
+        return "ClaimAllocated", cut(f"{got}{use}")
     if old.allocated and not new.allocated:
-        return "ClaimDeallocated", _cut(f"{_named(old.devices) or 'no devices'} given back")
+        return "ClaimDeallocated", cut(f"{_named(old.devices) or 'no devices'} given back")
     if new.devices != old.devices:
-        return "ClaimReallocated", _cut(f"{_named(old.devices)} became {got}")
+        return "ClaimReallocated", cut(f"{_named(old.devices)} became {got}")
     if new.deleting and not old.deleting:
-        return "ClaimDeletionAsked", _cut(
+        return "ClaimDeletionAsked", cut(
             f"still reserved for {_named(new.reserved)}" if use else ""
         )
     added = tuple(name for name in new.reserved if name not in old.reserved)
     if added:
-        return "ClaimReserved", _cut(f"for {_named(added)}")
+        return "ClaimReserved", cut(f"for {_named(added)}")
     gone = tuple(name for name in old.reserved if name not in new.reserved)
     if gone:
-        return "ClaimReleased", _cut(f"by {_named(gone)}")
+        return "ClaimReleased", cut(f"by {_named(gone)}")
     return None
 
 
@@ -375,14 +323,14 @@ def _tell_slice(old: SliceState | None, new: SliceState) -> Told | None:
     place = f"pool {new.place} generation {new.pool}"
     if old is None:
         tainted = f", tainted: {_named(new.taints)}" if new.taints else ""
-        return "SlicePublished", _cut(f"{place} with {_count(new.devices, 'device')}{tainted}")
+        return "SlicePublished", cut(f"{place} with {_count(new.devices, 'device')}{tainted}")
     if (old.place, old.pool) != (new.place, new.pool):
         change = f"{place} with {_count(new.devices, 'device')}"
-        return "SliceChanged", _cut(f"{change}, before: pool {old.place} generation {old.pool}")
+        return "SliceChanged", cut(f"{change}, before: pool {old.place} generation {old.pool}")
     parts = _differences("devices", old.devices, new.devices)
     parts += _differences("taints", old.taints, new.taints)
     if parts:
-        return "SliceChanged", _cut(f"{place}: {'; '.join(parts)}")
+        return "SliceChanged", cut(f"{place}: {'; '.join(parts)}")
     return "SliceChanged", f"{place}: what devices have or consume"
 
 
@@ -400,11 +348,11 @@ def _rule_state(rule: outlines.RuleOutline) -> RuleState:
 
 def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
     if old is None:
-        return "RuleCreated", _cut(f"{new.taint} on {new.selector}")
+        return "RuleCreated", cut(f"{new.taint} on {new.selector}")
     if (old.taint, old.selector) != (new.taint, new.selector):
         before = f"{old.taint} on {old.selector}"
-        return "RuleChanged", _cut(f"{new.taint} on {new.selector}, before: {before}")
-    return "RuleStatus", _cut(new.condition)
+        return "RuleChanged", cut(f"{new.taint} on {new.selector}, before: {before}")
+    return "RuleStatus", cut(new.condition)
 
 
 def _node_state(node: outlines.NodeOutline) -> NodeState:
@@ -427,7 +375,7 @@ def _tell_node(old: NodeState | None, new: NodeState) -> Told | None:
         return "NodeReady" if new.ready == "True" else "NodeNotReady", f"Ready is {new.ready}"
     if new.unschedulable != old.unschedulable:
         return "NodeChanged", "cordoned" if new.unschedulable else "uncordoned"
-    return "NodeChanged", _cut("; ".join(_differences("taints", old.taints, new.taints)))
+    return "NodeChanged", cut("; ".join(_differences("taints", old.taints, new.taints)))
 
 
 def _plain(word: str) -> FollowedKind:
@@ -481,7 +429,8 @@ def _count(things: tuple[str, ...], word: str) -> str:
     return f"1 {word}" if len(things) == 1 else f"{len(things)} {word}s"
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """The text of an entry, cut and marked where it is longer than TEXT_MAX."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
 
 
