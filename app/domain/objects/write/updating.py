@@ -392,9 +392,9 @@ def _keep_spec(new: JsonObject, old: JsonObject, node: SchemaNode) -> None:
     """Keeps fields of another release in the spec of a claim, which no write changes.
 
     A recorded claim may have them. They are lost where a request is read, and what is left is the
-    same spec. Parity: objects.md 5.1.
+    same spec. A claim of which a part is left out may have no spec. Parity: objects.md 5.1.
     """
-    if meta.spec(new) == meta.spec(old):
+    if "spec" not in old or meta.spec(new) == meta.spec(old):
         return
     try:
         known, _unknown = prune.clean(node, old)
