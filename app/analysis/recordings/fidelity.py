@@ -43,6 +43,7 @@ _REBUILD = {
         Loss.ENCRYPTED,
         Loss.VERSION_GUESS,
         Loss.CONTRADICTED,
+        Loss.IMMUTABLE,
     )
 }
 _DECIDE = {
@@ -56,6 +57,7 @@ _DECIDE = {
     Loss.TRUNCATED_BODY: "inputs were cut",
     Loss.VERSION_GUESS: "selectors of old versions cannot be evaluated",
     Loss.CONTRADICTED: doubts.MEANINGS[Loss.CONTRADICTED][1],
+    Loss.IMMUTABLE: doubts.MEANINGS[Loss.IMMUTABLE][1],
 }
 
 

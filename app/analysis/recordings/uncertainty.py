@@ -54,6 +54,9 @@ A gap has its place in the log, as has a request without its body, which is a ga
 follows the log knows since when it is there.
 """
 
+_CONTRADICTIONS = frozenset((Loss.CONTRADICTED, Loss.IMMUTABLE))
+"""The losses of which a contradiction of the report gives an example."""
+
 JUDGED = (*NEEDED, "devicetaintrules")
 """The resources that take part in the allocation of devices."""
 
@@ -136,7 +139,7 @@ def _of_kind(kind: JsonObject, contradictions: Mapping[str, str]) -> Iterator[Do
     losses = json_tree.mapping(kind, "losses")
     for loss, (affects, text) in MEANINGS.items():
         if count := json_tree.integer(losses, loss.value) or 0:
-            if loss is Loss.CONTRADICTED and name in contradictions:
+            if loss in _CONTRADICTIONS and name in contradictions:
                 text = f"{text}: {contradictions[name]}"
             yield Doubt(code=loss.value, affects=affects, kind=name, count=count, text=text)
     if count := json_tree.integer(kind, "incomplete") or 0:

@@ -73,6 +73,10 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     ),
     Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
     Loss.CONTRADICTED: (Affects.CONTENT, "objects are shown with content that contradicts itself"),
+    Loss.IMMUTABLE: (
+        Affects.CONTENT,
+        "objects are shown with another value of what no write changes",
+    ),
     Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),
     Loss.CLOCKS_DIFFER: (
         Affects.ORDER,
@@ -89,8 +93,11 @@ actor or managed field, the last state of a deleted object) change no decision a
 
 _INCOMPLETE = frozenset({Quality.PARTIAL.value, Quality.IDENTITY.value})
 _UNSETTLED = frozenset((Loss.TIMES_CONTRADICT.value, Loss.CLOCKS_DIFFER.value))
+# A value that no server writes excuses nothing: the rules judge the state as it is shown.
 _CONTENT = frozenset(
-    loss.value for loss, (affects, _) in MEANINGS.items() if affects is Affects.CONTENT
+    loss.value
+    for loss, (affects, _) in MEANINGS.items()
+    if affects is Affects.CONTENT and loss is not Loss.IMMUTABLE
 )
 
 

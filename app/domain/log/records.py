@@ -74,6 +74,7 @@ class Loss(StrEnum):
     """The names of information that a source lacks. Parity: history-formats.md 3.6.
 
     `CONTRADICTED`: sources contradict each other. `TIMES_CONTRADICT`: times contradict the order.
+    `IMMUTABLE`: the object has another value than before of what no write changes.
     `CLOCKS_DIFFER`: a binding is dated before its reservation, less than clocks may differ.
     `PRINTED`: the object was read from output of kubectl for people or from a log: few fields.
     `LATE`: a watch showed the change after later ones of other kinds had been recorded.
@@ -102,6 +103,7 @@ class Loss(StrEnum):
     VERSION_GUESS = "version_guess"
     COLLAPSED = "collapsed"
     CONTRADICTED = "contradicted"
+    IMMUTABLE = "immutable_changed"
     TIMES_CONTRADICT = "times_contradict"
     CLOCKS_DIFFER = "clocks_differ"
     LATE = "late"

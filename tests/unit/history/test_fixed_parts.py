@@ -30,7 +30,7 @@ def contradicted(folder, type_, *specs, verb="update", subresource="status", gen
         asked = verb if number else "create"
         lines.append(audit(asked, state, type_=type_, name="x", second=1 + number, **how))
     records, report = read(write_lines(folder / "a.jsonl", lines))
-    marked = [record.position for record in records if Loss.CONTRADICTED in record.losses]
+    marked = [record.position for record in records if Loss.IMMUTABLE in record.losses]
     return marked, [each.path.partition(",")[0] for each in report.contradictions]
 
 

@@ -124,7 +124,7 @@ def changed(before: Record, fixed: Parts, record: Record) -> Contradiction | Non
 
     A state that contradicts another one already says nothing of its neighbours.
     """
-    if Loss.CONTRADICTED in (*before.losses, *record.losses):
+    if {Loss.CONTRADICTED, Loss.IMMUTABLE}.intersection(before.losses + record.losses):
         return None
     path = fixed_parts.changed(fixed, fixed_parts.of(record))
     return contradictions.of_fixed(before, record, path) if path else None

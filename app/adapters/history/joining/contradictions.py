@@ -118,9 +118,9 @@ def _between(first: Record, record: Record, path: str) -> Contradiction:
     )
 
 
-def marked(record: Record) -> Record:
-    """The record, marked with the loss that another source contradicts it."""
-    losses = join_losses(record.losses, (Loss.CONTRADICTED,))
+def marked(record: Record, loss: Loss = Loss.CONTRADICTED) -> Record:
+    """The record, marked with the loss that it contradicts another source or what was before."""
+    losses = join_losses(record.losses, (loss,))
     return msgspec.structs.replace(record, losses=losses)
 
 

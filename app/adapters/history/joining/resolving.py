@@ -330,9 +330,11 @@ class Resolver:
         before = None if known is None else known.record
         contradiction = self._acceptance.contradiction(row, before, own)
         if contradiction is None and known is not None and known.uid == final.uid:
-            contradiction = acceptance.made_anew(
-                known.record, known.created, final
-            ) or acceptance.changed(known.record, known.fixed, final)
+            contradiction = acceptance.made_anew(known.record, known.created, final)
+            changed = acceptance.changed(known.record, known.fixed, final)
+            if contradiction is None and changed is not None:
+                self._notes.contradict(changed)
+                return contradictions.marked(final, Loss.IMMUTABLE)
         if contradiction is None:
             return final
         self._notes.contradict(contradiction)
