@@ -13,7 +13,7 @@ down_revision = "0009"
 branch_labels = None
 depends_on = None
 
-# The same as in app/domain/log/doubts.py; tests/contracts/test_losses.py compares them.
+# The same as in app/domain/log/doubts.py; tests/acceptance/test_import.py compared them until 0011.
 CONTENT = (
     "contradicted",
     "encrypted",

@@ -150,6 +150,6 @@ def test_what_a_recording_lacks_can_be_asked_in_sql(data, tmp_path):
 
 def test_losses_that_make_content_unsure_are_those_of_answers():
     """A loss that is new in the code needs a migration that tells the view of it."""
-    view = importlib.import_module("migrations.versions.m0010_losses")
+    view = importlib.import_module("migrations.versions.m0011_immutable_losses")
     content = {loss for loss, (affects, _) in MEANINGS.items() if affects is Affects.CONTENT}
     assert {loss.value for loss in content} == set(view.CONTENT)

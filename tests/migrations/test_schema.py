@@ -22,7 +22,20 @@ from tests.conftest import say, with_database
 
 pytestmark = pytest.mark.database
 
-REVISIONS = ["base", "0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010"]
+REVISIONS = [
+    "base",
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+]
 
 
 def test_revisions_by_file_are_those_by_content():
@@ -199,7 +212,7 @@ async def test_empty_database_is_refused_in_words(empty_database_url: str):
 
 async def test_older_schema_is_refused_in_words(empty_database_url: str):
     await migrating.migrate(empty_database_url, revision="0001")
-    with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0010"):
+    with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0011"):
         async with open_database(empty_database_url):
             pass
 
