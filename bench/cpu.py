@@ -22,7 +22,7 @@ from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values.timestamps import Instant
-from app.service.folding import FoldingBounds, Projector
+from app.service.folding.projecting import FoldingBounds, Projector
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from bench.cluster import node, pod
 from bench.writer import BENCH, claim, make_namespace

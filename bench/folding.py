@@ -21,12 +21,12 @@ from app.domain.log.pages import Page
 from app.domain.log.projection import Projection
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service import folding
+from app.service.folding import projecting
 from bench import figures
 from projections import all_projections
 
 PAGE = 5_000
-TURN = folding.FoldingBounds().turn_max
+TURN = projecting.FoldingBounds().turn_max
 NODES = 500
 ALIVE = 2_000
 """Pods that are alive at the same time."""
@@ -80,10 +80,10 @@ def measure_fold(count: int) -> tuple[float, float]:
 
 def fold(views: Sequence[Projection], events: Sequence[Event]) -> None:
     """Fold as the materialising projector does: in turns, of which each is split once."""
-    for part in folding.parts_of(events, TURN):
+    for part in projecting.parts_of(events, TURN):
         page = Page(part)
         for view in views:
-            folding.fold(view, page)
+            projecting.fold(view, page)
 
 
 def measure_each(count: int) -> None:
@@ -95,14 +95,14 @@ def measure_each(count: int) -> None:
     seconds = dict.fromkeys(("split", *(view.name for view in views)), 0.0)
     rows = dict.fromkeys(seconds, 0.0)
     for events in pages(count):
-        for part in folding.parts_of(events, TURN):
+        for part in projecting.parts_of(events, TURN):
             page = Page(part)
             started = time.process_time()
             _ = page.splits
             seconds["split"] += time.process_time() - started
             for view in views:
                 started = time.process_time()
-                folding.fold(view, page)
+                projecting.fold(view, page)
                 seconds[view.name] += time.process_time() - started
         for view in views:
             started = time.process_time()

@@ -18,7 +18,7 @@ from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.invariants.cluster import LISTED
 from app.domain.log import ObjectKey
 from app.domain.log.pages import Page
-from app.service import folding
+from app.service.folding import projecting
 from bench import figures
 from bench.folding import TURN, hash_changed, pages
 from projections import all_projections
@@ -50,10 +50,10 @@ def measure(count: int) -> Spent:
     known: dict[ObjectKey, tuple[str, Any]] = {}
     for page in pages(count):
         started = time.process_time()
-        parts = [Page(part) for part in folding.parts_of(page, TURN)]
+        parts = [Page(part) for part in projecting.parts_of(page, TURN)]
         for part in parts:
             for view in views:
-                folding.fold(view, part)
+                projecting.fold(view, part)
         folded = time.process_time()
         for view in views:
             hash_changed(view)

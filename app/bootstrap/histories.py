@@ -21,7 +21,7 @@ from app.domain.objects.prepared_creates import Forms
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
-from app.service.folding import FoldingBounds
+from app.service.folding.projecting import FoldingBounds
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
 from app.service.writing import WriterBounds

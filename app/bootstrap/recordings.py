@@ -38,8 +38,8 @@ from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service import exporting, importing, moments
-from app.service import rebuild as rebuilding
 from app.service.exporting import BundleImport, HistorySink
+from app.service.folding import rebuild as rebuilding
 from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"

@@ -29,7 +29,8 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
-from app.service import history_creation, moments, snapshots
+from app.service import history_creation, moments
+from app.service.folding import snapshots
 from app.service.replays.deciding import continuing
 from app.service.replays.deciding.continuing import Continued, Planes
 from app.service.replays.replaying import Progress, silent

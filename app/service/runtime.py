@@ -44,10 +44,11 @@ from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, WebhookCaller
-from app.service import moments, snapshots
+from app.service import moments
 from app.service.answering import recorded_profiles
 from app.service.answering.errands import Errands
 from app.service.cluster_clock import ClusterClock
+from app.service.folding import snapshots
 from app.service.reviewing import WebhookReviewer
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, WriteOutcome, WriterBounds, WriteRequest

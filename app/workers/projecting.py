@@ -17,7 +17,7 @@ from app.domain.errors import ChainBroken, Expired, LogUnavailable
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.domain.log.projection import Projection
 from app.ports import EventLog, ViewStore, WakeUp
-from app.service.folding import FoldingBounds, Projector, parts_of
+from app.service.folding.projecting import FoldingBounds, Projector, parts_of
 from app.service.runtime import HistoryRuntime
 from app.workers.deletions import is_deletion
 

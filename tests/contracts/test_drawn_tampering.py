@@ -16,7 +16,7 @@ from app.domain.log import Actor, Head, Revision
 from app.domain.log.pages import Page
 from app.domain.values.timestamps import Instant
 from app.service import copying
-from app.service.folding import FoldingBounds, Projector
+from app.service.folding.projecting import FoldingBounds, Projector
 from app.service.forking import ForkRequest
 from app.settings import Settings
 from projections.objects import ObjectsProjection

@@ -25,7 +25,7 @@ from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile
 from app.ports import EventLog, RuntimePorts
-from app.service.folding import FoldingBounds
+from app.service.folding.projecting import FoldingBounds
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.settings import Settings

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.domain.log import Head, HistoryId, Revision
-from app.service import snapshots
+from app.service.folding import snapshots
 from tests.contracts.building import START, claims
 from tests.contracts.stores import OpenStores, Stores
 

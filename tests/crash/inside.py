@@ -35,7 +35,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import Command
 from app.domain.values.json_tree import JsonObject
 from app.ports import RuntimePorts
-from app.service.folding import FoldingBounds, Projector
+from app.service.folding.projecting import FoldingBounds, Projector
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers import projecting, supervisor
 from app.workers.loop import LoopBounds

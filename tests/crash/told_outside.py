@@ -21,7 +21,7 @@ from app.domain.errors import LogUnavailable
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
-from app.service.folding import FoldingBounds, Projector
+from app.service.folding.projecting import FoldingBounds, Projector
 from tests.crash import deciding_again, judging, story
 from tests.crash.stack import GROUPS, PROJECTOR, Stack
 from tests.crash.story import Act

@@ -18,8 +18,8 @@ from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.projection import Projection, Row, RowKey
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, StoredRows, ViewStore
-from app.service.folding import FoldingBounds, Projector
-from app.service.rebuild import Rebuilt, rebuild
+from app.service.folding.projecting import FoldingBounds, Projector
+from app.service.folding.rebuild import Rebuilt, rebuild
 from projections import all_projections
 from tests import draws
 from tests.properties.event_worlds import world

@@ -15,7 +15,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import folding
+from app.service.folding import projecting
 
 Progress = Callable[[str, Revision, Revision], None]
 """Called with the kind of work, the revision reached and the revision to reach."""
@@ -90,7 +90,7 @@ async def fold(
     async for events in pages(log, history, until, bounds):
         page = Page(events)
         for view in views:
-            folding.fold(view, page)
+            projecting.fold(view, page)
         after, time = events[-1].revision, events[-1].stamp.time
         progress("folding", after, until)
     rows: dict[str, list[JsonObject]] = {}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from app.domain.log import Event, HistoryId, Revision
 from app.ports import ViewStore
-from app.service import snapshots
+from app.service.folding import snapshots
 from app.service.replays import view_audit
 from projections.objects import ObjectsProjection
 

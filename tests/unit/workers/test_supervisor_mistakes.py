@@ -12,7 +12,7 @@ from app.analysis.views import ReleaseCompilers
 from app.domain.controllers.plan import Plan, Views
 from app.domain.log import Event
 from app.domain.values.timestamps import Instant
-from app.service.folding import FoldingBounds
+from app.service.folding.projecting import FoldingBounds
 from app.service.runtime import HistoryRuntime
 from app.workers import projecting, supervisor
 from app.workers.loop import ControllerLoop, LoopBounds

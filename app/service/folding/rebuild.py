@@ -15,8 +15,8 @@ from app.domain.log import HistoryId, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection
 from app.ports import ALL_ROWS, Checkpoint, EventLog, ViewStore
-from app.service import folding, snapshots
-from app.service.folding import FoldingBounds, MakeViews
+from app.service.folding import projecting, snapshots
+from app.service.folding.projecting import FoldingBounds, MakeViews
 
 Progress = Callable[[str, Revision, Revision], None]
 """Called with a view's name, the revision folded and the revision to reach."""
@@ -131,8 +131,8 @@ class _Rebuilding:
             )
             if not events:
                 break
-            folding.fold(view, Page(events))
-            if not await folding.write_rows(
+            projecting.fold(view, Page(events))
+            if not await projecting.write_rows(
                 self.views, self.history, view, written, turn_max=self.bounds.turn_max
             ):
                 return None

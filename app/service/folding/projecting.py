@@ -17,7 +17,7 @@ from app.domain.log import Event, Head, HistoryId, Revision, chain
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey
 from app.ports import EventLog, ViewStore
-from app.service import snapshots
+from app.service.folding import snapshots
 
 MakeViews = Callable[[], Sequence[Projection]]
 """Gives fresh, empty instances of all views, as `projections.all_projections` does."""
