@@ -15,7 +15,7 @@ FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 9
 FOLDER_MODULES_MAX = 24
 SERVICE_MODULES_MAX = 22
-"""Modules of app/service itself: fewer than elsewhere, since they order effects and nothing else."""
+"""Modules of app/service itself, which orders effects and does nothing else."""
 PREFIX_FILES_MAX = 2
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "util", "helper"}
 
@@ -236,7 +236,7 @@ def test_no_page_keeps_both_sides_of_a_conflict() -> None:
 
 
 def test_folders_hold_no_families_of_files() -> None:
-    """Three files with one prefix are a package; more than 24 modules, or 22 of app/service, are several."""
+    """Three files with one prefix are a package; more than FOLDER_MODULES_MAX are several."""
     families = []
     for folder in sorted({path.parent for path in sources(*OURS)}):
         modules = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
