@@ -429,9 +429,10 @@ def _count(things: tuple[str, ...], word: str) -> str:
     return f"1 {word}" if len(things) == 1 else f"{len(things)} {word}s"
 
 
-def cut(text: str) -> str:
-    """The text of an entry, cut and marked where it is longer than TEXT_MAX."""
-    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
+def cut(text: str, end: str = "") -> str:
+    """The text of an entry, cut and marked where it is longer than TEXT_MAX with its end."""
+    length_max = TEXT_MAX - len(end)
+    return (text if len(text) <= length_max else text[: length_max - 1] + "…") + end
 
 
 _UNTOLD = frozenset((api_resources.LEASES, ("", "endpoints")))

@@ -23,11 +23,11 @@ def tell_event_object(event: Event) -> Told | None:
     event_object = outlines.event_object(event.body)
     if event_object.type != "Warning":
         return None
-    text = cut(f"{event_object.reason}: {event_object.message or event_object.note}")
+    text, end = f"{event_object.reason}: {event_object.message or event_object.note}", ""
     last = _last_seen(event_object) if event.stamp.verb == BASELINE_VERB else None
     if last is not None and last // SECOND < event.stamp.time // SECOND:
-        text += f" (last seen at {timestamps.seconds_text(last)})"
-    return WARNING, text
+        end = f" (last seen at {timestamps.seconds_text(last)})"
+    return WARNING, cut(text, end)
 
 
 def _last_seen(event_object: core.EventObject) -> Instant | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import yaml
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+_STEP = re.compile(r"\[([^\[\]]*)\]|([^.\[\]]+)")
 WRAPPERS = ("exactly", "basic")
 """Fields that some API versions have around the fields of a path, and others do not."""
 

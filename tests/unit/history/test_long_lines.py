@@ -7,11 +7,18 @@ import pytest
 
 from app.adapters.history import mixtures
 from app.adapters.history.audit import tables
-from app.adapters.history.formats import component_logs
+from app.adapters.history.enclosed import line_documents
+from app.adapters.history.formats import (
+    collected_events,
+    component_logs,
+    kubelet_lines,
+    logged_events,
+)
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.printouts import descriptions, pages
 from app.adapters.history.printouts.commands import Commands
 from app.adapters.history.unpacking import ByteSource
+from app.domain.log.records import KUBELET_REPORT
 
 MANY = 1_000_000
 
@@ -76,6 +83,43 @@ def test_line_of_many_commands_is_text(line):
 def test_taint_of_a_description(line, parts):
     match: re.Match | None = pages._TAINT.search(line)
     assert (match and match.group("key", "value", "effect")) == parts
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"name=x"' * MANY,
+        "name=x a=b " * (MANY // 10),
+        f"x {collected_events.MARK}=v1 " * (MANY // 20),
+        f"name=x\t{collected_events.MARK}=v1 " * (MANY // 20),
+        "{" + 'namespace="a" ' * (MANY // 10) + f" {collected_events.MARK}=v1",
+    ],
+)
+def test_line_of_many_fields_of_a_collector_is_none_of_its_events(line):
+    assert collected_events.of_line(line) is None
+
+
+def test_namespace_before_the_line_of_a_collector_is_read_from_many_labels():
+    labels = "{" + 'namespace="a" ' * (MANY // 10)
+    line = f'name=web kind=Pod {collected_events.MARK}=v1 reason=BackOff msg="x"'
+    assert collected_events.of_line(f"{labels} {line}").namespace == ""
+    assert collected_events.of_line(labels + '{namespace="b"} ' + line).namespace == "b"
+
+
+def test_text_of_many_quotes_has_no_events_and_no_end():
+    line = r'"{\"' * MANY
+    assert [*line_documents.quoted_events(line)] == []
+    with pytest.raises(ValueError, match="Expecting"):
+        line_documents.record('{"a"=>' + '\\"' * MANY)
+
+
+def test_pods_and_fields_behind_a_long_word_of_a_kubelet_log_are_read():
+    text, word = "SyncLoop ADD", "x" * MANY
+    report = kubelet_lines.of_fields(text, {"pods": f'["{word}" "shop/web"]'})
+    assert report == [(KUBELET_REPORT, "shop", "web", text)]
+    fields = f'{word} Kind:"Pod", Namespace:"shop", Name:"web"'
+    line = f"Event(v1.ObjectReference{{{fields}}}): type: 'Warning' reason: 'Failed' x"
+    assert logged_events.of_reference(line).name == "web"
 
 
 @pytest.mark.parametrize("mark", ["```", "{code:", "{noformat}", "<![CDATA[", "]]>", "> ", "1\t"])

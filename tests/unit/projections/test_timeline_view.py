@@ -259,3 +259,14 @@ def test_warning_that_was_listed_says_when_it_was_last_seen(log, times, said) ->
     log.append(EventType.OBJECT_CREATED, key_of("event", "ns/e"), tree, verb=BASELINE_VERB)
     log.append(EventType.OBJECT_CREATED, key_of("event", "ns/f"), tree)
     assert told(log) == [("Warning", f"Failed: m{said}"), ("Warning", "Failed: m")]
+
+
+def test_text_of_a_long_warning_is_cut_before_the_time_it_was_last_seen(log) -> None:
+    about = {"kind": "Pod", "namespace": "ns", "name": "a"}
+    warning = {"type": "Warning", "reason": "Failed", "message": "m" * TEXT_MAX}
+    tree = {"metadata": {"name": "e"}, "involvedObject": about, **warning}
+    tree["lastTimestamp"] = "2025-12-31T23:50:00Z"
+    log.append(EventType.OBJECT_CREATED, key_of("event", "ns/e"), tree, verb=BASELINE_VERB)
+    [(_, text)] = told(log)
+    assert text.endswith("m… (last seen at 2025-12-31T23:50:00Z)")
+    assert len(text) == TEXT_MAX

@@ -22,7 +22,7 @@ _QUOTED = re.compile(r'"\s*\{\\"(?:[^"\\]|\\.)*"')
 _QUOTED_BEGIN = re.compile(r'"\s*\{\\"')
 _WRAPPED = re.compile(r'\[\d+\] \S|\{"[^"\\]*"\s*=>|\[\s*"\s*\{\\"')
 _RESULT = re.compile(r"\w+: \[[^\]]{1,300}\](?: \(item=.{0,300}?\))? => \{")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|=>|\bnil\b')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|=>|\bnil\b', re.DOTALL)
 _AS_JSON = {"=>": ":", "nil": "null"}
 
 
@@ -50,13 +50,27 @@ def json_in_record(line: str) -> int | None:
 
 def quoted_events(line: str) -> Iterator[Any]:
     """The audit events that stand as JSON between quotes."""
-    for match in islice(_QUOTED.finditer(line), TRIES_MAX):
+    for match in islice(_quoted(line), TRIES_MAX):
         try:
             value = json.loads(json.loads(match.group()))
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict) and envelopes.is_event(value):
             yield value
+
+
+def _quoted(line: str) -> Iterator[re.Match[str]]:
+    """The texts between quotes, up to the first without its second quote.
+
+    From there on each quote has a backslash, so none of them ends a text.
+    """
+    at = 0
+    while (begin := _QUOTED_BEGIN.search(line, at)) is not None:
+        match = _QUOTED.match(line, begin.start())
+        if match is None:
+            return
+        yield match
+        at = match.end()
 
 
 def is_cut_event(line: str) -> bool:

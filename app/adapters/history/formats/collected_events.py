@@ -22,22 +22,22 @@ MARK = "objectAPIversion"
 """The field that no other line of a log has."""
 
 _FIELD = re.compile(r'(?<!\S)(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S*))')
-_BEGIN = re.compile(rf"(?<![^\s\"])name=\S+ (?:\w+=\S+ )*{MARK}=")
-_LABELS = re.compile(
-    r'\{[^{}]*\bnamespace"{0,2}(?:=|: ?)"{1,2}(?P<namespace>[a-z0-9-]{1,63})"{1,2}[^{}]*\}'
-)
+_MARKED, _NAME = f" {MARK}=", "name="
+_WORD = re.compile(r"\w+=\S+")
+_LABELS = re.compile(r"\{[^{}]*\}")
 """The labels before a line, as logcli prints them, or in a cell of a table."""
 
+_NAMESPACE = re.compile(r'\bnamespace"{0,2}(?:=|: ?)"{1,2}([a-z0-9-]{1,63})"{1,2}')
 _LABELLED = ("stream", "labels", "fields", "metric")
 """Where the answers of Loki, and the downloads of Grafana, keep the labels of a line."""
 
 
 def of_line(line: str) -> LoggedEvent | None:
     """The Event of a line; None for another line, and for one that is cut before its message."""
-    begin = _BEGIN.search(line)
+    begin = _begin(line)
     if begin is None:
         return None
-    text = line[begin.start() :]
+    text = line[begin:]
     if 'msg=""' in text and not text.rstrip().endswith('msg=""'):
         # A cell of a table doubles its quotes.
         text = text.replace('""', '"')
@@ -45,13 +45,12 @@ def of_line(line: str) -> LoggedEvent | None:
         each["name"]: each["bare"] if each["text"] is None else _unquoted(each["text"])
         for each in _FIELD.finditer(text)
     }
-    labels = _LABELS.search(line, 0, begin.start())
-    return _event(fields, "" if labels is None else labels["namespace"])
+    return _event(fields, _labelled(line[:begin]))
 
 
 def is_line(line: str) -> bool:
     """True for a line that begins such an Event, whole or cut."""
-    return _BEGIN.search(line) is not None
+    return _begin(line) is not None
 
 
 def of_tree(tree: Mapping[str, Any]) -> LoggedEvent | None:
@@ -67,6 +66,43 @@ def namespace_of(tree: Mapping[str, Any]) -> str:
         labels = tree.get(name)
         if isinstance(labels, dict) and isinstance(namespace := labels.get("namespace"), str):
             return namespace
+    return ""
+
+
+def _begin(line: str) -> int | None:
+    """Where the field `name` begins, between which and the mark there are only other fields."""
+    last, at = 0, line.find(_MARKED)
+    while at >= 0:
+        begin, end = None, at
+        for word in reversed(line[last:at].split(" ")):
+            end -= len(word)
+            name = _name(word)
+            begin = begin if name is None else end + name
+            if not _WORD.fullmatch(word):
+                break
+            end -= 1
+        if begin is not None:
+            return begin
+        last, at = at + 1, line.find(_MARKED, at + 1)
+    return None
+
+
+def _name(word: str) -> int | None:
+    """Where the field `name` begins at the end of a word: behind other blanks or a quote."""
+    if not word or word[-1].isspace():
+        return None
+    text = word.split()[-1]
+    at = 0 if text.startswith(_NAME) else text.find(f'"{_NAME}') + 1
+    is_field = text.startswith(_NAME, at) and len(text) > at + len(_NAME)
+    return len(word) - len(text) + at if is_field else None
+
+
+def _labelled(text: str) -> str:
+    """The namespace among the first labels that name one; empty without any."""
+    for labels in _LABELS.finditer(text):
+        names = _NAMESPACE.findall(labels[0])
+        if names:
+            return str(names[-1])
     return ""
 
 

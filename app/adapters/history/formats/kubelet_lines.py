@@ -45,7 +45,7 @@ _FAILED_START = re.compile(
     r".* start failed in pod (?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\([^()]+\): (?P<why>.+)"
 )
 _TYPE = re.compile(r'\bType"?: ?"?(?P<type>Container\w+)')
-_POD = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
+_POD = re.compile(r"(?<![a-z0-9-])[a-z0-9-]+/[a-z0-9.-]+")
 _FIELDS = {_KILLED: ("containerName",), _STARTED: ("podStartE2EDuration",)}
 
 Report = tuple[str, str, str, str]

@@ -34,7 +34,7 @@ _REFERENCE = re.compile(
     r"Event\(v1\.ObjectReference\{(?P<fields>[^{}]*(?:\{[^}]*\}[^}]*)?)\}\): "
     r"type: '(?P<type>[^']*)' reason: '(?P<reason>[^']*)' (?P<message>.*)"
 )
-_REFERENCE_FIELD = re.compile(r'(?P<name>\w+):"(?P<text>[^"]*)"')
+_REFERENCE_FIELD = re.compile(r'\b(?P<name>\w+):"(?P<text>[^"]*)"')
 _NAMES = {
     "Kind": "kind",
     "APIVersion": "apiVersion",
