@@ -80,6 +80,28 @@ class Shown:
             for reason in sorted(reasons):
                 yield Case(f"evicted {pod} because {reason}", "evicted", pod)
 
+    def open(self) -> Iterator[Case]:
+        """The predicates that leave the pod, the rule or the class to the history."""
+        for word in ("unschedulable", "evicted", "violation"):
+            yield Case(word, word, "")
+
+    def in_namespaces(self) -> Iterator[Case]:
+        """The pods that wait or are evicted, with their namespaces."""
+        for kind, status, word in (
+            ("PodScheduled", "False", "unschedulable"),
+            ("DisruptionTarget", "True", "evicted"),
+        ):
+            for pod in self._pods(kind, status):
+                for space in sorted(self._namespaces(pod)):
+                    yield Case(f"{word} {space}/{pod}", word, pod)
+
+    def classes(self) -> Iterator[Case]:
+        """All values of all switches, each with each class of differences."""
+        for switch in SWITCHES:
+            for case in self.differing(switch):
+                for kind in minimals.CLASSES:
+                    yield Case(f"{case.predicate} {kind!r}", case.fact, case.about)
+
     def violations(self) -> Iterator[Case]:
         """The broken rules."""
         for rule in sorted({rule for side in self.sides for rule in _broken(side)}):
@@ -104,6 +126,15 @@ class Shown:
             words = minimals.NAMED.format(name)
             yield Case(f"command {words}", "command", words)
 
+    def _namespaces(self, pod: str) -> set[str]:
+        """The namespaces that have had a pod of this name."""
+        return {
+            event.key.namespace
+            for side in self.sides
+            for event in side.events
+            if (event.key.resource, event.key.name) == ("pods", pod)
+        }
+
     def _pods(self, sort: str, status: str) -> list[str]:
         """The pods that have had a condition."""
         return sorted({
@@ -124,6 +155,9 @@ KINDS: Mapping[str, Callable[[Shown], Iterator[Case]]] = {
     "profile": lambda shown: shown.differing("profile"),
     "difference": Shown.differences,
     "command": Shown.commands,
+    "open": Shown.open,
+    "in namespaces": Shown.in_namespaces,
+    "classes": Shown.classes,
 }
 
 

@@ -6,7 +6,7 @@ defect is removed at the end of the block.
 
 import random
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -42,10 +42,10 @@ class Defect:
     """A defect, and the rule that it breaks."""
 
     rule: str
-    plant: Callable[[], object]
+    plant: Callable[[], AbstractContextManager[object]]
 
 
-def _forget_pairs() -> object:
+def _forget_pairs() -> AbstractContextManager[object]:
     """A claim with two devices leaves them free."""
     count = AllocatedState.add_claim
 
@@ -56,7 +56,7 @@ def _forget_pairs() -> object:
     return mock.patch.object(AllocatedState, "add_claim", add_claim)
 
 
-def _overdraw() -> object:
+def _overdraw() -> AbstractContextManager[object]:
     """A partition in use draws nothing from the counters of its pool."""
     counts = AllocatedState.is_allocated
 
@@ -66,7 +66,7 @@ def _overdraw() -> object:
     return mock.patch.object(AllocatedState, "is_allocated", is_allocated)
 
 
-def _leave_unprotected() -> object:
+def _leave_unprotected() -> AbstractContextManager[object]:
     """A claim without an owner gets no finalizer."""
     reserve = writes._reserve_claim
 

@@ -1,11 +1,13 @@
 """Minimises soaks with planted defects to the smallest history that shows each defect.
 
-Defects come by day.
+The test that `redra export` makes of the result fails with the defect, and passes without. Defects
+come by day. `REDRA_SOAK_PODS=340` makes soaks of six thousand events.
 """
 
 import json
 import os
-from collections.abc import Iterator
+import runpy
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,10 @@ import pytest
 from app.adapters.history.formats.bundle import BundleReader
 from app.adapters.history.limits import ImportLimits
 from app.analysis.verify.invariants import InvariantWatch
+from app.bootstrap.handover import stories
 from tests import draws
 from tests.command_line import redra
-from tests.simulation import planted_soak
-from tests.simulation.planted_soak import DEFECTS
+from tests.simulation import planted_soak, varied_soak
 
 PODS = int(os.environ.get("REDRA_SOAK_PODS", "60"))
 SEED = int(os.environ.get("REDRA_SEEDS", "1").split()[0])
@@ -25,13 +27,11 @@ EVENTS_MAX = 30
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=sorted(DEFECTS))
-def defect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """Plants a defect; the bundle is a soak that ran with it."""
-    with planted_soak.planted(request.param):
-        bundle = tmp_path / "soak.zip"
-        planted_soak.write(planted_soak.soak(SEED, PODS), bundle)
-        yield DEFECTS[request.param].rule, bundle
+SOAKS = {
+    **{name: (planted_soak.soak, defect) for name, defect in planted_soak.DEFECTS.items()},
+    **{name: (varied_soak.soak, defect) for name, defect in varied_soak.DEFECTS.items()},
+}
+"""The soak in which each defect shows, and the defect."""
 
 
 def rules_broken(path: Path) -> set[str]:
@@ -44,25 +44,35 @@ def rules_broken(path: Path) -> set[str]:
     return {each.rule for each in watch.violations() if each.kind.is_failure}
 
 
+def run_test(file: Path) -> None:
+    """Runs the test of an exported file."""
+    names = runpy.run_path(str(file))
+    (test,) = [value for name, value in names.items() if name.startswith("test_")]
+    test(partial(stories.run, changes=None))
+
+
 @draws.BY_DAY
-def test_planted_defect_comes_down_to_what_it_needs(
-    defect: tuple[str, Path], tmp_path: Path
-) -> None:
-    rule, bundle = defect
-    assert rule in rules_broken(bundle)
-    small = tmp_path / "small.zip"
-    code, out, error = redra(
-        "minimise", bundle, "--keep", f"violation {rule}", "-o", small, "--output", "json"
-    )
-    assert code == 0, error
-    report = json.loads(out)
-    assert report["events"] <= EVENTS_MAX < report["eventsBefore"]
-    assert report["minimal"] is True
-    assert report["decisions"] == "made here"
-    assert rule in rules_broken(small)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["small.zip", "soak.zip"]
-    # What is smallest cannot be made smaller.
-    code, out, error = redra(
-        "minimise", small, "--keep", f"violation {rule}", "-o", small, "--output", "json", "--force"
-    )
-    assert json.loads(out)["inputs"] == report["inputs"], error
+@pytest.mark.parametrize("name", sorted(SOAKS))
+def test_planted_defect_comes_down_to_what_it_needs(name: str, tmp_path: Path) -> None:
+    soak, defect = SOAKS[name]
+    bundle, small, file = (tmp_path / each for each in ("soak.zip", "small.zip", "test_small.py"))
+    words = ("--keep", f"violation {defect.rule}", "-o", small, "--output", "json")
+    with defect.plant():
+        planted_soak.write(soak(SEED, PODS), bundle)
+        assert defect.rule in rules_broken(bundle)
+        code, out, error = redra("minimise", bundle, *words)
+        assert code == 0, error
+        report = json.loads(out)
+        assert report["events"] <= EVENTS_MAX < report["eventsBefore"]
+        assert report["minimal"] is True
+        assert report["decisions"] == "made here"
+        assert defect.rule in rules_broken(small)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["small.zip", "soak.zip"]
+        code, _, error = redra("export", small, "--as", "pytest", "-o", file)
+        assert code == 0, error
+        with pytest.raises(AssertionError):
+            run_test(file)
+        # What is smallest cannot be made smaller.
+        code, out, error = redra("minimise", small, *words, "--force")
+        assert json.loads(out)["inputs"] == report["inputs"], error
+    run_test(file)

@@ -161,7 +161,7 @@ def _consumers(pool: PublishedPool, sets: Mapping[str, _Declared]) -> Iterator[L
                 f"{', '.join(short[:3])}{' and more' if len(short) > 3 else ''}"
             )
             yield OVERLAP.at(place, message)
-        else:
+        elif pool.is_whole:
             yield NEVER_BIND.at(place, f"set {name} holds enough for all {consumers[name]} devices")
 
 

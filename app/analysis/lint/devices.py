@@ -167,8 +167,8 @@ def _amounts(published: PublishedSlice, device: Device, path: str) -> Iterator[L
 
 
 def _identities(pool: PublishedPool) -> Iterator[LintFinding]:
-    owners: dict[str, tuple[Device, FindingPlace]] = {}
-    later: list[tuple[str, Device, FindingPlace]] = []
+    owners: dict[str, list[tuple[Device, FindingPlace]]] = {}
+    later: list[tuple[str, Device, FindingPlace, int | None]] = []
     for published, device, path in pool.devices():
         for name, value in published_attributes(device).items():
             identifier = name.rpartition("/")[2].lower()
@@ -176,16 +176,21 @@ def _identities(pool: PublishedPool) -> Iterator[LintFinding]:
             if identifier not in (IDENTITY, PARENT) or not isinstance(text, str) or not text:
                 continue
             place = _attribute(published, path, name)
-            if identifier == PARENT or text in owners:
-                later.append((text, device, place))
-            else:
-                owners[text] = device, place
-    for text, device, place in later:
-        other = owners.get(text)
-        if other is None or other[0] is device or _share_counters(device, other[0]):
-            continue
-        message = f"{device.id[2]} is part of the same hardware as {other[0].id[2]}: {text}"
-        yield ONE_TWICE.at(place, message, [other[1]])
+            known = owners.setdefault(text, [])
+            # A part may come before its whole; of devices of one uuid, the later one is named.
+            later.append((text, device, place, len(known) if identifier == IDENTITY else None))
+            if identifier == IDENTITY:
+                known.append((device, place))
+    for text, device, place, count in later:
+        others = [
+            (other, other_place)
+            for other, other_place in owners[text][:count]
+            if other is not device and not _share_counters(device, other)
+        ]
+        if others:
+            other, other_place = others[0]
+            message = f"{device.id[2]} is part of the same hardware as {other.id[2]}: {text}"
+            yield ONE_TWICE.at(place, message, [other_place])
 
 
 def _share_counters(first: Device, second: Device) -> bool:

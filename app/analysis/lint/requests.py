@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis.lint.devices import qualified
 from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
-from app.analysis.lint.selectors import Choices, of_ask
+from app.analysis.lint.selectors import ALTERNATIVE, Choices, of_ask
 from app.analysis.lint.subjects import LintedClaim, LintedRequest, Subjects, configs_of_class
 from app.domain.allocation import capacity
 from app.domain.allocation.requests import DEVICES_MAX
@@ -144,21 +144,32 @@ def _gives(value: object, own: Capacity) -> bool:
 def _constraints(claim: LintedClaim, choices: Choices) -> Iterator[LintFinding]:
     for index, constraint in enumerate(claim.form.constraints):
         name = constraint.match_attribute or constraint.distinct_attribute
+        if not name:
+            continue
         field = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
-        for ask in claim.asks() if name else ():
+        lacking: dict[str, list[tuple[LintedRequest, str]]] = {}
+        for ask in claim.asks():
             named = constraint.requests
-            if named and ask.main not in named and ask.name not in named:
-                continue
-            choice = choices.of_ask(ask)
-            if choice is None or not choice.devices:
-                continue
-            if not any(_has(device, name) for device in choice.devices):
-                devices = counts.of(len(choice.devices), "device")
-                yield CONSTRAINT.at(
-                    claim.subject.at(f"{claim.path}.constraints[{index}].{field}"),
-                    f"none of {devices} for request {ask.name} has {name}",
-                )
-                break
+            if not named or ask.main in named or ask.name in named:
+                lacking.setdefault(ask.main, []).append((ask, _lack(ask, name, choices)))
+        place = claim.subject.at(f"{claim.path}.constraints[{index}].{field}")
+        ends = [texts for texts in lacking.values() if all(text for _, text in texts)]
+        if ends:
+            yield CONSTRAINT.at(place, ends[0][0][1])
+        # An alternative that cannot satisfy the constraint leaves the others of its list.
+        for texts in lacking.values():
+            if texts not in ends:
+                for ask, text in texts:
+                    if text:
+                        yield ALTERNATIVE.at(ask.owner.at(ask.path), text, [place])
+
+
+def _lack(ask: LintedRequest, name: str, choices: Choices) -> str:
+    """The sentence that no matching device has an attribute; empty if one has, or none matches."""
+    choice = choices.of_ask(ask)
+    if choice is None or not choice.devices or any(_has(each, name) for each in choice.devices):
+        return ""
+    return f"none of {counts.of(len(choice.devices), 'device')} for request {ask.name} has {name}"
 
 
 def _has(device: Device, name: str) -> bool:

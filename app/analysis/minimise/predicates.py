@@ -335,6 +335,11 @@ def where_to_look(predicate: Predicate) -> str:
             return "run the command on a bundle of the whole history: it must end with 0"
 
 
+def is_lasting(predicate: Predicate) -> bool:
+    """Whether it is that a state lasts longer than a controller takes to end it."""
+    return isinstance(predicate, Violated) and predicate.kind is ViolationKind.LATE
+
+
 def parse(text: str, place: str = "") -> Predicate:
     """Reads a predicate. Raises InputError, about `place`, for an invalid text."""
     try:

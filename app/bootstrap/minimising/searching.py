@@ -386,13 +386,20 @@ class _Search:
         self._last = Reduction(
             self._material,
             self.best,
-            self._running,
+            self._may_stop(),
             is_decided=not self._material.is_recorded or isinstance(self.judge.predicate, Unlike),
             width=self._judges.width,
             is_out=self._is_out,
             tell=self._note,
         )
         return self._last
+
+    def _may_stop(self) -> Sequence[str]:
+        """The controllers that may be left out.
+
+        What lasts too long lasts for want of the controller that ends it, too, without any defect.
+        """
+        return () if predicates.is_lasting(self.judge.predicate) else self._running
 
     def _is_out(self, candidate: Candidate) -> bool:
         """Whether it is known without a run that a candidate does not show the predicate."""
