@@ -15,6 +15,7 @@ from app.analysis.blast import (
     access,
     counting,
     draining,
+    endings,
     protection,
     quotas,
     remarks,
@@ -49,7 +50,6 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import core, meta
-from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonObject
 
 KINDS = (
@@ -136,9 +136,10 @@ def blast(
             comparison, World(frozen), world, limiting, bounds.listed_max
         )
     then = blasting_waiting.waiting(world, bounds.waiting_max)
-    tries = _Tries(
-        before=waiting, after=then, ended=_ended(world, previewed, before, after, then, bounds)
-    )
+    ended = then
+    if endings.are_needed(world, before, after, then):
+        ended = endings.waiting(world, previewed, before, after, bounds.waiting_max)
+    tries = _Tries(before=waiting, after=then, ended=ended)
     comparison = protection.with_deletions(comparison, deletions, bounds.listed_max)
     return _with_waiting(world, comparison, tries, bounds)
 
@@ -165,9 +166,10 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
     )
     without = blasting_waiting.waiting(world, bounds.waiting_max)
     ended = waiting
-    if _evicted(before, after, waiting):
+    if endings.are_needed(world, before, after, waiting):
         again = World(frozen)
-        ended = _ended(again, _pretend(again, [key]), before, after, waiting, bounds)
+        previewed = _pretend(again, [key])
+        ended = endings.waiting(again, previewed, before, after, bounds.waiting_max)
     tries = _Tries(before=without, after=waiting, ended=ended)
     return _with_waiting(world, comparison, tries, bounds)
 
@@ -430,34 +432,6 @@ class _Tries:
     before: Waiting
     after: Waiting
     ended: Waiting
-
-
-def _ended(
-    world: World,
-    previewed: Sequence[ObjectKey],
-    before: Consequences,
-    after: Consequences,
-    waiting: Waiting,
-    bounds: BlastBounds,
-) -> Waiting:
-    """Tries the waiting pods without those that the change evicts; consumes the world.
-
-    A previewed rule evicts as NoExecute, and as such it keeps its devices from the waiting pods.
-    """
-    ending = sorted({*_evicted(before, after, waiting), *world.touched.pods})
-    if not ending:
-        return waiting
-    world.end(ending)
-    for key in previewed:
-        world.pretend_taint(key)
-    return blasting_waiting.waiting(world, bounds.waiting_max)
-
-
-def _evicted(before: Consequences, after: Consequences, waiting: Waiting) -> list[NamespacedName]:
-    """The pods that only the change evicts; empty when every waiting pod has a place."""
-    if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
-        return []
-    return sorted(set(after.pods) - set(before.pods))
 
 
 def _with_waiting(

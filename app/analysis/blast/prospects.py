@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from app.domain.controllers import pods
 from app.domain.controllers.plan import DeviceViews
+from app.domain.controllers.resources import pod_key
+from app.domain.controllers.scheduling.binding_cycle import writes
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
@@ -23,9 +25,10 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
     attempt,
 )
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command
 from app.domain.values import api_resources
 from app.domain.values.fields import core
 from app.domain.values.identifiers import NamespacedName
@@ -89,36 +92,54 @@ def _nothing() -> None:
 def placed(
     rules: SchedulerRules,
     views: DeviceViews,
-    pods: list[PodSpec],
+    waiting: list[PodSpec],
     now: Instant,
     check_goes_on: Callable[[], None] = _nothing,
+    *,
+    stays: Callable[[PlacedPod], bool] = lambda _: True,
 ) -> Mapping[NamespacedName, PlacedPod]:
     """The place that each of these pods would get; pods without a node are absent.
 
-    A pod whose claim would be allocated for an earlier one gets the same node. `check_goes_on` is
-    called before each attempt, and raises when the caller no longer waits.
+    A pod sees what earlier ones would take, and the claims that it shares with them as allocated.
+    `check_goes_on` is called before each attempt, and raises when the caller no longer waits. A pod
+    that does not stay holds nothing against later ones.
     """
     nodes, devices = survey(views.objects)
     verdicts = Verdicts()
     assumed = Assumptions(nodes, devices)
     places: dict[NamespacedName, PlacedPod] = {}
-    shared: dict[ObjectKey, PlacedPod] = {}
-    for pod in pods:
+    for pod in waiting:
         check_goes_on()
         place = (pod.facts.namespace, pod.facts.name)
-        keys = list(_claims(views.objects, pod))
-        beside = next((shared[key] for key in keys if key in shared), None)
-        if beside is not None:
-            places[place] = beside
-            continue
         with assumed.in_force(views.allocated):
-            result = attempt(rules, views, nodes, verdicts, pod, start=0, now=now)
-            if result.outcome != "Scheduled":
+            written = assumed.written
+            result = attempt(rules, views, nodes, verdicts, pod, start=0, now=now, written=written)
+            if result.outcome != "Scheduled" or not _has_room(pod, result):
                 continue
             made = places[place] = _place_of(result)
-            assumed.add(pod, result, views.allocated)
-        shared.update((claim.key, made) for claim in result.claims if not claim.allocation)
+            if stays(made):
+                commands = _reservations(rules, views.objects, pod, result, now)
+                assumed.add(pod, result, views.allocated, commands)
     return places
+
+
+def _has_room(pod: PodSpec, result: Attempt) -> bool:
+    """Whether each claim can have the pod as a consumer.
+
+    Parity: controllers.md C14: the filters pass a pod whose claim is full, and binding fails.
+    """
+    trees = [claim.tree for claim in result.claims]
+    return all(pods.has_room(one) or pods.is_reserved_for(one, pod.facts.uid) for one in trees)
+
+
+def _reservations(
+    rules: SchedulerRules, objects: ObjectsReader, pod: PodSpec, result: Attempt, now: Instant
+) -> list[Command]:
+    """The writes of claims by which later pods know what the pod has taken."""
+    tree = objects.get(pod_key(pod.facts.namespace, pod.facts.name))
+    assert tree is not None, "it waits for a node"
+    stamps_time = rules.features.binding_conditions
+    return list(writes.reserve(result, tree, now, number=1, stamps_time=stamps_time))
 
 
 def _place_of(result: Attempt) -> PlacedPod:
@@ -149,11 +170,3 @@ def _events(objects: ObjectsReader, place: tuple[str, str]) -> Iterator[Event]:
     for key in list(objects.keys(*place)):
         if (event := objects.event(key)) is not None:
             yield event
-
-
-def _claims(objects: ObjectsReader, pod: PodSpec) -> Iterator[ObjectKey]:
-    try:
-        resolved = pod_claims.resolve(objects, pod.facts)
-    except ClaimsNotReady:
-        return
-    yield from (claim.key for claim in resolved if claim.allocation is None)

@@ -16,21 +16,21 @@ from app.analysis.blast.radius import Prospect, WaitingFate
 from app.analysis.blast.world import World
 from app.domain.controllers.pods import PodFacts
 from app.domain.values.identifiers import NamespacedName
-from app.domain.values.timestamps import SECOND
+from app.domain.values.timestamps import SECOND, Instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProspectivePlace:
-    """The node that a waiting pod would get; `seconds` until it is evicted, None if it is not."""
+    """The node that a waiting pod would get; `seconds` until it is evicted, None if it is not.
+
+    They count from the moment that the question is about. `lasts` is false when the pod would be
+    evicted as soon as it is placed.
+    """
 
     node: str
     seconds: float | None = None
     reasons: tuple[str, ...] = ()
-
-    @property
-    def lasts(self) -> bool:
-        """False when the pod would be evicted at once."""
-        return self.seconds != 0
+    lasts: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,32 +45,45 @@ class Waiting:
 NOBODY = Waiting(nodes={}, pods=())
 
 
-def waiting(world: World, waiting_max: int) -> Waiting:
-    """Tries the waiting pods on the current state."""
+def waiting(
+    world: World, waiting_max: int, instant: Instant | None = None, *, keeps_brief: bool = True
+) -> Waiting:
+    """Tries the waiting pods on the current state, at an instant that may be later.
+
+    Without `keeps_brief`, pods that would be evicted at once hold nothing against later ones.
+    """
     if world.scheduling is None:
         return NOBODY
     pods = prospects.waiting_pods(world.objects, world.scheduling.profiles)
     tried = pods[:waiting_max]
+    at = world.now if instant is None else instant
+
+    def stays(made: PlacedPod) -> bool:
+        return keeps_brief or _prospective(world, made, at).lasts
+
     placed = (
-        prospects.placed(world.scheduling, world, tried, world.now, world.check_goes_on)
+        prospects.placed(
+            world.scheduling, world, tried, world.now, world.check_goes_on, stays=stays
+        )
         if tried
         else {}
     )
     return Waiting(
-        nodes={place: _prospective(world, made) for place, made in placed.items()},
+        nodes={place: _prospective(world, made, at) for place, made in placed.items()},
         pods=tuple(pod.facts for pod in tried),
         left_out=len(pods) - len(tried),
     )
 
 
-def _prospective(world: World, placed: PlacedPod) -> ProspectivePlace:
+def _prospective(world: World, placed: PlacedPod, instant: Instant) -> ProspectivePlace:
     eviction = world.eviction_from(placed.allocations, placed.extended)
     if eviction is None:
         return ProspectivePlace(node=placed.node)
     return ProspectivePlace(
         node=placed.node,
-        seconds=max(0, eviction.time - world.now) / SECOND,
+        seconds=max(0, eviction.time - world.now, instant - world.now) / SECOND,
         reasons=reasons_of(eviction),
+        lasts=eviction.time > instant,
     )
 
 
@@ -114,7 +127,7 @@ def _fate(
     """The effect on one pod and the place that it is about; nothing if it is as before."""
     if new is not None and new.lasts:
         return (None, None) if old is not None and old.lasts else (Prospect.FITS, new)
-    if later is not None and later.lasts:
+    if new is None and later is not None and later.lasts:
         return Prospect.FREED, later
     if (brief := new or later) is not None:
         is_new = old is None or old.lasts
