@@ -347,3 +347,36 @@ def test_deleted_pod_that_waits_for_its_binding_gives_its_device_back():
     # Its node is chosen, and a cordon takes that back no more.
     cordoned = ask(cluster, compare.ProposedCordon(node="n1"))
     assert (told(cordoned), cordoned.totals["waiting"]) == ({}, 1)
+
+
+def one_device(holder_seconds: int) -> Cluster:
+    """A pod that holds the only device for some seconds of a taint, and one that waits for it."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=1)
+    for name, seconds in (("holder", holder_seconds), ("waits", 60)):
+        lasts = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        cluster.template(name, tolerations=[lasts])
+        cluster.pod(name, template=name)
+        cluster.settle()
+    return cluster
+
+
+def test_terminating_pod_frees_nothing_by_the_change():
+    cluster = one_device(0)
+    cluster.delete("pods", "holder")
+    cluster.settle()
+    answer = ask(cluster, narrow())
+    assert [(pod.name, pod.fate.value) for pod in answer.pods] == [("holder", "terminating")]
+    assert told(answer) == {}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "prospect", "after"), [(0, "freed", 60.0), (30, "freed", 60.0), (60, "evicted", 60)]
+)
+def test_device_that_is_freed_later_has_been_tainted_until_then(seconds, prospect, after):
+    cluster = one_device(seconds)
+    answer = ask(cluster, narrow())
+    assert told(answer) == {"waits": (prospect, "n1")}
+    assert answer.waiting[0].evicted_after == after
