@@ -277,12 +277,11 @@ Law = Callable[[Drawn, int, random.Random], object]
 LAWS = (unchanged, unchanged, stranger, undone, uncreated)
 
 
-OPEN = ((3, 50), (3, 115))
+OPEN = ((3, 50),)
 """Seeds and numbers of drawn forks that break a law, with reasons that are not repaired.
 
-In the first one attempts that the parent does not have come half a second later, the last of them
-after its end, so that a pod keeps the message of the attempt before. In the second a pod that the
-two writes have tried earlier has another one tried later, which is said to be of unknown cause.
+Attempts that the parent does not have come half a second later, the last of them after its end, so
+that a pod keeps the message of the attempt before.
 """
 
 

@@ -275,6 +275,9 @@ def _explained(
             said = divergences.of_message(moments[0], holds)
             if said.causes:
                 return said
+        on_way = _on_their_way({name: each.revision for name, each in moments[0].items()}, courses)
+        if any(map(holds, on_way.causes)):
+            return on_way
     return next((parting for parting in candidates if parting.causes), candidates[-1])
 
 
@@ -340,6 +343,30 @@ def _given(course: Course, courses: Courses) -> GivenPlacement:
             for each in other.placed.devices
         },
     )
+
+
+def _on_their_way(revisions: Mapping[str, Revision], courses: Mapping[str, Courses]) -> Parting:
+    """The parting of a pod that meets pods whose bindings are under way on one side only.
+
+    The scheduler counts their node and devices as in use, and the log has these writes later. By
+    then both sides may have them, so that their states show no difference.
+    """
+    on_way = {
+        name: {
+            (course.placed.node, course.placed.devices): course.uid
+            for course in courses[name].all()
+            if course.placed is not None
+            if course.placed.decided <= revision < course.placed.at.revision
+        }
+        for name, revision in revisions.items()
+    }
+    alone = [
+        ByPod(name, uid)
+        for name, other in (("b", "a"), ("a", "b"))
+        for place, uid in on_way[name].items()
+        if place not in on_way[other]
+    ]
+    return Parting(causes=tuple(alone))
 
 
 def _preempted(
