@@ -13,6 +13,8 @@ from tests.web.invented import (
     space,
     template,
 )
+from tests.web.more_incidents import quota
+from tests.web.night_incidents import deployment
 from tests.web.reported_incidents import lab, one
 
 ZONE = "topology.kubernetes.io/zone"
@@ -199,17 +201,70 @@ def finalizer_keeps_a_pod_that_has_ended(new):
     )  # fmt: skip
 
 
-WALKED = (
-    driver_is_too_old,
-    toleration_has_another_effect,
-    zone_has_no_devices,
-    affinity_wants_a_label_that_went,
-    template_is_misspelled,
-    no_alternative_fits,
-    template_was_replaced_between_two_pods,
-    controller_of_claims_is_off,
-    finalizer_keeps_a_pod_that_has_ended,
-)
+def port_of_the_node_is_in_use(new):
+    """Two servers want the same port of the node that has the devices."""
+    driver, first = f"{new('d')}.test", new("server")
+    pods = [pod(name, "lab", claim=f"for-{name}") for name in (first, "second")]
+    for each in pods:
+        each["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8000}]
+    devices = slice_of("s", driver, "n", [{"name": "x"}, {"name": "y"}], nodeName="n")
+    return Invented(
+        about="second",
+        told=("didn't have free ports",
+              rf"host port 8000/TCP of node n is in use by pod lab/{first}\b"),
+        steps=(
+            {"apply": lab(driver, devices)},
+            {"apply": [claim(f"for-{first}", "lab", ask("c")), pods[0]]},
+            {"wait": 30},
+            {"apply": [claim("for-second", "lab", ask("c")), pods[1]]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def quota_was_lowered_under_a_deployment(new):
+    """A quota of pods was lowered to what is in use, and a Deployment cannot grow any more."""
+    driver, name = f"{new('d')}.test", new("limit")
+    spec = pod("x", "lab", template="t")["spec"]
+    devices = [{"name": f"x{number}"} for number in range(4)]
+    return Invented(
+        about="deployment/web",
+        told=(rf"exceeded quota: {name}\b",
+              rf"quota {name} allowed 4 of pods until it was written with 2, by "),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, "n", devices, nodeName="n")),
+                       quota(name, "lab", pods="4"), template("t", "lab", ask("c")),
+                       deployment("web", spec, 2)]},
+            {"wait": 30},
+            {"patch": {"spec": {"hard": {"pods": "2"}}}, "of": f"resourcequota/lab/{name}"},
+            {"wait": 30},
+            {"patch": {"spec": {"replicas": 3}}, "of": "deployment/lab/web"},
+            {"wait": 60},
+        ),
+    )  # fmt: skip
+
+
+def quota_was_lowered_under_services(new):
+    """A quota of services was lowered below those that are there: no next one can be made."""
+    name = new("limit")
+    services = [
+        {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]},
+         "metadata": {"name": new("svc"), "namespace": "lab"}}
+        for _ in range(2)
+    ]  # fmt: skip
+    return Invented(
+        about=f"resourcequota/{name}",
+        told=(
+            r"2 of 1 services used",
+            rf"quota {name} allowed 3 of services until it was written with 1, by ",
+        ),
+        steps=(
+            {"apply": [space("lab"), quota(name, "lab", services="3"), *services]},
+            {"wait": 30},
+            {"patch": {"spec": {"hard": {"services": "1"}}}, "of": f"resourcequota/lab/{name}"},
+            {"wait": 30},
+        ),
+    )
 
 
 def budget_lacks_a_pod(new):
@@ -233,6 +288,21 @@ def budget_lacks_a_pod(new):
         ),
     )  # fmt: skip
 
+
+WALKED = (
+    driver_is_too_old,
+    toleration_has_another_effect,
+    zone_has_no_devices,
+    affinity_wants_a_label_that_went,
+    template_is_misspelled,
+    no_alternative_fits,
+    template_was_replaced_between_two_pods,
+    controller_of_claims_is_off,
+    finalizer_keeps_a_pod_that_has_ended,
+    port_of_the_node_is_in_use,
+    quota_was_lowered_under_a_deployment,
+    quota_was_lowered_under_services,
+)
 
 RUNNING = (device_changed_under_its_claim, budget_lacks_a_pod)
 """Incidents about which somebody has to ask: no landing page tells them."""

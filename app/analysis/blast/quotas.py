@@ -19,13 +19,18 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.quota import limits
-from app.domain.values import api_resources
-from app.domain.values.fields import core, meta
+from app.domain.values import api_resources, quantity
+from app.domain.values.fields import core, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
 COUNTED = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
-"""The resources counted here; the number of secrets, for example, is not disclosed."""
+"""The resources counted here.
+
+Of others, secrets for example, nobody learns more than the status of the quota says.
+"""
+
+_used = paths.mapping("status", "used")
 
 _FORBIDDEN = " is forbidden: "
 
@@ -67,22 +72,33 @@ def _fates(before: World, after: World, key: ObjectKey) -> Iterator[QuotaFate]:
     old, new = before.objects.get(key), after.objects.get(key)
     was, now = _hard(old), _hard(new)
     names = sorted({*was, *now})
-    used = limits.used(after.objects, key, new or old or {}, names)
+    counted = [name for name in names if limits.places_of(name) <= COUNTED]
+    used = {name: _in_status(old, name) for name in names}
+    used |= limits.used(after.objects, key, new or old or {}, counted)
     for name in names:
+        amount = used[name]
         yield QuotaFate(
             namespace=key.namespace,
             quota=key.name,
             name=name,
             before=str(was.get(name, "")),
             after=str(now.get(name, "")),
-            used=str(used[name]),
-            is_over=name in now and used[name].nanos > now[name].nanos,
+            used="" if amount is None else str(amount),
+            is_over=amount is not None and name in now and amount.nanos > now[name].nanos,
         )
 
 
 def _hard(quota: JsonView | None) -> Mapping[str, Quantity]:
-    hard = {} if quota is None else limits.hard(quota)
-    return {name: amount for name, amount in hard.items() if limits.places_of(name) <= COUNTED}
+    return {} if quota is None else limits.hard(quota)
+
+
+def _in_status(quota: JsonView | None, name: str) -> Quantity | None:
+    """The amount in use that the status of the present quota tells; None where it tells none."""
+    amount = None if quota is None else _used(quota).get(name)
+    try:
+        return None if amount is None else quantity.from_json(amount)
+    except quantity.QuantityError:
+        return None
 
 
 def _writes(before: Mapping[_Write, str], after: Mapping[_Write, str]) -> Iterator[WriteFate]:

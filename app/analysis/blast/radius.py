@@ -229,7 +229,10 @@ class OwnerFate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuotaFate(msgspec.Struct, frozen=True, kw_only=True):
-    """The limit of one name in a quota before and after (empty: no limit), and the amount used."""
+    """The limit of one name in a quota before and after, and the amount used.
+
+    Empty limits are no limits; an empty amount is unknown.
+    """
 
     namespace: str
     quota: str

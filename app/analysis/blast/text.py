@@ -214,7 +214,8 @@ def _quota(quota: QuotaFate) -> str:
     place = f"{quota.namespace}/{quota.quota}: {quota.name}"
     change = f"{quota.before or 'no limit'} → {quota.after or 'no limit'}"
     limit = quota.after or "no limit" if quota.before == quota.after else change
-    return f"{place} {limit}, {quota.used} in use{': more than allowed' * quota.is_over}"
+    used = quota.used or "an unknown amount"
+    return f"{place} {limit}, {used} in use{': more than allowed' * quota.is_over}"
 
 
 def _writes(radius: BlastRadius) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
-from app.analysis.explain.nearby import affinities, updates
+from app.analysis.explain.nearby import affinities, ports, updates
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
@@ -75,6 +75,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *nearby_nodes.full(views, _full(nodes)),
         *labels_nearby.unmatched(views, pod, _unmatched(nodes)),
         *affinities.keeping_away(views, pod, {one.node: one.text for one in nodes}),
+        *ports.in_use(views, pod, {one.node: one.text for one in nodes}),
         *nearby_nodes.short(views, pod, _short(nodes)),
     )
 

@@ -93,6 +93,22 @@ def limits_exceeded(quota: JsonView, refusal: str) -> Iterator[tuple[str, str]]:
             yield name, now
 
 
+def limits_exceeded_now(quota: JsonView) -> Iterator[tuple[str, str, str]]:
+    """The names of which more is in use than a quota allows, with both amounts."""
+    used = _used(quota)
+    for name, allowed in sorted(_hard(quota).items()):
+        if name in used and _more(str(used[name]), str(allowed)):
+            yield name, str(used[name]), str(allowed)
+
+
+def limits_reached(quota: JsonView) -> Iterator[tuple[str, str]]:
+    """What a quota has no room for, as its status says, with the amounts that it allows."""
+    for name, used in sorted(_used(quota).items()):
+        now = limit(quota, name)
+        if now and not _more(now, str(used)):
+            yield name, now
+
+
 def limit(quota: JsonView, name: str) -> str:
     """The amount of a name that a quota allows; empty if it does not limit the name."""
     return str(_hard(quota).get(name, ""))

@@ -12,6 +12,7 @@ from app.analysis.findings import (
     nodes,
     outgrown,
     pods,
+    quotas,
     refused_writes,
     taints,
     workloads,
@@ -83,8 +84,7 @@ def of(
             *pods.evicted(chronicle, views, until, namespace),
             *nodes.not_ready(views, namespace),
             *(_of_cluster(views) if not namespace else ()),
-            *taints.in_use(views, rules.quirks, now, namespace),
-            *outgrown.claims(views, rules.compiler, namespace),
+            *_of_use(views, rules, now, namespace),
             *containers.of_pods(views, namespace),
             *claims.settled_for_less(views, namespace),
             *claims.unused(views, namespace),
@@ -109,6 +109,15 @@ def _of_cluster(views: LiveViews) -> Iterator[Finding]:
     yield from cluster.rules(views)
     yield from cluster.announcing(views)
     yield from kept.objects(views)
+
+
+def _of_use(
+    views: LiveViews, rules: SchedulerRules, now: Instant, namespace: str
+) -> Iterator[Finding]:
+    """The findings about what is in use and would not be given again."""
+    yield from quotas.exceeded(views, namespace)
+    yield from taints.in_use(views, rules.quirks, now, namespace)
+    yield from outgrown.claims(views, rules.compiler, namespace)
 
 
 def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:

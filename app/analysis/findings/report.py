@@ -25,6 +25,7 @@ class FindingKind(StrEnum):
     KEPT_OBJECTS = "KeptObjects"
     OVERDUE_PODS = "OverduePods"
     EVICTED_PODS = "EvictedPods"
+    EXCEEDED_QUOTAS = "ExceededQuotas"
     UNREADY_NODES = "UnreadyNodes"
     UNUSABLE_POOLS = "UnusablePools"
     TAINTED_DEVICES = "TaintedDevices"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from app.analysis.explain import quota_use, sources, untried
+from app.analysis.explain import sources, untried
 from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
@@ -14,6 +14,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining import quotas
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.explaining.former_circumstances import loss
 
@@ -49,7 +50,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         return reasons
     refusal = untried.refusal_of_claim(evidence.views, tree)
     reasons += await _label_lost(evidence, meta.namespace(tree), refusal)
-    return [*reasons, *await _of_quota(evidence, meta.namespace(tree), refusal)]
+    return [*reasons, *await quotas.of_claim(evidence, meta.namespace(tree), refusal)]
 
 
 def _successors(evidence: ExplainedMoment, observed: Sequence[Event]) -> Iterator[Reason]:
@@ -90,47 +91,14 @@ async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -
     key = ObjectKey(*api_resources.NAMESPACES, "", namespace)
     event = evidence.views.objects.event(key)
     if event is not None and evidence.sight.sees(event) and _admits(event.object):
-        text = f"namespace {namespace} has the label {well_known.ADMIN_ACCESS}=true by now: {_NEXT}"
+        text = f"namespace {namespace} has the label {well_known.ADMIN_ACCESS}=true by now"
+        text += f": {quotas.NEXT}"
         return [Reason(text=text, about=key, holds=_admits, is_kept=True)]
     lost = loss(await evidence.changes(key), _admits)
     if lost is None or not evidence.sight.sees(lost[1]):
         return []
     text = f"namespace {key.name} had the label {well_known.ADMIN_ACCESS}=true until it was changed"
     return [replace(sources.made(lost[1], text), is_kept=True)]
-
-
-async def _of_quota(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
-    """The quota that refused a claim: that it is gone, has room by now, or allowed more before."""
-    name = quota_use.refusing(refusal)
-    key = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name)
-    events = await evidence.changes(key) if name else []
-    last = next(iter(events), None)
-    if last is None or not evidence.sight.sees(last):
-        return []
-    if last.type is EventType.OBJECT_DELETED:
-        made = sources.made(last, f"quota {name} was deleted", Reason(text=_NEXT))
-        return [replace(made, is_kept=True)]
-    if not quota_use.has_room(evidence.views, namespace, refusal, last.object):
-        return list(_lowered(evidence, events, refusal))
-    text = f"quota {name} has room for the claim by now: {_NEXT}"
-    return [Reason(text=text, revision=last.revision, about=key, is_kept=True)]
-
-
-def _lowered(evidence: ExplainedMoment, events: Sequence[Event], refusal: str) -> Iterator[Reason]:
-    """The writes since which a quota allows less of what it refused; its events are newest first.
-
-    A quota takes nothing away, so what was in use then is in use still.
-    """
-    for name, now in quota_use.limits_exceeded(events[0].object, refusal):
-        lost = loss(events, partial(quota_use.allows_more, name, now))
-        if lost is not None and evidence.sight.sees(lost[1]):
-            before, after = (quota_use.limit(event.object, name) for event in lost)
-            text = f"quota {events[0].key.name} allowed {before or 'any amount'} of {name} until "
-            text += f"it was written with {after}"
-            yield replace(sources.made(lost[1], text), is_kept=True)
-
-
-_NEXT = "the next try is not refused for it"
 
 
 def _admits(tree: JsonView) -> bool:

@@ -36,6 +36,7 @@ from app.service.explaining import (
     hardware,
     namespaces,
     pods,
+    quotas,
     rule_evictions,
     workloads,
 )
@@ -147,7 +148,9 @@ class Explainer:
             case "nodes":
                 return await hardware.node(evidence, key, tree)
             case "resourcequotas":
-                return await self._other(key, tree, decision, self._of_quota(key, tree))
+                lowered = await quotas.of_itself(evidence, key, tree)
+                known = [*lowered, *self._of_quota(key, tree)]
+                return await self._other(key, tree, decision, known)
             case "poddisruptionbudgets":
                 protected = budgets.of_budget(evidence.views, key, tree)
                 return await self._other(key, tree, decision, protected)

@@ -1,7 +1,7 @@
 """The pods of a workload, present and gone, with the first causes of those that do not run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.analysis.explain import lives, untried
 from app.analysis.explain.reasons import NAMES_MAX, Reason
@@ -15,7 +15,7 @@ from app.domain.values.fields import meta
 from app.domain.values.fields.meta import Owner
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import disruption, pods
+from app.service.explaining import disruption, pods, quotas
 from app.service.explaining.evidence import ExplainedMoment
 
 _STEPS_MAX = 4
@@ -53,7 +53,11 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
         if await family.is_known(uid):
             quota = refused.quota_of(refusal)
             sees = quota is not None and sight.sees_key(quota)
-            reasons.append(refused.reason(views, refusal, sees_quota=sees))
+            said = refused.reason(views, refusal, sees_quota=sees)
+            if quota is not None and sees and not refusal.is_past:
+                lowered = await quotas.of_pods(evidence, quota, refusal.message)
+                said = replace(said, children=(*lowered, *said.children))
+            reasons.append(said)
     reasons += [await _group(evidence, group) for group in shown[:NAMES_MAX]]
     reasons += [members.group_reason(group) for group in shown[NAMES_MAX:]]
     if text := members.in_turn(key, tree, shown):

@@ -97,7 +97,7 @@ def _tables(answer: BlastRadius) -> list[dict[str, object]]:
     limits = [
         (f"{one.namespace}/{one.quota}", one.name,
          _change(one.before or "no limit", one.after or "no limit"),
-         one.used + ": more than allowed" * one.is_over)
+         (one.used or "unknown") + ": more than allowed" * one.is_over)
         for one in answer.quotas
     ]  # fmt: skip
     writes = [(text.write_fate(one),) for one in answer.writes]

@@ -17,6 +17,7 @@ KINDS = {
     FindingKind.KEPT_OBJECTS: "objects that do not go",
     FindingKind.OVERDUE_PODS: "pods that do not end",
     FindingKind.EVICTED_PODS: "evicted pods",
+    FindingKind.EXCEEDED_QUOTAS: "quotas",
     FindingKind.UNREADY_NODES: "nodes that are not ready",
     FindingKind.UNUSABLE_POOLS: "pools",
     FindingKind.TAINTED_DEVICES: "tainted devices in use",
@@ -55,6 +56,7 @@ EXPLAINED = frozenset(
         api_resources.RESOURCE_SLICES[1],
         api_resources.DEVICE_CLASSES[1],
         api_resources.RESOURCE_SLICE_PATCHES[1],
+        api_resources.RESOURCE_QUOTAS[1],
     )
 )
 """Resources whose objects have a page with reasons."""

@@ -96,9 +96,19 @@ def test_deleted_quota_refuses_nobody():
     assert (answer.quotas[0].before, answer.quotas[0].after) == ("1", "")
 
 
-def test_numbers_of_other_objects_are_not_told():
-    answer = ask(running(), quota(secrets="10", configmaps="3", **{DEVICES: "9"}))
-    assert [fate.name for fate in answer.quotas] == [DEVICES]
+def test_numbers_of_other_objects_are_told_as_far_as_the_quota_tells_them():
+    answer = ask(running(), quota(secrets="10", **{DEVICES: "9"}))
+    assert {fate.name: fate.used for fate in answer.quotas} == {DEVICES: "3", "secrets": ""}
+    cluster = Cluster()
+    for name in ("first", "second"):
+        cluster.create("v1", "Service", name, spec={"ports": [{"port": 80}]})
+    cluster.apply(quota(services="3").tree)
+    cluster.wait(30)
+    answer = ask(cluster, quota(services="1"))
+    (fate,) = answer.quotas
+    assert (fate.name, fate.before, fate.after) == ("services", "3", "1")
+    assert (fate.used, fate.is_over) == ("2", True)
+    assert "services 3 → 1, 2 in use: more than allowed" in " ".join(text.lines(answer, 5))
 
 
 def test_quota_that_the_api_refuses_is_refused():

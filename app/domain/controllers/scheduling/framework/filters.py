@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.scheduling.framework.amounts import CPU, PODS
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo
-from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.framework.pod_spec import ANY_ADDRESS, HostPort, PodSpec
 from app.domain.values import well_known
 from app.domain.values.json_tree import JsonView
 from app.domain.values.tolerations import tolerates
@@ -94,12 +94,13 @@ def _has_affinity(pod: PodSpec, info: NodeInfo) -> bool:
 def _are_ports_used(pod: PodSpec, info: NodeInfo) -> bool:
     """True when a pod of the node has a port that the pod wants."""
     used_ports = [port for bound in info.pods.values() for port in bound.ports]
-    for address, protocol, number in pod.ports:
-        for other, used_protocol, used in used_ports:
-            anywhere = "0.0.0.0" in (address, other)  # noqa: S104 - upstream's any address
-            if number == used and protocol == used_protocol and (anywhere or address == other):
-                return True
-    return False
+    return any(is_same_port(port, used) for port in pod.ports for used in used_ports)
+
+
+def is_same_port(one: HostPort, other: HostPort) -> bool:
+    """True when two pods with these host ports cannot be on one node."""
+    anywhere = ANY_ADDRESS in (one[0], other[0])
+    return one[1:] == other[1:] and (anywhere or one[0] == other[0])
 
 
 def _has_room(pod: PodSpec, info: NodeInfo) -> bool:

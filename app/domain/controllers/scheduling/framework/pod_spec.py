@@ -27,6 +27,12 @@ HARD_AFFINITY_WEIGHT = 1
 
 _NAME_FIELD = "metadata.name"
 
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - upstream's any address
+"""The address of a host port without `hostIP`: it is in use on every address of the node."""
+
+HostPort = tuple[str, str, int]
+"""The address, protocol and number of a port of a node that a pod uses."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffinityTerm:
@@ -77,7 +83,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
     preferences: tuple[Preference, ...]
     tolerations: tuple[JsonObject, ...]
     amounts: PodAmounts
-    ports: tuple[tuple[str, str, int], ...]
+    ports: tuple[HostPort, ...]
     affinity: tuple[AffinityTerm, ...]
     anti_affinity: tuple[AffinityTerm, ...]
     wishes: tuple[Wish, ...]
@@ -286,19 +292,19 @@ def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
     )
 
 
-def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
-    """Address, protocol and number of every host port of the pod.
+def host_ports(spec: JsonView) -> tuple[HostPort, ...]:
+    """Every host port of the pod.
 
     Ports of sidecars count; ports of other init containers do not.
     """
-    ports: list[tuple[str, str, int]] = []
+    ports: list[HostPort] = []
     for container in (*_sidecars(spec), *json_tree.objects(spec, "containers")):
         if "ports" not in container:
             continue
         for port in json_tree.objects(container, "ports"):
             number = json_tree.integer(port, "hostPort") or 0
             if number:
-                address = json_tree.text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - upstream's any
+                address = json_tree.text(port, "hostIP") or ANY_ADDRESS
                 ports.append((address, json_tree.text(port, "protocol") or "TCP", number))
     return tuple(ports)
 

@@ -6,7 +6,7 @@ import msgspec
 
 from app.domain.controllers.scheduling.framework import amounts, pod_spec
 from app.domain.controllers.scheduling.framework.amounts import Amounts
-from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, Wish
+from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, HostPort, Wish
 from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonView
@@ -22,7 +22,7 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
     scored_cpu: int
     scored_memory: int
     labels: Mapping[str, str]
-    ports: tuple[tuple[str, str, int], ...]
+    ports: tuple[HostPort, ...]
     anti_affinity: tuple[AffinityTerm, ...]
     wishes: tuple[Wish, ...] = ()
     priority: int = 0

@@ -1,0 +1,47 @@
+"""Pods that use the ports of nodes that a pod wants.
+
+The message of the scheduler names neither the port nor the pod. Parity: controllers.md 4.2.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.json_tree import JsonObject
+
+
+def in_use(views: LiveViews, pod: JsonObject, refusals: Mapping[str, str]) -> Iterator[Reason]:
+    """The pods whose host ports the pod wants, too; `refusals` has the text of each node."""
+    nodes = {name for name, text in refusals.items() if text in filters.PORTS.reasons}
+    if not nodes:
+        return
+    wanted = pod_spec.host_ports(meta.spec(pod))
+    users: list[Reason] = []
+    for key in views.objects.keys(*api_resources.PODS):
+        tree = views.objects.get(key) or {}
+        if core.node_name(tree) not in nodes or core.is_finished(tree):
+            continue
+        used = pod_spec.host_ports(meta.spec(tree))
+        for port in wanted:
+            if any(filters.is_same_port(port, other) for other in used):
+                users.append(_user(key, core.node_name(tree), port))
+    yield from users[:NAMES_MAX]
+    if len(users) > NAMES_MAX:
+        text = f"{len(users) - NAMES_MAX} more host ports that the pod wants are in use"
+        yield Reason(text=text, count=len(users) - NAMES_MAX)
+
+
+def _user(key: ObjectKey, node: str, port: pod_spec.HostPort) -> Reason:
+    address, protocol, number = port
+    on = "" if address == pod_spec.ANY_ADDRESS else f" of address {address}"
+    return Reason(
+        text=f"host port {number}/{protocol}{on} of node {node} is in use by pod "
+        f"{key.namespace}/{key.name}",
+        about=key,
+        rests_on=(key,),
+        is_kept=True,
+    )
