@@ -6,11 +6,12 @@ that is hours away from its own line is none that a server gave. Kubelets and th
 clocks of their own, which may be wrong for all that they write.
 """
 
+import json
 import random
 import re
 from collections.abc import Callable, Sequence
 
-from tests.adversary import devices, evictions
+from tests.adversary import devices, evictions, writes
 from tests.adversary.catalogue import (
     ALTERATIONS,
     FAILS,
@@ -25,7 +26,7 @@ from tests.adversary.catalogue import (
 )
 from tests.adversary.log import Log, NotFound, later, uid_of
 
-_WRONGS = (devices, evictions)
+_WRONGS = (devices, evictions, writes)
 """The modules whose alterations are taken: they have to be registered first."""
 
 _HOURS = 3 * 3600
@@ -298,3 +299,64 @@ for _wrong, _recordings in (
 ):
     _beside(_wrong, _recordings, 3, "milliseconds")
 _beside("device_in_two_claims", (QUICKSTART,), 0, "seconds")
+
+
+def _date_one_report(log: Log, seconds: float, names: frozenset[str] = frozenset()) -> None:
+    """One report of a kubelet, about none of these pods, is dated so much later."""
+    chosen = [
+        number
+        for number in log.find("patch", "pods/status", by="system:node:", code=200)
+        if log.lines[number]["objectRef"]["name"] not in names
+    ]
+    if not chosen:
+        raise NotFound("no report")
+    line = log.lines[random.Random(seconds).choice(chosen)]
+    for field in _STAMPS:
+        line[field] = later(line[field], seconds)
+
+
+@alteration("moments", SMALL, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def one_report_dated_forty_seconds_late(log: Log) -> None:
+    """One line has a time that those of the next versions contradict: a server's accident."""
+    _date_one_report(log, 40)
+
+
+@alteration("moments", SMALL, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def one_report_dated_forty_seconds_early(log: Log) -> None:
+    """One line has a time that those of the versions before contradict."""
+    _date_one_report(log, -40)
+
+
+def _beside_one_time(wrong: str, recording: str, seconds: float, when: str) -> None:
+    one = ALTERATIONS[wrong]
+
+    def change(log: Log) -> None:
+        before = {json.dumps(line) for line in log.lines}
+        one.change(log)
+        changed = (line for line in log.lines if json.dumps(line) not in before)
+        _date_one_report(
+            log, seconds, frozenset(line["objectRef"].get("name", "") for line in changed)
+        )
+
+    change.__name__ = f"{wrong}_and_one_report_dated_{when}"
+    change.__doc__ = (
+        f"{one.why} Besides, a report about another pod is dated forty seconds {when}: the time of"
+        " one line tells nothing of others."
+    )
+    verify = FAILS if one.verify == FAILS else NOT_BLAMED
+    alteration("moments", (recording,), verify=verify, decide=FAILS)(change)
+
+
+for _wrong, _recording in (
+    ("eviction_missing", TAINTS),
+    ("eviction_after_its_time", TAINTS),
+    ("eviction_alone_three_seconds_early", TAINTS),
+    ("rule_counts_more_devices", TAINTS),
+    ("condition_with_another_text", TAINTS),
+    ("bound_to_a_cordoned_node", QUICKSTART),
+    ("claim_of_a_finished_pod_kept", QUICKSTART),
+    ("message_of_another_cause", QUICKSTART),
+    ("status_names_another_claim", QUICKSTART),
+):
+    _beside_one_time(_wrong, _recording, 40, "late")
+_beside_one_time("rule_counts_more_devices", TAINTS, -40, "early")

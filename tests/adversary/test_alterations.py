@@ -207,6 +207,10 @@ FEW: list[Row] = [
     ("a-quickstart", "condition_of_one_pod_three_hours_late", "decide"),
     ("a-quickstart", "and_the_same_cluster_of_another_day", "decide"),
     ("j-api-versions", "unknown_field_of_a_request", "decide"),
+    ("e-taints", "eviction_missing_and_one_report_dated_late", "decide"),
+    ("e-taints", "rule_counts_more_devices_and_one_report_dated_early", "decide"),
+    ("a-quickstart", "status_names_another_claim_and_one_report_dated_late", "decide"),
+    ("c-multihost-tpu", "one_report_dated_forty_seconds_early", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -25,7 +25,7 @@ from app.adapters.history.formats import (
     simulator,
     watch,
 )
-from app.adapters.history.joining import normalising, placing
+from app.adapters.history.joining import normalising, odd_times, placing
 from app.adapters.history.joining.clusters import Clusters
 from app.adapters.history.joining.printed_objects import PrintedObjects
 from app.adapters.history.joining.resolving import Resolver
@@ -189,7 +189,10 @@ class RecordedHistory:
 
     def records(self) -> Iterator[Record]:
         """The resolved records in order. Each call yields the same stream."""
-        settled = replace_times(self._spool.times())
+        rows = list(self._spool.times())
+        for place in odd_times.outliers(list(self._spool.requests())):
+            rows[place] = (None, False)
+        settled = replace_times(rows)
         schemas = None if self._rules is None else self._rules.schemas
         yield from Resolver(self._spool, self._notes, schemas).records(settled)
 

@@ -87,11 +87,13 @@ def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
     """The resources of which whole objects may be missing in a recording.
 
     A doubt about all kinds counts for each kind that takes part in the allocation of devices.
-    `TIMES` is included where times contradict the order: no duration is known then. `ENDS` is
-    included where all deletions are left out: each object may have ended since its last write.
+    `TIMES` is included where times of several records contradict the order: no duration is known
+    then. `ENDS` is included where all deletions are left out: each object may have ended since its
+    last write.
     """
     recorded = tuple(recorded)
-    times = {TIMES for doubt in recorded if doubt.code == Loss.TIMES_CONTRADICT}
+    odd = sum(doubt.count for doubt in recorded if doubt.code == Loss.TIMES_CONTRADICT)
+    times = {TIMES} if odd > 1 else set()
     ends = {ENDS for doubt in recorded if doubt.code == Loss.NO_DELETES and not doubt.kind}
     kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
     return frozenset(times.union(ends, JUDGED if "" in kinds else kinds))

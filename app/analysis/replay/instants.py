@@ -13,9 +13,10 @@ _BETWEEN = 2
 def known_instants(events: Sequence[Event], begin: Instant | None = None) -> list[Instant]:
     """The instant at which others could see each event, in log order; always rising.
 
-    An answer is given after the write. So a later event in the log that was answered earlier shows
-    that this write had happened by then. Events of a source without times that fall into one second
-    are spread over it, in order. A history of redra has the time of each event, before which nobody
+    An answer is given after the write, unless its time is marked as one that contradicts others. So
+    a later event in the log that was answered earlier shows that this write had happened by then.
+    Events of a source without times that fall into one second are spread over it, in order. A
+    history of redra has the time of each event, before which nobody
     could see it; events of one time follow each other by two microseconds: between them lies the
     instant at which a controller had seen the first, but not the second. All instants are after
     `begin`, where a replay starts; events of that very instant follow it one after the other.
@@ -27,7 +28,8 @@ def known_instants(events: Sequence[Event], begin: Instant | None = None) -> lis
         origin = event.stamp.origin
         answered = spread.get(number, event.stamp.time)
         if origin is not None and origin.answered and event.is_about_object:
-            answered = Instant(min(origin.answered, answered))
+            is_odd = Loss.TIMES_CONTRADICT in origin.losses and origin.answered < answered
+            answered = answered if is_odd else Instant(min(origin.answered, answered))
         bound = answered if bound is None else Instant(min(bound - 1, answered))
         instants.append(bound)
     instants.reverse()

@@ -25,7 +25,6 @@ from app.analysis.replay.authors import (
 from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating, note_reached
-from app.analysis.replay.instants import skew_shown
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure.condition_times import ConditionTimes
@@ -184,7 +183,6 @@ class Recording:
             self._views.fold(event)
             if event.is_about_object:
                 self._overuse.after(event, self._objects.get(event.key), known)
-            self.skew = max(self.skew, skew_shown(event))
         self._sort(event, known)
 
     def take_implied(self, event: Event, known: Instant) -> None:
@@ -220,6 +218,7 @@ class Recording:
         """Completes the recording; call it after the last event."""
         self._bound_starts()
         self.lacks.conclude()
+        self.skew = self.lacks.odd_times.skew
         self.not_comparable.update(self._condition_times.odd())
         if self._beginning is not None:
             self._take_under_way(self._beginning)

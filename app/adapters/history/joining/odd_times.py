@@ -1,5 +1,7 @@
 """Times of a request that contradict other times of the recording, or those of its object."""
 
+from collections.abc import Sequence
+
 from app.adapters.history import times
 from app.domain.log.records import Loss, Op, Record
 from app.domain.values import timestamps
@@ -9,10 +11,10 @@ from app.domain.values.timestamps import Instant
 def contradict(record: Record, settled: Instant | None) -> bool:
     """True if the times of a request contradict other times by more than the clock skew.
 
-    Either its instant in log order is before the request, so a later change was answered earlier;
-    or the response is before the creation of its object, or before the allocation or deletion that
-    it shows; or the object was deleted before its creation; or the request that created it is after
-    that creation.
+    Either its instant in log order is before the request, so a later change was answered earlier,
+    or after the response, so its own time is an outlier; or the response is before the creation of
+    its object, or before the allocation or deletion that it shows; or the object was deleted before
+    its creation; or the request that created it is after that creation.
     """
     requested, answered = record.asked_at, record.observed_at
     is_guess = Loss.NO_RV in record.losses
@@ -21,6 +23,8 @@ def contradict(record: Record, settled: Instant | None) -> bool:
         if settled < earliest:
             return True
     if answered is not None and times.is_allocated_after(record.object or {}, answered):
+        return True
+    if answered is not None and settled is not None and answered < settled - times.CLOCK_SKEW:
         return True
     created = times.creation(record.object or {})
     if created is None or answered is None:
@@ -42,3 +46,53 @@ def _is_between(ended: Instant, created: Instant, answered: Instant) -> bool:
     """
     skew = times.CLOCK_SKEW + timestamps.SECOND
     return created - skew <= ended <= answered + skew
+
+
+_WITNESSES_MIN = 2
+"""So many times that agree with all others outweigh one that contradicts them: of two that
+contradict each other, either may be wrong."""
+
+
+def outliers(requests: Sequence[tuple[int | None, int | None]]) -> frozenset[int]:
+    """The places of answers that alone are too early, of requests (asked, answered) in log order.
+
+    A change was requested before each later one was answered. An answer is an outlier if several
+    earlier changes were requested after it, none of which any other answer contradicts.
+
+    Example: requested at 10, 20 and 30 s, answered at 11, 21, 31 and 5 s. Only the last answer
+    contradicts the requests, so that change is dated wrong, and not the two before it.
+    """
+    least = second = _NEVER
+    """The least answer so far, from the end, and the one after it."""
+    place = -1
+    alone: dict[int, int] = {}
+    tangled: list[int] = []
+    for number in range(len(requests) - 1, -1, -1):
+        requested, time = requests[number]
+        latest = _latest(requested)
+        if second < latest:
+            tangled.append(number)
+        elif least < latest:
+            alone[place] = alone.get(place, 0) + 1
+        if time is None:
+            continue
+        if time < least:
+            least, second, place = time, least, number
+        else:
+            second = min(second, time)
+    candidates = sorted(number for number, count in alone.items() if count >= _WITNESSES_MIN)
+    latest, chosen = -_NEVER, []
+    for number in candidates:
+        while tangled and tangled[-1] < number:
+            latest = max(latest, _latest(requests[tangled.pop()][0]))
+        if (requests[number][1] or 0) >= latest:
+            chosen.append(number)
+    return frozenset(chosen)
+
+
+_NEVER = 2**62
+
+
+def _latest(requested: int | None) -> int:
+    """The instant before which an answer contradicts a request; before all without one."""
+    return -_NEVER if requested is None else requested - times.CLOCK_SKEW

@@ -15,6 +15,7 @@ from app.adapters.history.joining import (
     acceptance,
     clocks,
     contradictions,
+    odd_times,
     rested_on,
     statuses,
     stores,
@@ -142,14 +143,19 @@ class _Clock:
 
 def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
     answers: dict[int, list[tuple[_Answered, str]]] = {}
+    requests: dict[int, list[tuple[int | None, int | None]]] = {}
     cursor = spool.database.execute(
-        "SELECT epoch, time, source, position, own FROM record "
-        "WHERE own <> '' AND exact AND time IS NOT NULL AND op <> 'BASELINE'"
+        "SELECT epoch, asked, time, source, position, own FROM record "
+        "WHERE own <> '' AND exact AND time IS NOT NULL AND op <> 'BASELINE' ORDER BY epoch, own"
     )
-    for epoch, time, source, position, own in cursor:
+    for epoch, requested, time, source, position, own in cursor:
         answers.setdefault(epoch, []).append(((time, source, position), own))
+        requests.setdefault(epoch, []).append((requested, time))
     # Writes that change nothing return old versions late. They do not falsify the clock, because it
-    # uses the highest version.
+    # uses the highest version. A single answer that is dated too early would.
+    for epoch, places in answers.items():
+        for number in sorted(odd_times.outliers(requests[epoch]), reverse=True):
+            del places[number]
     return {epoch: _Clock(offsets) for epoch, offsets in answers.items()}
 
 

@@ -58,6 +58,10 @@ _REMEMBER_EARLIER = "UPDATE told SET time = ? WHERE digest = ?"
 _INSERT = "INSERT INTO record VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record "
 _SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
+_SELECT_REQUESTS = (
+    "SELECT CASE WHEN own <> '' AND exact THEN asked END, "
+    "CASE WHEN own <> '' AND exact THEN time END FROM record ORDER BY "
+)
 _BATCH = 2_000
 _HIDDEN = b"\xc1"
 """The first byte of an encrypted column, which MessagePack never uses."""
@@ -360,6 +364,10 @@ class Spool:
         cursor = self.database.execute(_SELECT_TIMES + self.order)
         for time, exact in cursor:
             yield time, bool(exact)
+
+    def requests(self) -> Iterator[tuple[int | None, int | None]]:
+        """When each request came and was answered, in order; None if no version places it."""
+        yield from self.database.execute(_SELECT_REQUESTS + self.order)
 
     def _encode_body(self, tree: JsonObject, record: Record) -> bytes:
         try:

@@ -32,15 +32,19 @@ class Read(NamedTuple):
 
 _NONE: Kinds = frozenset()
 _TEMPLATES: Kinds = frozenset((api_resources.RESOURCE_CLAIM_TEMPLATES,))
-_TAINTS: Kinds = frozenset(
+TAINTS: Kinds = frozenset(
     (
         api_resources.RESOURCE_SLICES,
         api_resources.RESOURCE_SLICE_PATCHES,
         api_resources.DEVICE_TAINT_RULES,
     )
 )
+"""The kinds that give devices their taints."""
 
-_READ: Mapping[str, Kinds] = {short_name(CLAIMS): _TEMPLATES, short_name(EVICTION): _TAINTS}
+NOTHING = Read(_NONE)
+"""The dependence on the own pods and claims alone."""
+
+_READ: Mapping[str, Kinds] = {short_name(CLAIMS): _TEMPLATES, short_name(EVICTION): TAINTS}
 """The kinds that a controller reads besides pods and their claims.
 
 Parity: controllers.md 2.2, 2.3 and 5.1.
@@ -67,13 +71,19 @@ def of_difference(sides: Sides, recorded: Trace, again: Trace, uids: Set[str]) -
 def of_act(step: Step, recorded: Trace) -> tuple[Read | None, set[str]]:
     """The objects on which an act may depend (None: any), and the uids of its pods and claims."""
     owner = recorded.owner_of.get(step.uid)
-    uids = {step.uid, *recorded.users.get(step.uid, ()), *((owner,) if owner else ())}
+    uids = beside(step.uid, recorded)
     if step.key[:2] != api_resources.RESOURCE_CLAIMS:
         return None, {step.uid}
     # A claim whose owner is a pod is collected after that pod is deleted. Parity: controllers.md 7.
     is_collected = step.writer == short_name(COLLECTOR) and owner is not None
     kinds = _NONE if is_collected else _READ.get(step.writer)
     return (None if kinds is None else Read(kinds)), uids
+
+
+def beside(uid: str, recorded: Trace) -> set[str]:
+    """The object, and if it is a claim, its owner and the pods for which it was reserved."""
+    owner = recorded.owner_of.get(uid)
+    return {uid, *recorded.users.get(uid, ()), *((owner,) if owner else ())}
 
 
 def is_because_of(step: Step, cause: Event, recorded: Trace) -> bool:

@@ -290,11 +290,24 @@ class Doubting:
 
     def times(self, sides: Sides, again: Trace) -> str:
         """The wrong times that may have caused the difference; proofs by runs still hold."""
+        if not self.lacks.times or self.impossibility(sides, again):
+            return ""
         clocks = Clocks(recorded=self.recorded, again=again, end=self.end)
-        is_possible = not self.impossibility(sides, again) and clocks.may_have_caused(sides)
-        if not self.lacks.times or not is_possible:
+        if not (clocks.may_have_caused(sides) and self._may_rest_on_odd_times(sides, again)):
             return ""
         return f"{self.lacks.times}: when it was done is not known"
+
+    def _may_rest_on_odd_times(self, sides: Sides, again: Trace) -> bool:
+        """Whether the difference depends on a record whose times contradict others.
+
+        What comes later than the first differing act did not cause it.
+        """
+        related = self.races.related(sides.uid, again)
+        began = self.races.since(sides, again)
+        read = dependence.of_difference(sides, self.recorded, again, related)
+        if sides.aspect is Aspect.FINAL:
+            read = dependence.NOTHING
+        return self.lacks.odd_times.concern(related, self._keys(related, again), began, read)
 
     def impossibility(self, sides: Sides, again: Trace) -> str:
         """The impossible fact that was recorded about the pods and claims of a difference."""

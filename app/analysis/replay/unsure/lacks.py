@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.last_lines import LastLines
+from app.analysis.replay.unsure.odd_times import OddTimes
 from app.analysis.replay.unsure.omissions import Omissions
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
@@ -79,6 +80,7 @@ class Lacks:
         # since an instant.
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
         self._times = any(each.code == Loss.TIMES_CONTRADICT for each in recorded)
+        self.odd_times = OddTimes(is_doubted=self._times)
         self._written: dict[ObjectKey, Instant] = {}
         self._unseen: dict[ObjectKey, _Stretch] = {}
         self._stretches: list[_Stretch] = []
@@ -95,6 +97,7 @@ class Lacks:
         key = event.key
         self.versions.follow(event)
         self.last_lines.note(event, known)
+        self.odd_times.note(event, known)
         if self.omissions.note(event, known):
             self._note_unseen(key, event.uid, self._last_line(key, known), _text(()), is_line=True)
         is_gap = event.type is EventType.GAP_OBSERVED
@@ -124,6 +127,7 @@ class Lacks:
 
     def conclude(self) -> None:
         """Notes what the recording as a whole shows; call it after the last event."""
+        self.odd_times.conclude()
         are_others_lost = self.omissions.lost.has_any
         for line in self.last_lines.found(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
@@ -159,7 +163,7 @@ class Lacks:
 
     @property
     def times(self) -> str:
-        """The reason why no instant of the recording is reliable; empty when all are."""
+        """The reason why some instant of the recording is not reliable; empty when all are."""
         return doubts.text_of(Loss.TIMES_CONTRADICT) if self._times else ""
 
     @property

@@ -7,12 +7,13 @@ are missing where they have to be. Parity: history-formats.md 4.5.
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from app.analysis.verify.invariants.cluster import Cluster
+from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.violations import Violation, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
 from app.domain.log.lost_lines import LostLines
+from app.domain.log.records import Loss
 from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -194,6 +195,8 @@ class Missing:
         self.lost.follow(event)
         self._left_out.follow(event)
         self._last.follow(cluster, event)
+        if Loss.TIMES_CONTRADICT in losses_of(event):
+            cluster.odd_times.add(event.key)
 
     def may_explain(self, cluster: Cluster, violation: Violation, absent: Absence) -> bool:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""

@@ -42,6 +42,9 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 _NEVER = Revision(2**62)
 """A revision that no event has."""
 
+_DATED = frozenset(("resourceslices", "resourceslicepatches", "devicetaintrules"))
+"""The kinds whose taints have times, by which the pods of others are evicted."""
+
 
 class Cluster:
     """The state, and the cells that have to be judged again (`dirty`).
@@ -56,6 +59,7 @@ class Cluster:
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
     itself, where a later one was not (None when there is no such state). `evictors` are the taints
     that evicted the pod that was marked for deletion at a revision, where they are known.
+    `odd_times` are the objects of lines whose times contradict others.
     """
 
     def __init__(self, switches: Switches, lacking: frozenset[str] = frozenset()) -> None:
@@ -82,6 +86,7 @@ class Cluster:
         self.lossy, self.gaps = self.unseen.lossy, self.unseen.gaps
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
         self.evictors: dict[Revision, tuple[Evictor, ...]] = {}
+        self.odd_times: set[ObjectKey] = set()
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}
         self._alike: dict[tuple[Evictor, ...], tuple[Evictor, ...]] = {}
@@ -194,9 +199,9 @@ class Cluster:
         """Whether an object that decided the finding may differ from its known state.
 
         Where times contradict the order of changes, a finding that depends on a duration is in
-        doubt, too.
+        doubt, too: any, or if the times of a single line do, one about its object.
         """
-        if finding.reads_times and doubts.TIMES in self.lacking:
+        if finding.reads_times and (doubts.TIMES in self.lacking or self._has_odd_time(finding)):
             return True
         if not (self.lossy or self.gaps):
             return False
@@ -207,6 +212,10 @@ class Cluster:
             if self.unseen.has_gap(kind) or self.unseen.lossy_of(kind):
                 return True
         return any(self.is_pool_doubted(pool) for pool in finding.pools)
+
+    def _has_odd_time(self, finding: Finding) -> bool:
+        """Whether a line about an object that decided the finding has a time that contradicts."""
+        return any(key in finding.objects or key.resource in _DATED for key in self.odd_times)
 
     def is_pool_doubted(self, pool: tuple[str, str]) -> bool:
         """Whether the pool may have other devices than the known ones.

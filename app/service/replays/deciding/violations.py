@@ -1,6 +1,7 @@
 """Recorded states and instants that are impossible, whatever the result of a replay."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from anyio import lowlevel
 
@@ -9,12 +10,13 @@ from app.analysis.replay.lateness import Delay, PacedRun, late_acts, late_attemp
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure import dependence
+from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.earliness import Early
 from app.analysis.replay.unsure.impossible import Impossible
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.verify.parts import Deciders
 from app.domain.log import HistoryInfo, Revision
-from app.domain.log.doubts import NEVER_SEEN
+from app.domain.log.doubts import NEVER_SEEN, TIMES
 from app.domain.objects.profile import Profile
 from app.ports import EventLog
 from app.service.replays import replaying
@@ -39,16 +41,22 @@ def violations_of(
 def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Iterator[Delay]:
     """The delays in a recording that nothing explains, given a run at its pace.
 
-    If something is missing or clocks were wrong, a delay proves nothing and is left out.
+    If something is missing or a clock was wrong, a delay proves nothing and is left out, and so are
+    single acts whose times contradict others.
     """
-    if recording.lacks.times or recording.lacks.kinds:
+    lacks, keys = recording.lacks, recording.trace.keys
+    odd = lacks.odd_times
+    if odd.are_everywhere or lacks.kinds:
         return
-    keys = recording.trace.keys
-    for delay in (
-        *late_acts(made.acts, recording.acts, recording.refusals),
-        *late_attempts(made.firsts, recording.ranks, keys, pace.waits, recording.acts),
-    ):
-        lacks = recording.lacks
+    acts = [each for each in recording.acts if each.event.revision not in odd.revisions]
+    paced = [each for each in made.acts if each.act.event.revision not in odd.revisions]
+    late = late_acts(paced, acts, recording.refusals)
+    tried = late_attempts(made.firsts, recording.ranks, keys, pace.waits, acts)
+    for delay, read in chain(((each, _OF_ACTS) for each in late), ((each, None) for each in tried)):
+        uids = dependence.beside(delay.uid, recording.trace)
+        about = {delay.key, *(keys[uid] for uid in uids & keys.keys())}
+        if odd.concern(uids, about, delay.due, read):
+            continue
         if lacks.omissions.before(delay.came, is_of_content=False):
             continue
         if not lacks.about({delay.uid}, {delay.key}, delay.due, delay.came):
@@ -68,6 +76,10 @@ def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:
             yield each
 
 
+_OF_ACTS = Read(dependence.TAINTS)
+"""What may be the reason of an act besides its own pods and claims, other than attempts."""
+
+
 async def judged(
     log: EventLog,
     history: HistoryInfo,
@@ -80,10 +92,11 @@ async def judged(
     only_invariants: bool,
 ) -> Impossible:
     """The judge of the recorded facts up to `until`, or of invariants alone."""
+    lacking = uncertainty.lacking(lacks.recorded)
     judge = Impossible(
         deciders,
         switches_of(profile, deciders.quirks, history.settings),
-        lacking=uncertainty.lacking(lacks.recorded),
+        lacking=lacking if lacks.odd_times.are_everywhere else lacking - {TIMES},
         never_seen=[doubt.kind for doubt in lacks.recorded if doubt.code == NEVER_SEEN],
         changed=lacks.changed_unseen,
     )
