@@ -91,7 +91,11 @@ AREAS = {
             "app/analysis/verify/redecide.py",
             "app/analysis/verify/selector_judge.py",
         ),
-        tests=(f"{UNIT}/analysis/verify", f"{UNIT}/service/test_replaying.py"),
+        tests=(
+            f"{UNIT}/analysis/verify",
+            f"{UNIT}/service/test_end_of_inputs.py",
+            f"{UNIT}/service/test_replaying.py",
+        ),
     ),
     "invariants": Area(
         sources=("app/analysis/verify/invariants/*.py",),
@@ -102,6 +106,7 @@ AREAS = {
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/test_changed_worlds.py",
+            f"{UNIT}/service/test_unanswered_writes.py",
             "tests/conformance/test_decide_altered.py",
             "tests/conformance/test_decide_nodes.py",
             "tests/conformance/test_decide_ourselves.py",

@@ -23,6 +23,7 @@ from tests.unit.analysis.invariants.worlds import (
     RandomWorld,
     device,
     key_of,
+    pod,
     result,
     user,
 )
@@ -285,6 +286,70 @@ def test_claim_reserved_right_after_a_pod_of_unknown_uid_went_accuses_nobody():
     events = [each if each.key.resource != "pods" else _replace(each, uid="") for each in events]
     assert kinds(events) == set()
     assert kinds(story.events) == set()
+
+
+def of_pod_made_anew(owner, *, is_named, state=None):
+    """A claim is reserved for a pod whose end is not recorded, only that it is made anew."""
+    story = Story()
+    story.publish("p", device("a"))
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    first = story.uid("q")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", "another" if owner == "another" else first))
+    made = pod("x")
+    for part, fields in (state or {}).items():
+        made[part] = {**made.get(part, {}), **fields}
+    story.put(key_of("pods", "q"), made, uid="anew", after=1)
+    if owner == "the second":
+        story.reserve("x", user("q", "anew"))
+    story.other(after=61)
+    lines = []
+    for event in story.events:
+        if event.uid == first and not is_named:
+            tree = msgspec.json.decode(event.body)
+            del tree["metadata"]["uid"]
+            event = _replace(event, uid="", body=msgspec.json.encode(tree))
+        lines.append(event)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_named", "expected"),
+    [
+        ("the first", True, {"late"}),
+        ("the first", False, {"late", "unsure"}),
+        ("the second", True, set()),
+        ("the second", False, {"unsure"}),
+        ("another", True, {"broken"}),
+        ("another", False, {"late", "unsure"}),
+    ],
+)
+def test_pod_that_is_made_anew_ends_the_one_before(owner, is_named, expected):
+    """A pod of unknown uid may have been the one of the reservation, until it is another one."""
+    events = of_pod_made_anew(owner, is_named=is_named)
+    assert kinds(events) == {("reservation-names-pod", kind) for kind in expected}
+    assert watched(events) == model.expected(events, Switches())
+
+
+BOUND = {"nodeName": "n"}
+
+
+@pytest.mark.parametrize(
+    ("state", "is_wrong"),
+    [
+        ({"spec": BOUND}, True),
+        ({"spec": BOUND, "status": {"phase": "Running"}}, True),
+        ({"spec": BOUND, "status": {"phase": "Succeeded"}}, False),
+        ({"spec": BOUND, "status": {"phase": "Failed"}}, False),
+        ({}, False),
+    ],
+)
+def test_pod_that_is_made_anew_is_judged_by_the_state_in_which_it_comes(state, is_wrong):
+    """A bound pod has its claims reserved, unless it has ended. Who made it has bound it."""
+    events = of_pod_made_anew("the first", is_named=True, state=state)
+    assert (("bound-pod-has-claims", "outside") in kinds(events)) is is_wrong
+    assert watched(events) == model.expected(events, Switches())
 
 
 MAKER = "system:serviceaccount:kube-system:device-taint-eviction-controller"
