@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history import json_text, yaml_documents
+from app.adapters.history import json_text, python_values, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
@@ -60,8 +60,12 @@ def parse(
                     notes.lose_repeated(text.repeated_keys(), f"{place}:{text.line}")
                 yield str(text.line), text.value
             return
-    values = yaml_documents.parse_documents(content, place, limits, with_texts=with_texts)
-    for line, value in values:
+        if values := python_values.documents(content, place, limits):
+            yield from ((str(line), value) for line, value in values)
+            return
+    for line, value in yaml_documents.parse_documents(
+        content, place, limits, with_texts=with_texts
+    ):
         yield str(line), value
 
 

@@ -43,9 +43,12 @@ def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
     return value
 
 
-def reason(problem: json.JSONDecodeError) -> str:
-    """The reason why a text is not JSON, without its place."""
-    return _REASONS.get(problem.msg, problem.msg)
+def reason(problem: Exception, first_line: int = 0) -> str:
+    """The reason why a text is not JSON; with the number of its first line, the line of it too."""
+    if not isinstance(problem, json.JSONDecodeError):
+        return str(problem)
+    line = f", in line {first_line + problem.lineno - 1}" if first_line else ""
+    return _REASONS.get(problem.msg, problem.msg) + line
 
 
 def check_text_depth(content: bytes, place: str, limits: ImportLimits) -> None:

@@ -74,6 +74,9 @@ _NAMESPACED = frozenset(
     | {(api_groups.EVENTS, "Event"), (api_groups.COORDINATION, "Lease")}
 )
 
+METADATA_ALONE = "PartialObjectMetadata"
+"""The kind of answers with the metadata of objects, which do not say of which kind."""
+
 NOT_OBJECTS = frozenset(
     {
         "APIGroup",
@@ -184,7 +187,7 @@ def table_items(tree: JsonObject) -> list[JsonObject] | None:
     whole = [
         each
         for each in objects
-        if isinstance(each, dict) and each.get("kind") not in (None, "PartialObjectMetadata")
+        if isinstance(each, dict) and each.get("kind") not in (None, METADATA_ALONE)
     ]
     return whole if whole and len(whole) == len(rows) else None
 

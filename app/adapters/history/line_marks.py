@@ -4,6 +4,7 @@ Terminals add colours and links, viewers add line numbers, emails quote lines, a
 plus sign before each line of a new file. No line is removed, so that line numbers stay correct.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ _SET_QUOTES = re.compile(
 """A text in typographic quotes where JSON and YAML have quotes: around a name or value."""
 _QUOTED = re.compile(r"(?:> ?)+")
 _NUMBERED = re.compile(r"[ \t]*(?P<number>\d+)(?: *[\u2502|] ?|\t)")
+_WINDOWS = "redra-windows-1252"
 UTF16_SEEN = 64
 """Bytes of a text without a byte order mark that are checked for its encoding."""
 
@@ -33,6 +35,10 @@ MARKS_MAX = 16
 NUMBERED_MIN = 3
 """The least number of consecutively numbered lines whose numbers are attributed to a viewer."""
 
+FRAMED_MIN = 3
+"""The least number of consecutive lines between bars that are attributed to a frame."""
+
+_BARS = "\u2502\u2503\u2551"
 STAMPED_MIN = 3
 """The least number of consecutive lines whose beginnings are attributed to a program."""
 
@@ -85,6 +91,32 @@ def utf16(head: bytes) -> str:
     return ""
 
 
+def decoded(content: bytes) -> str:
+    """The decoded text: UTF-16 when the byte order mark or the zeros indicate it, else UTF-8.
+
+    Bytes that are not UTF-8 are taken for Windows-1252, as editors of Windows write texts.
+    """
+    if encoding := utf16(content):
+        return content.decode(encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", _WINDOWS)
+    return text.replace("\r\n", "\n")
+
+
+def is_utf8(content: bytes) -> bool:
+    """False for a text with bytes that are read as Windows-1252."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _as_windows(problem: UnicodeError) -> tuple[str, int]:
+    if not isinstance(problem, UnicodeDecodeError):
+        raise problem
+    return problem.object[problem.start : problem.end].decode("cp1252", "replace"), problem.end
+
+
 def uncoloured(line: str) -> str:
     """The line without terminal escape sequences."""
     return _COLOURS.sub("", line) if "\x1b" in line else line
@@ -133,6 +165,35 @@ def unnumbered(lines: list[str]) -> list[str]:
         if end - at >= NUMBERED_MIN:
             out[at:end] = [line[begin:] for line, begin in zip(lines[at:end], begins, strict=True)]
     return out
+
+
+def unframed(lines: list[str]) -> list[str]:
+    """The lines without the frame that a terminal program draws around a page or an object.
+
+    Where a line reaches the right side of its frame, the program may have cut it, so all stay text.
+    """
+    out = list(lines)
+    at = 0
+    while at < len(lines):
+        end, texts = at, list[str]()
+        while end < len(lines) and (text := _in_frame(lines[end])) is not None:
+            texts.append(text)
+            end += 1
+        if all(text[:1] in ("", " ") for text in texts):
+            texts = [text[1:] for text in texts]
+        is_shown = any(_SHOWN.match(text) for text in texts)
+        if len(texts) >= FRAMED_MIN and is_shown and all(text[-1:] == " " for text in texts):
+            out[at:end] = [text.rstrip() for text in texts]
+        at = max(end, at + 1)
+    return out
+
+
+def _in_frame(line: str) -> str | None:
+    """What stands between two bars; None for other lines, such as those of tables."""
+    text = line.strip()
+    if len(text) < FRAMED_MIN or text[0] not in _BARS or text[-1] not in _BARS:
+        return None
+    return None if any(bar in text[1:-1] for bar in _BARS) else text[1:-1]
 
 
 def unstamped(lines: list[str]) -> list[str]:
@@ -260,3 +321,6 @@ class Fences:
         if kind != self._kind or match["xml"] == "<![CDATA[":
             return False
         return match["xml"] is not None or not before.strip() or not after.strip()
+
+
+codecs.register_error(_WINDOWS, _as_windows)

@@ -19,7 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import html_pages, json_text, line_marks, yaml_documents
+from app.adapters.history import (
+    html_pages,
+    json_text,
+    line_marks,
+    python_values,
+    yaml_documents,
+)
 from app.adapters.history.audit import envelopes
 from app.adapters.history.enclosed import broken_lines, line_documents, texts, yaml_blocks
 from app.adapters.history.limits import BoundReached, ImportLimits
@@ -99,7 +105,7 @@ def take_apart(
     With schemas, descriptions that show every field are read completely.
     """
     mixture = Mixture()
-    text = decoded(content)
+    text = line_marks.decoded(content)
     if html_pages.is_html(text):
         page = html_pages.texts(text)
         stretches, mixture.text_lines = page.pasted, page.others
@@ -115,23 +121,13 @@ def take_apart(
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
         bare = line_marks.unstamped([line_marks.plain(line) for line in stretch.lines])
-        shown = line_marks.unnumbered(bare)
+        shown = line_marks.unnumbered(line_marks.unframed(bare))
         unquoted, depths = line_marks.unquoted(shown)
         lines = pipe_tables.plain(line_marks.without_additions(unquoted))
         for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
             _Block(block, number, inner, limits, mixture, schemas, commands).read()
     return mixture
-
-
-def decoded(content: bytes) -> str:
-    """The decoded text: UTF-16 when the byte order mark or the zeros indicate it, else UTF-8.
-
-    Bytes that cannot be decoded become replacement characters.
-    """
-    if encoding := line_marks.utf16(content):
-        return content.decode(encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    return content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _blocks(
@@ -211,7 +207,8 @@ class _Block:
             if not line.strip():
                 self._at += 1
             elif not (
-                self._json(line)
+                self._python()
+                or self._json(line)
                 or self._kyaml(line)
                 or self._yaml(line)
                 or self._indented(line)
@@ -293,7 +290,7 @@ class _Block:
                 return False
             if self._broken(text, start):
                 return True
-            self._damage(f"it is not JSON: {self._reason(problem)}")
+            self._damage(f"it is not JSON: {json_text.reason(problem, self._first)}")
             return False
         if not isinstance(value, dict | list) or not value:
             return False
@@ -304,6 +301,17 @@ class _Block:
         self._take(number, value, text[start:end])
         self._pass(end)
         return True
+
+    def _python(self) -> bool:
+        text, end = python_values.text_at(self._lines, self._at)
+        number = self._first + self._at
+        try:
+            if text:
+                self._take(number, python_values.value(text, self._place, number, self._limits))
+        except ValueError as problem:
+            self._damage(str(problem))
+        self._at = end
+        return bool(text)
 
     def _broken(self, text: str, start: int) -> bool:
         """Reads a document whose lines a terminal has broken."""
@@ -321,12 +329,6 @@ class _Block:
         self._take(number, value, whole.text)
         self._pass(whole.end)
         return True
-
-    def _reason(self, problem: Exception) -> str:
-        """The words of a problem, with the line of the file for that of the block."""
-        if not isinstance(problem, json.JSONDecodeError):
-            return str(problem)
-        return f"{json_text.reason(problem)}, in line {self._first + problem.lineno - 1}"
 
     def _whole(self, line: int, column: int) -> tuple[str, int]:
         if self._text is None:

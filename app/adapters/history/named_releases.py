@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.adapters.history import mixtures
+from app.adapters.history import line_marks
 from app.adapters.history.detection import Format
 from app.analysis.recordings.releases import CLUSTER
 
@@ -104,7 +104,7 @@ def said_in(name: str, head: bytes, format: Format) -> Iterator[NamedRelease]:
 
     Words of people count only in texts: objects quote all kinds of texts.
     """
-    text = mixtures.decoded(head)
+    text = line_marks.decoded(head)
     if VERSION_FILE.fullmatch(name) and (match := re.fullmatch(rf"{_RELEASE}\S*\s*", text)):
         yield NamedRelease("kubelet", match["release"], VERSION, 1)
     seen: set[tuple[str, str, str]] = set()

@@ -200,9 +200,15 @@ def object_record(
     """A record of a whole object from a source that does not record actors.
 
     `order` is the number of the source and the position in it. Raises InputError when the object
-    has no kind, apiVersion or name.
+    has no kind, apiVersion or name, and for its metadata alone.
     """
     place = f"{source}:{position}"
+    if tree.get("kind") == kinds.METADATA_ALONE:
+        raise InputError(
+            "it is the metadata of an object whose kind it does not show",
+            place=place,
+            cure="ask for whole objects, without as=PartialObjectMetadata",
+        )
     key = kinds.key_of(tree, place)
     group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
     resource_version = meta.resource_version(tree)

@@ -247,7 +247,7 @@ class Finder:
                 raise damage
             self._notes.refuse(damage) if is_named else self._notes.lose(damage)
         if line_marks.utf16(content):
-            content = mixtures.decoded(content).encode()
+            content = line_marks.decoded(content).encode()
         content = runtime_lines.joined_content(content, source.limits.line_bytes_max)
         if tables.has_row(source, _is_row):
             content = tables.as_lines(source)
@@ -258,7 +258,7 @@ class Finder:
             # klog lines of other programs count as text between documents.
             has_attempts = has_attempts and component_logs.tells_in(content)
         if not buckets and not has_attempts:
-            if html_pages.is_html(mixtures.decoded(content[: detection.HEAD_BYTES])):
+            if html_pages.is_html(line_marks.decoded(content[: detection.HEAD_BYTES])):
                 if not is_named and source.name.rpartition("/")[2] == EVENTS_PAGE:
                     self._notes.pass_over(source.name, "the page that must-gather makes of Events")
                     return
@@ -272,6 +272,8 @@ class Finder:
             return
         for damage in mixture.damaged:
             self._notes.lose(damage)
+        if not line_marks.is_utf8(content):
+            self._notes.add(f"{source.name}: bytes that are not UTF-8 are read as Windows-1252")
         if mixture.joined_lines:
             self._notes.count(
                 f"{source.name}: lines that a terminal broke at its edge, joined",

@@ -70,8 +70,8 @@ ENTRIES = (
             "JSON and KYAML at a bracket, YAML at a field of an object; without colours and links "
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
             "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
-            "terminal at its edge, the marks of HTML around "
-            "`<pre>`, files and changes of GitHub"
+            "terminal at its edge, the frame of a terminal program around lines that end before "
+            "it, the marks of HTML around `<pre>`, files and changes of GitHub"
         ),
         gives="the documents at their lines; of a damaged list its other items",
         lacks=(
@@ -87,6 +87,25 @@ ENTRIES = (
         gives="the objects as they were logged",
         lacks="the lines without objects, which are counted; when they were logged",
         example="kubectl -n gpu-operator logs deploy/controller > manager.log",
+    ),
+    CatalogueEntry(
+        name="Objects as Python prints them",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`{'apiVersion': …` in a text, on one line or as `pprint` breaks it",
+        gives="the objects, with None, escapes and both quotes as Python has them",
+        lacks=(
+            "objects with values that are no plain ones, such as times of a client library, which "
+            "are named"
+        ),
+        example="print(api.sanitize_for_serialization(pod))",
+    ),
+    CatalogueEntry(
+        name="Text in Windows-1252",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="bytes that are not UTF-8",
+        gives="what the text gives, and a note",
+        lacks="what the text lacks",
+        example="a manifest saved by an editor of Windows",
     ),
     CatalogueEntry(
         name="Text out of a chat",

@@ -21,6 +21,7 @@ from app.adapters.history.printouts.parts import Printout
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.schema.structural import Schemas
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 NO_END = "the description ends before its Events, so it may be cut here"
@@ -175,7 +176,9 @@ def _complete(
 ) -> list[tuple[int, str]]:
     """Add all fields, as kubectl prints them for a kind without a page of its own; the damage."""
     group, _, name = version.rpartition("/")
-    node = schemas.find(group, name, tree["kind"])
+    # The first structured form is read as the next one, which names its fields alike.
+    is_first = (group, name) == (api_groups.RESOURCE, "v1alpha3")
+    node = schemas.find(group, "v1beta1" if is_first else name, tree["kind"])
     if node is None:
         # The API has a sentence for a version that it does not know.
         tree["apiVersion"] = version

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import lzma
+import pprint
 import re
 import tarfile
 import zipfile
@@ -102,6 +103,19 @@ def chat(folder):
     text = re.sub(r'^([\s-]*)"([^"]+)":', r"\1\2:", text, flags=re.MULTILINE)
     parts += [set_as_prose(text), "Jane  10:44", set_as_prose(json.dumps(rest)), "thanks!"]
     return one(folder, "chat.txt", "\n".join(parts))
+
+
+def printed_by_python(folder):
+    """On one line, and on many as `pprint` sets it."""
+    first, *rest = truth.objects()
+    texts = [f"2026-11-01 DEBUG the first is {first!r}", *map(pprint.pformat, rest)]
+    return one(folder, "client.log", "\n".join([*texts, "done"]))
+
+
+def windows_text(folder):
+    """The comment of an editor that writes other bytes than UTF-8."""
+    text = f"# Jérôme’s copy\n{yaml.safe_dump_all(truth.objects())}"
+    return one(folder, "pods.yaml", text.encode("cp1252"))
 
 
 def set_as_prose(text):

@@ -70,6 +70,10 @@ CASES = {
     "Text with documents in it": Case(dumps.mixture, left_out=("notes.txt: text between",)),
     "Structured log": Case(dumps.structured_log, left_out=("manager.log: text between",)),
     "Text out of a chat": Case(dumps.chat, left_out=("chat.txt: text between",)),
+    "Objects as Python prints them": Case(
+        dumps.printed_by_python, left_out=("client.log: text between",)
+    ),
+    "Text in Windows-1252": Case(dumps.windows_text, left_out=("pods.yaml: text between",)),
     "Table with objects": Case(dumps.table_with_objects),
     "Markdown": Case(dumps.markdown, left_out=("issue.md: text between",)),
     "Letter": Case(dumps.letter, left_out=("bug.eml/text: text between",)),

@@ -1,0 +1,167 @@
+"""Files that people attach to reports, in forms of terminals, editors and other languages."""
+
+import pprint
+
+import pytest
+import yaml
+
+from app.adapters.history import python_values
+from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.bootstrap.rules import rules_for
+from app.domain.errors import InputError
+from app.domain.objects import profile as profiles
+from tests.unit.history.worlds import CLAIMS, PODS, tree
+
+RULES = rules_for(profiles.from_settings({"profile": "1.36"}))
+
+POD = tree(
+    PODS,
+    "web",
+    "shop",
+    metadata={"annotations": {"note": 'it\'s\n"so"'}},
+    spec={"nodeName": None, "hostNetwork": True, "containers": [{"name": "c", "image": "i"}]},
+)
+CLAIM = tree(CLAIMS, "gpu", "shop", spec={})
+
+
+def imported(tmp_path, content, name="a.txt"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with open_history([path], ReadOptions(rules=RULES)) as history:
+        return list(history.records()), history
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{POD!r}\n",
+        f"{pprint.pformat(POD)}\n",
+        f"the body:\n{pprint.pformat(POD)}\nand more\n",
+        f"2026-11-01 DEBUG made {POD!r} in 3 ms\n",
+        f"{CLAIM!r}\n{POD!r}\n",
+        f"{[CLAIM, POD]!r}\n",
+    ],
+)
+def test_object_as_python_prints_it_has_its_values(tmp_path, text):
+    records, _ = imported(tmp_path, text)
+    (pod,) = [each for each in records if each.resource == "pods"]
+    assert pod.object["spec"] == POD["spec"]
+    assert pod.object["metadata"]["annotations"] == POD["metadata"]["annotations"]
+    assert len(records) == text.count("'apiVersion'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"made {POD!r}\n"[:-20],
+        f"made {POD!r}\n".replace("None", "datetime.datetime(2026, 11, 1)"),
+        f"{pprint.pformat(POD)}\n".replace("True", "object()"),
+    ],
+)
+def test_object_of_python_with_more_than_plain_values_is_lost(tmp_path, text):
+    claim = yaml.safe_dump(CLAIM)
+    records, source = imported(tmp_path, f"{text}\n---\n{claim}")
+    assert [each.name for each in records] == ["gpu"]
+    (refusal,) = source.refusals
+    assert "as Python prints it" in refusal.problem
+
+
+def test_yaml_between_single_quotes_stays_yaml():
+    metadata = "{'name': 'it''s', 'uid': 'u'}"
+    text = f"{{'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {metadata}}}"
+    assert python_values.documents(text.encode(), "a", DEFAULT_LIMITS) == []
+
+
+def test_objects_of_python_that_never_end_are_looked_at_once():
+    lines = ["{'kind': '", " {'kind': 'a', 'b': "] * 50_000
+    assert python_values.text_at(lines, 0) == ("", 0)
+    assert python_values.documents("\n".join(lines).encode(), "a", DEFAULT_LIMITS) == []
+
+
+def test_page_in_the_frame_of_a_terminal_is_read(tmp_path):
+    lines = yaml.safe_dump(CLAIM, sort_keys=False).splitlines()
+    framed = "".join(f"\u2502 {line:<60} \u2502\n" for line in lines)
+    records, _ = imported(tmp_path, f"\u250c YAML \u2500\u2510\n{framed}\u2514\u2500\u2518\n")
+    assert [each.name for each in records] == ["gpu"]
+
+
+def test_page_that_its_frame_may_have_cut_stays_text(tmp_path):
+    lines = yaml.safe_dump(CLAIM, sort_keys=False).splitlines()
+    width = max(map(len, lines))
+    framed = "".join(f"\u2502{line:<{width}}\u2502\n" for line in lines)
+    with pytest.raises(InputError, match="it is not YAML"):
+        imported(tmp_path, framed)
+
+
+def test_bytes_of_windows_are_its_letters_and_said(tmp_path):
+    named = {
+        **CLAIM,
+        "metadata": {**CLAIM["metadata"], "annotations": {"owner": "J\u00e9r\u00f4me \u2013"}},
+    }
+    text = yaml.safe_dump(named, allow_unicode=True)
+    (record,), source = imported(tmp_path, text.encode("cp1252"), "a.yaml")
+    assert record.object["metadata"]["annotations"] == {"owner": "J\u00e9r\u00f4me \u2013"}
+    assert "a.yaml: bytes that are not UTF-8 are read as Windows-1252" in source.notes
+    _, source = imported(tmp_path, text, "b.yaml")
+    assert not any("Windows" in note for note in source.notes)
+
+
+def test_metadata_of_unknown_kinds_are_no_objects(tmp_path):
+    item = {"metadata": {"name": "a", "namespace": "shop", "uid": "u"}}
+    version = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList"}
+    with pytest.raises(InputError, match="metadata of an object whose kind it does not show"):
+        imported(tmp_path, yaml.safe_dump({**version, "items": [item]}), "a.yaml")
+
+
+CLAIM_PAGE = """\
+Name:         gpu
+Namespace:    shop
+API Version:  resource.k8s.io/v1alpha3
+Kind:         ResourceClaim
+Metadata:
+  Creation Timestamp:  2026-11-01T10:00:00Z
+  UID:                 u-1
+Spec:
+  Devices:
+    Requests:
+      Allocation Mode:    ExactCount
+      Count:              1
+      Device Class Name:  gpu.example.com
+      Name:               gpu
+Events:                   <none>
+"""
+SLICE_PAGE = """\
+Name:         n1-gpu
+API Version:  resource.k8s.io/v1alpha3
+Kind:         ResourceSlice
+Metadata:
+  UID:  u-2
+Spec:
+  Devices:
+    Basic:
+      Attributes:
+        Index:
+          Int:  0
+      Capacity:
+        Memory:  80Gi
+    Name:        gpu-0
+  Driver:        gpu.example.com
+  Node Name:     n1
+  Pool:
+    Generation:            1
+    Name:                  n1
+    Resource Slice Count:  1
+Events:                    <none>
+"""
+
+
+def test_pages_of_the_first_structured_form_are_read(tmp_path):
+    (claim,), _ = imported(tmp_path, CLAIM_PAGE)
+    (request,) = claim.object["spec"]["devices"]["requests"]
+    assert request["exactly"]["deviceClassName"] == "gpu.example.com"
+    assert claim.object["metadata"]["uid"] == "u-1"
+    (pool,), _ = imported(tmp_path, SLICE_PAGE)
+    (device,) = pool.object["spec"]["devices"]
+    assert device["capacity"] == {"memory": {"value": "80Gi"}}
