@@ -80,9 +80,9 @@ async def test_lanes_page_shows_the_lanes_of_the_json(query):
         if not expected:
             assert "No pod, claim or node matches the filter." in root.one("main").text
             return
-        bars = root.one("div", "picture").all("rect")
+        bars = [link for link in root.one("div", "picture").all("a") if link.all("rect")]
         states = [state for lane in answer["lanes"] for state in lane["states"]]
-        told = [node.one("title").text for node in bars if node.all("title")]
+        told = [node.one("title").text for node in bars]
         assert len(told) == len(states)
         assert all(
             text.startswith(state["state"]) and f"from revision {state['begin']} " in text
@@ -103,9 +103,10 @@ async def test_legend_of_lanes_explains_each_colour_and_each_shape():
         await server.post("/api/v1/nodes", {"metadata": {"name": "n"}})
         root = await page(server, f"{UI}/lanes")
         drawn = {
-            bar.attributes["class"] for bar in root.one("div", "picture").all("rect")
-            if bar.all("title")
-        }  # fmt: skip
+            link.one("rect").attributes["class"]
+            for link in root.one("div", "picture").all("a")
+            if link.all("rect")
+        }
         colours = {classes.partition(" ")[0] for classes in drawn}
         shapes = {classes.partition(" ")[2] for classes in drawn}
         assert colours == {"pod", "claim", "device", "node"}
@@ -135,6 +136,20 @@ async def test_legend_of_the_strip_has_each_colour_and_shape_of_it_and_no_other(
             )
             assert "quiet" in drawn
             assert explained == drawn
+
+
+async def test_bars_and_marks_are_described_once():
+    """A description that stood twice made pages of recordings heavier than their bound."""
+    async with serving() as server:
+        await server.post(PODS, pod("p"))
+        picture = (await page(server, f"{UI}/lanes")).one("div", "picture")
+        drawn = [link for link in picture.all("a") if link.attributes.get("tabindex") == "-1"]
+        assert drawn
+        for link in drawn:
+            assert link.children[0].tag == "title"
+            assert link.children[0].text
+            assert len(link.all("title")) == 1
+            assert "aria-label" not in link.attributes
 
 
 async def test_axes_say_the_day_and_that_times_are_utc():

@@ -182,7 +182,6 @@ def _bar(state: LaneState, kind: str, middle: float, scale: _Scale, ways: Ways) 
     description = f"{state.state}{label} from revision {state.begin} {until}"
     bar = svg.element(
         "rect",
-        svg.title(description),
         x=left,
         y=middle - height / 2,
         width=max(1.5, right - left),
@@ -191,7 +190,7 @@ def _bar(state: LaneState, kind: str, middle: float, scale: _Scale, ways: Ways) 
         fill=None if classes else "url(#several)",
         class_=classes,
     )
-    return svg.element("a", bar, href=there, aria_label=description, tabindex=-1)
+    return svg.element("a", svg.title(description), bar, href=there, tabindex=-1)
 
 
 def _marks(
@@ -213,11 +212,9 @@ def _marks(
         troubles = [mark for mark in group if mark.kind in TROUBLES]
         others = [mark for mark in group if mark.kind not in TROUBLES]
         description = _said((*troubles, *others))
-        shape = svg.element(
-            "g", svg.title(description), _sign_of(scale.x(first.time), middle, bool(troubles))
-        )
+        shape = _sign_of(scale.x(first.time), middle, bool(troubles))
         href = to_moment(group[-1].revision)
-        shapes.append(svg.element("a", shape, href=href, aria_label=description, tabindex=-1))
+        shapes.append(svg.element("a", svg.title(description), shape, href=href, tabindex=-1))
     return shapes
 
 
