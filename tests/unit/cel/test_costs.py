@@ -1,8 +1,7 @@
 """Estimated and run-time cost: the worked examples of the specification and rows around them."""
 
-import pytest
-
 from app.domain import cel
+from tests.together import together
 from tests.unit.cel.rows import DEVICE, check_costs, evaluate
 
 INFINITE = 2**64 - 1
@@ -99,17 +98,15 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("expression", "estimate", "actual"), [row for row in ROWS if row[1] is not None]
-)
-def test_costs_are_those_of_the_model(expression, estimate, actual):
+@together([row for row in ROWS if row[1] is not None], lambda row: row[0])
+def test_costs_are_those_of_the_model(row):
+    expression, estimate, actual = row
     check_costs(expression, estimate=estimate, actual=actual)
 
 
-@pytest.mark.parametrize(
-    ("expression", "actual"), [(row[0], row[2]) for row in ROWS if row[1] is None and row[2]]
-)
-def test_run_time_cost_is_that_of_the_model(expression, actual):
+@together([row for row in ROWS if row[1] is None and row[2]], lambda row: row[0])
+def test_run_time_cost_is_that_of_the_model(row):
+    expression, _, actual = row
     assert evaluate(expression).cost == actual
 
 

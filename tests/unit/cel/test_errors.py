@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain import cel
+from tests.together import together
 from tests.unit.cel.rows import DEVICE, check_error, check_true, compile_error, evaluate
 
 SYNTAX = [
@@ -86,8 +87,9 @@ LITERALS = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "expected"), SYNTAX + TYPES + LITERALS)
-def test_refusal_names_place_and_cause(expression, expected):
+@together(SYNTAX + TYPES + LITERALS, lambda row: row[0])
+def test_refusal_names_place_and_cause(row):
+    expression, expected = row
     found = compile_error(expression)
     assert found is not None
     assert found.startswith("compilation failed: ERROR: <input>:")
@@ -221,9 +223,9 @@ RUN_TIME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("expression", "error"), [row for row in RUN_TIME if row[1] is not None])
-def test_run_time_error_has_upstreams_text(expression, error):
-    check_error(expression, error)
+@together([row for row in RUN_TIME if row[1] is not None], lambda row: row[0])
+def test_run_time_error_has_upstreams_text(row):
+    check_error(*row)
 
 
 def test_constant_conversions_fail_before_any_evaluation():

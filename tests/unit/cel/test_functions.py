@@ -1,7 +1,6 @@
 """Functions of the standard library and of the extensions: every row holds."""
 
-import pytest
-
+from tests.together import together
 from tests.unit.cel.rows import check_true
 from tests.unit.cel.test_language import rows
 
@@ -166,11 +165,11 @@ isSemver("v1.0", true) && semver("v01.2", true) == semver("1.2.0") && !isSemver(
 """
 
 
-@pytest.mark.parametrize("expression", rows(CONVERSIONS, TIMES, TEXTS, LISTS))
+@together(rows(CONVERSIONS, TIMES, TEXTS, LISTS), str)
 def test_standard_function_row_holds(expression):
     check_true(expression)
 
 
-@pytest.mark.parametrize("expression", rows(NETWORK, FORMATS, QUANTITIES, SEMVERS))
+@together(rows(NETWORK, FORMATS, QUANTITIES, SEMVERS), str)
 def test_kubernetes_function_row_holds(expression):
     check_true(expression)

@@ -1,7 +1,6 @@
 """Language rules: every row holds on the device of `rows`."""
 
-import pytest
-
+from tests.together import together
 from tests.unit.cel.rows import check_true
 
 LITERALS = r"""
@@ -165,11 +164,11 @@ def rows(*tables):
     return found
 
 
-@pytest.mark.parametrize("expression", rows(LITERALS, OPERATORS, OPTIONALS, MACROS))
+@together(rows(LITERALS, OPERATORS, OPTIONALS, MACROS), str)
 def test_language_row_holds(expression):
     check_true(expression)
 
 
-@pytest.mark.parametrize("expression", rows(DEVICES))
+@together(rows(DEVICES), str)
 def test_device_row_holds(expression):
     check_true(expression)

@@ -12,6 +12,7 @@ from app.domain.objects import registry
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import conversion, prune
 from tests.shared_data import shared_is_present, shared_path
+from tests.together import together
 
 RESOURCE = "resource.k8s.io"
 FIXTURES = ("corpus", "kubernetes__api", "testdata")
@@ -193,9 +194,9 @@ def test_events_have_two_spellings() -> None:
     assert back == {**core, "apiVersion": "v1"}
 
 
-def _fixtures() -> list[Any]:
+def _fixtures() -> list[Path]:
     if not shared_is_present(*FIXTURES):
-        return [pytest.param(None, id="absent")]
+        return []
     found = []
     for path in sorted(shared_path(*FIXTURES).glob("*/*.json")):
         version, kind_name = path.name.split(".")[3:5]
@@ -204,14 +205,21 @@ def _fixtures() -> list[Any]:
             "ResourcePoolStatusRequest",
         ):
             continue
-        found.append(pytest.param(path, id=f"{path.parent.name}-{version}-{kind_name}"))
+        found.append(path)
     return found
 
 
-def _load(path: Path | None) -> tuple[Kind, str, dict[str, Any]]:
-    if path is None:
-        shared_path(*FIXTURES)
-        raise AssertionError("shared_path skips or fails")
+def _name(path: Path) -> str:
+    version, kind_name = path.name.split(".")[3:5]
+    return f"{path.parent.name}-{version}-{kind_name}"
+
+
+def _absent() -> None:
+    shared_path(*FIXTURES)
+    raise AssertionError("shared_path skips or fails")
+
+
+def _load(path: Path) -> tuple[Kind, str, dict[str, Any]]:
     tree = json.loads(path.read_text())
     version = path.name.split(".")[3]
     found = registry.find_kind(RESOURCE, version, tree["kind"])
@@ -227,8 +235,8 @@ def _expected(tree: dict[str, Any], version: str) -> dict[str, Any]:
     return tree
 
 
-@pytest.mark.parametrize("path", _fixtures())
-def test_fixtures_survive_every_served_version(path: Path | None) -> None:
+@together(_fixtures(), _name, absent=_absent)
+def test_fixtures_survive_every_served_version(path: Path) -> None:
     found, version, tree = _load(path)
     hub = conversion.convert(tree, found, version, found.storage_version)
     for _, other in found.group_versions:
@@ -240,10 +248,9 @@ def test_fixtures_survive_every_served_version(path: Path | None) -> None:
     )
 
 
-@pytest.mark.parametrize("path", _fixtures())
-def test_fixtures_fit_the_schema_of_their_release(path: Path | None) -> None:
+@together(_fixtures(), _name, absent=_absent)
+def test_fixtures_fit_the_schema_of_their_release(path: Path) -> None:
     found, version, tree = _load(path)
-    assert path is not None
     release = {"HEAD": "1.37", "v1.33.0": "1.34"}.get(path.parent.name, path.parent.name[1:5])
     release = "1.37" if "after_roundtrip" in path.name else release
     node = schemas.load(release).node(found, RESOURCE, version)
@@ -252,10 +259,9 @@ def test_fixtures_fit_the_schema_of_their_release(path: Path | None) -> None:
     assert cleaned == tree
 
 
-@pytest.mark.parametrize("path", _fixtures())
-def test_converted_fixtures_fit_the_schema_of_the_target(path: Path | None) -> None:
+@together(_fixtures(), _name, absent=_absent)
+def test_converted_fixtures_fit_the_schema_of_the_target(path: Path) -> None:
     found, version, tree = _load(path)
-    assert path is not None
     if path.parent.name != "HEAD":
         return
     loaded = schemas.load("1.37")

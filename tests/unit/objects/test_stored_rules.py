@@ -8,6 +8,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.errors import Invalid
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import PatchType
+from tests.together import together
 from tests.unit.objects.builders import Cluster, cluster, key, placed
 from tests.unit.objects.stored_rules import GONE, RIGHT, right
 
@@ -31,7 +32,7 @@ def reason(problem: Any) -> str:
     return str(problem.value.message.partition(" is invalid: ")[2])
 
 
-@pytest.mark.parametrize("kind", RIGHT)
+@together(list(RIGHT), str)
 def test_right_object_is_taken_and_written_again_without_a_change(kind):
     made = serving()
     tree = made.create(right(kind))
@@ -436,12 +437,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "text"),
-    REFUSED,
-    ids=[f"{row[0]}-{index}" for index, row in enumerate(REFUSED)],
-)
-def test_wrong_object_is_refused_with_its_reason(kind, changes, text):
+@together(REFUSED, lambda row: f"{row[0]} {' '.join(row[1])}")
+def test_wrong_object_is_refused_with_its_reason(row):
+    kind, changes, text = row
     with pytest.raises(Invalid) as problem:
         serving().create(right(kind, **changes))
     assert reason(problem) == text
@@ -501,12 +499,9 @@ CHANGED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "text"),
-    CHANGED,
-    ids=[f"{row[0]}-{index}" for index, row in enumerate(CHANGED)],
-)
-def test_what_does_not_change_is_refused(kind, changes, text):
+@together(CHANGED, lambda row: f"{row[0]} {' '.join(row[1])}")
+def test_what_does_not_change_is_refused(row):
+    kind, changes, text = row
     made = serving()
     tree = made.create(right(kind))
     with pytest.raises(Invalid) as problem:

@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.values import quantity
 from app.domain.values.quantity import QuantityError, QuantityFormat
+from tests.together import together
 
 PRINTED = [
     ("1000", "1k"),
@@ -47,8 +48,9 @@ PRINTED = [
 ]
 
 
-@pytest.mark.parametrize(("written", "printed"), PRINTED)
-def test_quantity_prints_as_upstream(written: str, printed: str) -> None:
+@together(PRINTED, lambda row: row[0])
+def test_quantity_prints_as_upstream(row: tuple[str, str]) -> None:
+    written, printed = row
     assert str(quantity.parse(written)) == printed
 
 
