@@ -30,7 +30,7 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
 from app.domain.values import api_resources
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -150,10 +150,15 @@ def _place_of(result: Attempt) -> PlacedPod:
 
 
 def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceIndex]:
-    """The nodes with their bound pods, and the slices visible to them."""
+    """The nodes with their bound pods, and the slices visible to them.
+
+    Of nodes with equal scores, the first in the scheduler's order is chosen, which is that of their
+    arrival, whenever they were last written. Those of one second are in the order of a list.
+    """
     nodes = NodeIndex()
     devices = DeviceIndex(nodes)
-    for event in sorted(_events(objects, api_resources.NODES), key=lambda event: event.revision):
+    arrivals = sorted(_events(objects, api_resources.NODES), key=_arrival)
+    for event in arrivals:
         hints.fold_node(nodes, event)
     for event in _events(objects, api_resources.PODS):
         tree = event.object
@@ -163,6 +168,10 @@ def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceIndex]:
     for event in _events(objects, api_resources.RESOURCE_SLICES):
         devices.fold_slice(event)
     return nodes, devices
+
+
+def _arrival(event: Event) -> tuple[str, str]:
+    return meta.creation_timestamp(event.object), event.key.name
 
 
 def _events(objects: ObjectsReader, place: tuple[str, str]) -> Iterator[Event]:
