@@ -14,9 +14,9 @@ from types import MappingProxyType
 from app.analysis.diff import matching
 from app.analysis.diff.classes import Class, Parted, PodAspect
 from app.analysis.diff.courses import Course
-from app.analysis.diff.divergences import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.inputs import DELETED, InputDifference
 from app.analysis.diff.matching import Pair
+from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.refusals import RefusedCreation
 from app.analysis.replay.classes import UNPROVED, Judgement
 from app.domain.log import ObjectKey

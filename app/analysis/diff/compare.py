@@ -23,9 +23,10 @@ from app.analysis.diff import (
 from app.analysis.diff.causes import Known, Linking, PodDifference, Precedence
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import Course, Courses
-from app.analysis.diff.divergences import ByObject, ByPod, Cause, GivenPlacement, Holds, Parting
+from app.analysis.diff.divergences import GivenPlacement, Holds
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
+from app.analysis.diff.partings import ByObject, ByPod, Cause, Parting
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.diff.testimony import Query, Testimony
@@ -265,8 +266,14 @@ def _explained(
     if any(late in answers for answers in testimonies.values()):
         moments.append({n: each.get(late, each[early]) for n, each in testimonies.items()})
     candidates = []
+    # Where one side did nothing then, what it could have done is seen at the later moment, too.
+    is_alone = len(moments) > 1 and difference.parted.aspect is PodAspect.PLACEMENT
     for precedence in Precedence:
         holds = partial(linking.holds, difference, precedence=precedence)
+        for heard in moments if is_alone else ():
+            parting = _parting(difference, heard, courses, holds, known, is_alone=True)
+            if parting.causes:
+                return parting
         for heard in moments:
             candidates.append(_parting(difference, heard, courses, holds, known))
             if any(map(holds, candidates[-1].causes)):
@@ -287,7 +294,10 @@ def _parting(
     courses: Mapping[str, Courses],
     holds: Holds,
     known: Known,
+    *,
+    is_alone: bool = False,
 ) -> Parting:
+    """The parting at a moment; `is_alone`: only the first side placed the pod then."""
     pair, parted = difference.pair, difference.parted
     first = pair.side(parted.side)
     other = pair.side("b" if parted.side == "a" else "a")
@@ -325,6 +335,7 @@ def _parting(
             and course.placed.decided == testimonies[side].revision
         },
         holds,
+        only=parted.side if is_alone else "",
     )
 
 

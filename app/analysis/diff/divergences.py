@@ -13,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from app.analysis.diff import named_lists
+from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
 from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
@@ -20,47 +21,10 @@ from app.domain.allocation.reasons.explanation import DeviceReason, RequestReaso
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 
-
-@dataclass(frozen=True, slots=True)
-class ByPod:
-    """The cause is a pod, given by its uid on one side, with another place or time there."""
-
-    side: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class ByObject:
-    """The cause is an object that differs, or is missing on one side."""
-
-    key: ObjectKey
-
-
-@dataclass(frozen=True, slots=True)
-class BySettings:
-    """The cause is a different release, gate or quirk."""
-
-
-@dataclass(frozen=True, slots=True)
-class ByOrder:
-    """The cause is the node at which the scheduler began, because its earlier attempts differ."""
-
-
-Cause: TypeAlias = ByPod | ByObject | BySettings | ByOrder
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parting:
-    """The place where the reasons diverge, the answers of both sides there, and the causes."""
-
-    node: str = ""
-    device: str = ""
-    a: str = ""
-    b: str = ""
-    causes: tuple[Cause, ...] = ()
-
-
 _Taints: TypeAlias = frozenset[tuple[str, str]]
+
+_Place: TypeAlias = tuple[str, str]
+"""A request and a device."""
 
 _Said: TypeAlias = tuple[RequestReason, DeviceReason]
 
@@ -97,17 +61,23 @@ def of_placement(
     chosen: Mapping[str, str],
     given: Given,
     holds: Holds,
+    *,
+    only: str = "",
 ) -> Parting:
     """Finds where the reasons for a placement diverge: the first place with a cause that holds.
 
+    `only` is the side that placed the pod, if the other one did not then: places that this side
+    could not have and the other could are no reason. Without another place the parting is empty.
     `nodes` are the chosen nodes, starting with that of the side which placed first. `chosen` maps
     sides to their node. `starts` are the positions among the nodes at which the schedulers began.
     `given` has the devices of the pod for sides that were asked about the attempt which gave them.
     """
     candidates = list(_partings(sides, nodes, given))
     for parting in candidates:
-        if any(map(holds, parting.causes)):
+        if any(map(holds, parting.causes)) and (not only or parting.open_on in ("", only)):
             return parting
+    if only:
+        return Parting()
     causes = _around(sides, nodes)
     for parting in candidates:
         if parting.causes and not any(map(holds, causes)):
@@ -224,6 +194,7 @@ def _of_node(
         a=_node_text(left),
         b=_node_text(right),
         causes=tuple(causes) or (BySettings(),),
+        open_on=_open_on([not early for early in is_early]),
     )
 
 
@@ -239,7 +210,7 @@ def _of_devices(
     seeming: Parting | None = None
     # A side that would choose another device than it was given is not conclusive after that.
     misled = [False, False]
-    for place in {**mine, **other}:
+    for place in named_lists.merged(mine, other):
         device = place[1]
         said = {"a": mine.get(place), "b": other.get(place)}
         facts = {side: sides[side].devices.get(device) for side in sides}
@@ -274,6 +245,7 @@ def _of_devices(
             b=words[1],
             # A device in flight follows from the first obstacle.
             causes=tuple(causes) if seeming is None else seeming.causes,
+            open_on=_open_on(can),
         )
         if None not in can and can[0] != can[1]:
             yield parting
@@ -283,6 +255,11 @@ def _of_devices(
         yield seeming
 
 
+def _open_on(can: Sequence[bool | None]) -> str:
+    """The side that could, if the other one could not."""
+    return "" if None in can or can[0] == can[1] else "a" if can[0] else "b"
+
+
 def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
     """The devices of a node that are excluded for a different reason on each side.
 
@@ -290,7 +267,7 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
     """
     reasons = [sides[side].nodes.get(node) for side in ("a", "b")]
     mine, other = (_by_device(reason) for reason in reasons)
-    for place in {**mine, **other}:
+    for place in named_lists.merged(mine, other):
         said = {"a": mine.get(place), "b": other.get(place)}
         if _kind(said["a"]) == _kind(said["b"]):
             continue
@@ -300,9 +277,7 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
             for side, reason in zip(("a", "b"), reasons, strict=True)
         ]
         causes = [
-            cause
-            for kind in (_kind(said["a"]), _kind(said["b"]))
-            for cause in _of_kind(sides, place[1], kind)
+            cause for side in ("a", "b") for cause in _of_kind(sides, place[1], said[side], side)
         ]
         yield Parting(
             node=node, device=place[1], a=words[0], b=words[1], causes=(*causes, BySettings())
@@ -341,14 +316,20 @@ def _of_device(
     if left is None or right is None:
         yield from _slices(sides, device)
         return
-    yield from _of_kind(sides, device, _kind(a) or _kind(b))
+    lacking = ("a", a) if _kind(a) is not None else ("b", b)
+    yield from _of_kind(sides, device, lacking[1], lacking[0])
     if left.content != right.content:
         yield from _slices(sides, device)
     yield BySettings()
 
 
-def _of_kind(sides: Sides, device: str, kind: CauseKind | None) -> Iterator[Cause]:
-    """The causes of a difference about one device that is excluded for a kind of reason."""
+def _of_kind(sides: Sides, device: str, said: _Said | None, lacking: str) -> Iterator[Cause]:
+    """The causes of a difference about one device that the side `lacking` excludes.
+
+    A device is in use, or its counters are, because of the pods of that side: pods that only the
+    other side has there leave more of them.
+    """
+    kind = _kind(said)
     if kind in (CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
         for name in {**sides["a"].classes, **sides["b"].classes}:
             if sides["a"].classes.get(name) != sides["b"].classes.get(name):
@@ -363,11 +344,13 @@ def _of_kind(sides: Sides, device: str, kind: CauseKind | None) -> Iterator[Caus
     pools = [sides[side].pools.get(pool_of(device)) for side in ("a", "b")]
     match kind:
         case CauseKind.ALLOCATED | CauseKind.TAKEN | CauseKind.CAPACITY:
-            yield from _pods(left.holders, right.holders)
+            yield from _alone(lacking, left.holders, right.holders)
         case CauseKind.TAINT if left.taints != right.taints:
             yield from _taints(sides, device, left.taints, right.taints)
         case CauseKind.COUNTERS if pools[0] is not None and pools[1] is not None:
-            yield from _pods(pools[0].holders, pools[1].holders)
+            yield from _alone(lacking, pools[0].holders, pools[1].holders)
+            # The slice with the counters need not be the one with the device.
+            yield from _slices(sides, device)
         case _:
             pass
 
@@ -378,7 +361,7 @@ def _kind(said: _Said | None) -> CauseKind | None:
 
 def _by_device(
     reason: NodeReason | None,
-) -> dict[tuple[str, str], _Said]:
+) -> dict[_Place, _Said]:
     """The answer about each device, by request and device."""
     if reason is None:
         return {}
@@ -419,10 +402,13 @@ def _holders(facts: DeviceFacts | None) -> frozenset[str]:
 
 def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
     """The pods that are on one side only."""
-    for uid in sorted(right - left):
-        yield ByPod("b", uid)
-    for uid in sorted(left - right):
-        yield ByPod("a", uid)
+    yield from _alone("b", left, right)
+    yield from _alone("a", left, right)
+
+
+def _alone(side: str, left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
+    """The pods that are on this side only."""
+    yield from (ByPod(side, uid) for uid in sorted(left - right if side == "a" else right - left))
 
 
 def _around(sides: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:

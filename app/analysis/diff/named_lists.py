@@ -1,10 +1,12 @@
 """Lists whose entries have names, such as devices and requests: compared entry by entry."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from app.analysis import masks
 from app.domain.log.chain import canonical_json
+
+_Entry = TypeVar("_Entry", bound=Hashable)
 
 
 def by_name(value: Any) -> dict[str, Any] | None:
@@ -48,3 +50,22 @@ def _differing(a: Any, b: Any, above: str) -> Iterator[tuple[str, Any, Any]]:
             continue
         for name, entry in old.items():
             yield from _differing(entry, new[name], f"{place}[{name}]")
+
+
+def merged(one: Iterable[_Entry], other: Iterable[_Entry]) -> list[_Entry]:
+    """Both lists as one: what only the other list has follows what is before it there.
+
+    `merged("ac", "abc")` is `["a", "b", "c"]`.
+    """
+    first = list(one)
+    known, later = set(first), dict[_Entry | None, list[_Entry]]()
+    anchor: _Entry | None = None
+    for entry in other:
+        if entry in known:
+            anchor = entry
+        else:
+            later.setdefault(anchor, []).append(entry)
+    every = list(later.get(None, ()))
+    for entry in first:
+        every += (entry, *later.get(entry, ()))
+    return every

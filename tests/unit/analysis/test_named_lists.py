@@ -28,3 +28,18 @@ def gpu(**exactly):
 )  # fmt: skip
 def test_only_what_differs_is_written(a, b, texts):
     assert named_lists.differing(a, b) == texts
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ("ac", "abc", "abc"),
+        ("bc", "abc", "abc"),
+        ("abc", "ab", "abc"),
+        ("ab", "ba", "ab"),
+        ("axc", "abyc", "abyxc"),
+        ("", "ab", "ab"),
+    ],
+)
+def test_what_only_one_list_has_keeps_its_place(one: str, other: str, both: str) -> None:
+    assert "".join(named_lists.merged(one, other)) == both

@@ -1,0 +1,49 @@
+"""Where the reasons of two sides for a pod diverge, and what may be behind it, as typed values."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.log import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class ByPod:
+    """The cause is a pod, given by its uid on one side, with another place or time there."""
+
+    side: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByObject:
+    """The cause is an object that differs, or is missing on one side."""
+
+    key: ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class BySettings:
+    """The cause is a different release, gate or quirk."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByOrder:
+    """The cause is the node at which the scheduler began, because its earlier attempts differ."""
+
+
+Cause: TypeAlias = ByPod | ByObject | BySettings | ByOrder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """The place where the reasons diverge, the answers of both sides there, and the causes.
+
+    `open_on` is the side that could have the node or device there, if only one of them could.
+    """
+
+    node: str = ""
+    device: str = ""
+    a: str = ""
+    b: str = ""
+    causes: tuple[Cause, ...] = ()
+    open_on: str = ""
