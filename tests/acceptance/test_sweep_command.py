@@ -238,6 +238,30 @@ def test_fleet_is_a_history_too(tmp_path: Path) -> None:
     assert sum(sum(row["largest"].values()) for row in rows) > 0
 
 
+REPLICA_SET = """\
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: main, image: busybox}]}
+"""
+
+
+def test_workload_in_a_fleet_is_refused_because_it_makes_no_pods(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text(PODS.replace("CLASS", "nic") + REPLICA_SET)
+    fleet = {"name": "two nodes", "profile": "nic", "nodes": 2, "apply": ["pods.yaml"]}
+    code, out, error = redra("sweep", write_plan(tmp_path, fleets=[fleet]), "-o", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert "ReplicaSet web makes no pods here" in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.fixture(scope="module")
 def local_cluster() -> Iterator[object]:
     """Two worker processes on the loopback interface."""

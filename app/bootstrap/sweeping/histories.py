@@ -29,6 +29,9 @@ START = timestamps.parse("2026-01-01T00:00:00Z")
 APART = SECOND // 10
 """Microseconds between the objects of a fleet's manifests."""
 
+_WORKLOADS = frozenset(("DaemonSet", "Deployment", "Job", "ReplicaSet", "StatefulSet"))
+"""Kinds whose controllers make pods. They do not run in a cell, where pods are inputs."""
+
 
 async def bundles(plan: SweepPlan, settings: Settings, folder: Path) -> dict[str, bytes]:
     """The bundles of a plan's histories and fleets, by name. Raises InputError.
@@ -89,12 +92,25 @@ async def _fleet(fleet: SweepFleet, settings: Settings, folder: Path) -> bytes:
         for edit in edits.read_manifests(documents):
             line.advance(Instant(line.now + APART))
             (command,) = edits.commands_of([edit], line.views.objects, profile, manager=MANAGER)
+            _check_has_an_effect(edit)
             try:
                 line.submit(command, actor=fleets.ACTOR)
             except Rejected as refusal:
                 raise InputError(str(refusal), place=edit.place) from refusal
     line.advance(Instant(line.now + SECOND))
     return await _stored(line, chosen, fleet)
+
+
+def _check_has_an_effect(edit: edits.Apply) -> None:
+    """Raises InputError for a workload, which would make no pods."""
+    kind = edit.tree["kind"]
+    if kind in _WORKLOADS:
+        raise InputError(
+            f"{kind} {meta.name(edit.tree)} makes no pods here: the pods of a fleet are part of "
+            "its manifests",
+            place=edit.place,
+            cure="write Pods instead",
+        )
 
 
 def _namespace() -> CreateObject:
