@@ -84,9 +84,10 @@ def bind(sheets: Sequence[Sheet]) -> list[BoundSheet]:
         if address is not None:
             places.shown.setdefault((address.part, address.subject), anchor)
     names: set[str] = set()
+    regions = {sheet.title for sheet in sheets}
     bound = []
     for number, sheet in enumerate(sheets, start=1):
-        reader = _Reader(sheet, places, names)
+        reader = _Reader(sheet, places, names, regions)
         reader.feed(sheet.html)
         reader.close()
         bound.append(BoundSheet(anchor=f"s{number}", title=sheet.title, content=reader.content))
@@ -125,12 +126,17 @@ def _address(url: str) -> _Address | None:
 
 
 class _Reader(HTMLParser):
-    """Copies the content of `main`, with links changed to anchors in the file."""
+    """Copies the content of `main`, with links changed to anchors in the file.
 
-    def __init__(self, sheet: Sheet, places: _Places, names: set[str]) -> None:
+    `names` are the ids and `regions` the labels of landmarks that the file has so far.
+    """
+
+    def __init__(self, sheet: Sheet, places: _Places, names: set[str], regions: set[str]) -> None:
         super().__init__(convert_charrefs=False)
         self._places = places
         self._names = names
+        self._regions = regions
+        self._title = sheet.title
         self._here = _address(sheet.url) or _Address("", "", ())
         self._parts: list[str] = []
         self._is_inside = False
@@ -196,13 +202,22 @@ class _Reader(HTMLParser):
             self._parts.append(text)
 
     def _start(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> str:
-        """The start tag as in the page, except for the heading level and a duplicate id."""
+        """The start tag as in the page, except for the heading level and what stands twice.
+
+        A duplicate id is left out; a duplicate label of a region gets the title of its page.
+        """
         text = self.get_starttag_text() or ""
-        name = dict(attrs).get("id")
+        given = dict(attrs)
+        name, label = given.get("id"), given.get("aria-label")
         if name:
             if name in self._names:
                 text = text.replace(f' id="{escape(name)}"', "", 1)
             self._names.add(name)
+        if label and given.get("role") == "region":
+            if label in self._regions:
+                unique = f'aria-label="{escape(self._title)}: {escape(label)}"'
+                text = text.replace(f'aria-label="{escape(label)}"', unique, 1)
+            self._regions.add(label)
         return text.replace(f"<{tag}", f"<{_LOWER[tag]}", 1) if tag in _LOWER else text
 
     def _begin_link(self, attributes: Mapping[str, str]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from app.analysis.findings.report import Subject
 from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
+from app.bootstrap.gallery import incident_files
 from app.domain.log import ObjectKey, Revision
 from app.web.pages.report import ReportBounds
 from tests import draws
@@ -16,6 +17,7 @@ from tests.api.test_readers import filled, found_in, headers
 from tests.web.browsing import BROWSER, FLAGS, needs_browser
 from tests.web.planted import PODS, plant
 from tests.web.reading import read
+from tests.web.test_incident_stories import stored
 
 JSON = "/redra/v1/histories/default"
 UI = "/ui/h/default"
@@ -68,6 +70,24 @@ async def test_report_holds_findings_and_the_reasons_of_each_object(seed):
         for link in root.one("ol", "findings").all("a", "why"):
             (target,) = root.all("section", id=link.attributes["href"][1:])
             assert target.one("p", "verdict").text
+
+
+async def test_report_names_known_defects_before_the_reasons_and_each_landmark_once():
+    incident = incident_files.read("device-in-two-claims").incident
+    async with serving(store=await stored(incident)) as server:
+        root = read(await report(server))
+    check_alone(root)
+    sections = root.one("main").all("section")
+    titles = [each.attributes["aria-label"] for each in sections if "id" in each.attributes]
+    assert titles[:2] == ["Findings", "Known defects and traps"]
+    assert titles[2].startswith("Why ")
+    assert "redra incidents show device-in-two-claims" in sections[1].text
+    landmarks = [
+        each.attributes["aria-label"] for each in root
+        if (each.tag == "section" or each.attributes.get("role") == "region")
+        and "aria-label" in each.attributes
+    ]  # fmt: skip
+    assert len(landmarks) == len(set(landmarks))
 
 
 @draws.in_turn("ways")

@@ -22,15 +22,19 @@ MakePage = Callable[[str, Inquiry], Awaitable[bytes]]
 """Makes the page of a part for a request."""
 
 LANES, MAP = ("Lanes", "lanes"), ("Device map", "map")
+DEFECTS = ("Known defects and traps", "scan")
 
 _ROOM = 64 * 1024
 """Bytes for the cover, the style and the table of contents."""
 
 
 async def compose(
-    answers: Answers, inquiry: Inquiry, make: MakePage, bounds: ReportBounds
+    answers: Answers, inquiry: Inquiry, make: MakePage, bounds: ReportBounds, seconds: float
 ) -> bytes:
-    """The report of a history at a moment. Raises the errors of its pages."""
+    """The report of a history at a moment. Raises the errors of its pages.
+
+    Known defects have a page if there are any, as far as the scan comes in this time.
+    """
     views = await answers.views(inquiry)
     answers.check_length(views.revision)
     await answers.whole_chronicle(inquiry.runtime, views.revision)
@@ -38,6 +42,9 @@ async def compose(
     pinned = replace(inquiry, moment=links.moment)
     builder = _Builder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
     await builder.add("Findings", FINDINGS)
+    causes = 1
+    if await _has_defects(answers, builder, seconds) and await builder.add(*DEFECTS):
+        causes = 2
     parts = [part for part in (LANES, MAP) if not await builder.add(*part)]
     has_more = await _add_timeline(answers, builder, bounds)
     general, builder.sheets = builder.sheets, []
@@ -47,8 +54,8 @@ async def compose(
     for number, (key, revision) in enumerate(_objects(findings)):
         if number >= bounds.objects_max or not await builder.add_object(key, revision):
             left_out += 1
-    # The findings come first, then the reasons, then the pages for reference.
-    sheets = [general[0], *builder.sheets, *general[1:]]
+    # The findings and known defects come first, then the reasons, then the pages for reference.
+    sheets = [*general[:causes], *builder.sheets, *general[causes:]]
     frame = await framing.frame(answers, pinned, "report")
     omitted = Omitted(
         objects=left_out,
@@ -115,6 +122,16 @@ class _Builder:
         self.sheets += sheets
         self._size += size
         return True
+
+
+async def _has_defects(answers: Answers, builder: "_Builder", seconds: float) -> bool:
+    """Whether the history shows known defects, and the user may read all that tells it."""
+    links = builder.links
+    try:
+        report = await answers.scan(builder.request(links.to(DEFECTS[1]), links), seconds)
+    except Forbidden:
+        return False
+    return bool(report.sightings)
 
 
 async def _add_timeline(answers: Answers, builder: _Builder, bounds: ReportBounds) -> bool:
