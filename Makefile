@@ -63,7 +63,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 
 # The folders with tests that draw their cases, or take a part of them with each run.
 DRAWN := acceptance adversary api conformance contracts crash fuzz properties recording scenarios \
-	simulation truth unit/analysis unit/history/test_odd_sources.py \
+	simulation truth unit/analysis unit/cel/test_oracles.py unit/history/test_odd_sources.py \
 	unit/history/test_pattern_work.py \
 	unit/objects/test_recorded_writes.py unit/service/test_replaying.py web
 

@@ -1,4 +1,7 @@
-"""CEL, compared with two other implementations on random and fixed expressions."""
+"""CEL, compared with two other implementations on random and fixed expressions.
+
+Each run has a seventh of the random ones.
+"""
 
 import re
 
@@ -7,12 +10,16 @@ import pytest
 from cel_expr_python import cel as other
 
 from app.domain import cel
+from tests import draws
 from tests.unit.cel.random_expressions import Generator
 from tests.unit.cel.random_selectors import DOMAIN, Selectors
 from tests.unit.cel.rows import DEVICE
 from tests.unit.cel.test_language import LITERALS, OPERATORS, rows
 
-SEEDS = 3_000
+SEEDS = draws.of_today(range(3_000))
+COMPARED_MIN = len(SEEDS) * 2 // 5
+"""Of the 3,000 expressions 51 % can be compared, of the selectors 56 %. A seventh of them, another
+one each week, has less than 40 % where it lies four standard deviations below."""
 _CROSS_TYPE = re.compile(r"'_[<>]=?_' applied to '\((int|uint|double), (int|uint|double)\)'")
 
 
@@ -51,7 +58,7 @@ def _is_known_difference(expression):
 def test_random_expressions_agree_with_the_c_plus_plus_implementation():
     environment = other.NewEnv(variables={})
     compared = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         expression = Generator(seed).boolean(3)
         if _is_known_difference(expression):
             continue
@@ -61,13 +68,13 @@ def test_random_expressions_agree_with_the_c_plus_plus_implementation():
             continue
         compared += 1
         assert ours == theirs, f"seed {seed}: {expression}"
-    assert compared > SEEDS // 2
+    assert compared > COMPARED_MIN
 
 
 def test_random_selectors_agree_with_the_c_plus_plus_implementation():
     environment = other.NewEnv(variables={"device": other.Type.DYN})
     compared = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         made = Selectors(seed)
         expression, attributes = made.boolean(3), made.device()
         try:
@@ -82,7 +89,7 @@ def test_random_selectors_agree_with_the_c_plus_plus_implementation():
         compared += 1
         told = f"seed {seed}: {expression} on {plain}: {found.error}"
         assert found.match == (expected if isinstance(expected, bool) else None), told
-    assert compared > SEEDS // 2
+    assert compared > COMPARED_MIN
 
 
 _PYTHON_DIFFERS = (
