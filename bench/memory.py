@@ -98,7 +98,11 @@ def main(arguments: Sequence[str] = ()) -> None:
     print(f"objects that exist: {present >> 20} MiB of bodies")
     if (options.nodes, options.pods) == (5_000, 50_000) and len(options.parts) == 2:
         figures.note("memory.5000_nodes", resident_megabytes())
-    print(f"resident: {resident_megabytes()} MiB; {spent / count * 1e6:.0f} µs CPU an event")
+    resident = resident_megabytes()
+    print(
+        f"resident: {resident} MiB, {resident - before} beyond the programs; "
+        f"{spent / count * 1e6:.0f} µs CPU an event"
+    )
 
 
 if __name__ == "__main__":
