@@ -211,6 +211,18 @@ def test_wait_that_a_controller_here_ends_at_once_is_decided_without_it(tmp_path
     assert [node["spec"]["taints"] for node in nodes] == [[taint]]
 
 
+def test_recorded_cause_is_kept_where_a_scheduler_here_gives_another(tmp_path: Path) -> None:
+    recorder = Recorder("a scheduler that knows of a full node what is not recorded")
+    taint = {"key": "example.com/mine", "effect": "NoSchedule"}
+    recorder.create(ADMIN, "Node", "node-0", spec={"taints": [taint]}, status=READY)
+    recorder.pod("web")
+    recorder.fail("web", "0/1 nodes are available: 1 Insufficient cpu.")
+    recording = recorder.write(tmp_path / "audit.jsonl")
+    report = minimise(recording, "unschedulable web", tmp_path / "small.zip")
+    assert (report["decisions"], report["minimal"]) == ("recorded", True)
+    assert "1 Insufficient cpu" in str(report["sighting"])
+
+
 def bundled(path: Path) -> Iterator[Sequence[Event]]:
     return BundleReader(path, ImportLimits()).batches()
 

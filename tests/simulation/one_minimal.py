@@ -147,6 +147,10 @@ def evicted(pod: str) -> Fact:
     return ways
 
 
+REFUSED = ("Unschedulable", "SchedulerError")
+"""The reasons of a pod that was tried; others wait for their gates."""
+
+
 def unschedulable(words: str) -> Fact:
     """That a pod cannot be scheduled, with its message without numbers and names, and why.
 
@@ -158,7 +162,11 @@ def unschedulable(words: str) -> Fact:
     pod = pod.strip()
 
     def ways(ran: OwnRun) -> frozenset[str]:
-        told = [*conditions(ran.events, pod, "PodScheduled", "False")]
+        told = [
+            each
+            for each in conditions(ran.events, pod, "PodScheduled", "False")
+            if each.get("reason") in REFUSED
+        ]
         is_counted = text and any(text in each for each in counted(ran, pod))
         if text and not is_counted:
             told = [each for each in told if text in each.get("message", "")]
@@ -199,7 +207,7 @@ def conditions(events: Sequence[Event], pod: str, sort: str, status: str) -> Ite
     for event in events:
         if event.key[:2] == ("", "pods") and pod in ("", event.key.name):
             for condition in event.object.get("status", {}).get("conditions", ()):
-                if (condition["type"], condition["status"]) == (sort, status):
+                if (condition.get("type"), condition.get("status")) == (sort, status):
                     yield condition
 
 

@@ -42,6 +42,7 @@ LONG = (
     ("c-multihost-tpu", "unschedulable", "unschedulable", ""),
     ("i-soak-short", "unschedulable", "unschedulable", ""),
     ("e-taints-rules-ignored", "differs quirk=c24 evicted", "differs", "quirk=c24 evicted"),
+    ("e-taints-rules-ignored", "differs quirk=c24 spared", "differs", "quirk=c24 spared"),
     (
         "b-mig-partitions",
         "differs gate=DRAPartitionableDevices",

@@ -191,18 +191,36 @@ def minimise(
 
 
 def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Material, Judge, Judged]:
-    """The material whose whole shows the predicate: decided here, or else as recorded."""
-    for material in (source.decided, source.recorded):
-        if isinstance(keep, Unlike) and not material.is_recorded:
-            continue
-        if isinstance(keep, predicates.Differing) and material.is_recorded:
-            continue
-        judge = Judge(material, source.info, settings, keep)
-        judged = judge.begin(source.whole(material))
-        if judged.shows:
-            return material, judge, judged
+    """The material whose whole shows the predicate: decided here, or else as recorded.
+
+    What a predicate about pods or rules leaves open is what the recording shows, where it shows it:
+    the controllers here may let the same pod wait for another cause.
+    """
+    as_recorded: tuple[Material, Judge, Judged] | None = None
+    meant = keep
+    if source.is_recording and isinstance(keep, PodCondition | predicates.Violated):
+        as_recorded = _judged_whole(source, source.recorded, settings, keep)
+        if as_recorded is not None:
+            meant = as_recorded[1].predicate
+    if not isinstance(keep, Unlike):
+        decided = _judged_whole(source, source.decided, settings, meant)
+        if decided is not None:
+            return decided
+    if as_recorded is None and not isinstance(keep, predicates.Differing):
+        as_recorded = _judged_whole(source, source.recorded, settings, keep)
+    if as_recorded is not None:
+        return as_recorded
     problem = f"history {source.name!r} does not show it: {keep.text}"
     raise InputError(problem, place="--keep", cure=predicates.where_to_look(keep))
+
+
+def _judged_whole(
+    source: Source, material: Material, settings: Settings, keep: Predicate
+) -> tuple[Material, Judge, Judged] | None:
+    """The material with its judge and the judgement of its whole; None if that does not show it."""
+    judge = Judge(material, source.info, settings, keep)
+    judged = judge.begin(source.whole(material))
+    return (material, judge, judged) if judged.shows else None
 
 
 def _place(source: Source, material: Material, judge: Judge) -> str:
