@@ -10,6 +10,8 @@ what happened at one instant. What the laws say of the fork:
   tries waiting pods because of both writes, which may be earlier than in the parent.
 - `uncreated`: an object that is deleted where it was created is not there: no write about it is
   repeated, and each write from outside about it is listed as one that does not fit.
+
+In each fork every request of a user after the moment is in its log, or listed as not fitting.
 """
 
 import random
@@ -46,6 +48,8 @@ from tests.simulation.world import OFF, World
 
 ME = Actor(user="me")
 ACTS = 14
+SPREAD = 1_000
+"""Microseconds by which a request of a busy instant may come later in a fork."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,34 @@ async def forked(drawn: Drawn, at: int, edits: Sequence[Edit]) -> Fork:
     request = ForkRequest(edits=edits, until=until)
     made = await forker.fork(info, "fork", str(at), request, ME)
     events = await log.read(made.info.id, after=Revision(0), limit=1_000_000)
-    return Fork(made, events, await _compared(log, info, made))
+    fork = Fork(made, events, await _compared(log, info, made))
+    _check_counted(drawn.events[at:], fork)
+    return fork
+
+
+def _check_counted(later: Sequence[Event], fork: Fork) -> None:
+    """Each request of a user after the moment is in the log of the fork, or listed.
+
+    Requests of one instant may come some microseconds later in a fork. One request can be two
+    events: it is listed by one of them.
+    """
+    assert fork.made.continued is not None
+    listed = {each.revision for each in fork.made.continued.unapplied}
+    requests: dict[tuple[object, Instant], set[Revision]] = defaultdict(set)
+    for event in later:
+        if event.is_about_object and event.stamp.actor.user == USER.user:
+            requests[event.key, event.stamp.time].add(event.revision)
+    there: dict[object, list[Instant]] = defaultdict(list)
+    for event in fork.events[fork.made.info.parent_revision :]:
+        if event.is_about_object and event.stamp.actor.user == USER.user:
+            there[event.key].append(event.stamp.time)
+    lost = [
+        (str(key), min(revisions))
+        for (key, time), revisions in requests.items()
+        if not revisions & listed and not any(time <= each <= time + SPREAD for each in there[key])
+    ]
+    assert lost == [], f"neither applied nor listed: {lost}"
+    assert fork.made.continued.inputs >= len(requests)
 
 
 async def _compared(log: MemoryLog, info: HistoryInfo, made: MadeFork) -> DiffReport:
