@@ -1,22 +1,26 @@
 """Recordings in which one value of one line is another one: it must not pass.
 
 `python -m tests.adversary.one_value RECORDING --each 4` changes one value at a time, at drawn
-positions of each sort in `SORTS`, asks `verify` and then `decide`, and counts the logs of which
-neither says anything. What must be noticed follows from the lines alone: other lines about the
-object show the value, which nobody can have changed, or a controller computes it from what others
-wrote. A value that only one line shows and that somebody outside chooses could have been the other
-one, and is left out.
+positions of each sort in `SORTS`, asks `verify` and then `decide`, and counts by sort the logs that
+fail, that are only doubted, and of which neither says anything.
+
+What must be noticed follows from the lines alone: other lines about the object show the value,
+which nobody can have changed, or a controller computes it from what others wrote. A value that only
+one line shows and that somebody outside chooses could have been the other one, and is left out.
 """
 
 import argparse
 import copy
+import json
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.adversary.catalogue import FAILS
 from tests.adversary.log import Json, Log, later
 from tests.adversary.running import Answer, ask, baseline, recording
 
@@ -322,27 +326,60 @@ def altered(log: Log, place: Place) -> Log:
     return log
 
 
+FAILED, IN_PART, UNNOTICED = OUTCOMES = "failed", "in part", "not noticed"
+
+MUST_FAIL = (
+    "device",
+    "pool",
+    "result request",
+    "consumer",
+    "owner",
+    "node",
+    "reason",
+    "message",
+    "pod's claim",
+)
+"""Sorts that a controller computes from what a recording that lacks nothing has whole.
+
+Where the request of a line gives the value, and not only its answer, its author wrote it. No line
+that is lost makes another value right there, so the answer has to be that it failed, and to name
+the object. Other values may have been changed by a line that is lost, and changed back by another.
+"""
+
+
+def must_fail(log: Log, place: Place) -> bool:
+    """Whether another value at a place must be called a failure of this object."""
+    if place.sort in USED:
+        return True
+    request = log.lines[place.line].get("requestObject")
+    return place.sort in MUST_FAIL and _at(request, place.path) not in (None, "")
+
+
 def answers(name: str, log: Log, folder: Path) -> Iterator[tuple[str, Answer]]:
-    """What verify says and, if that is what it says of the log as it was, what decide says."""
+    """What verify says and, unless that is a failure, what decide says."""
     path = folder / "audit.jsonl"
     path.write_text(log.text())
     for mode in ("verify", "decide"):
         answer = ask(path, name, mode)
         yield mode, answer
-        if answer.verdict != baseline(name, mode, folder):
+        if answer.verdict == FAILS:
             return
 
 
-def is_noticed(name: str, log: Log, folder: Path) -> bool:
-    """Whether an altered log is refused, fails, or is doubted where it agreed before."""
-    return any(
-        answer.verdict != baseline(name, mode, folder)
-        for mode, answer in answers(name, log, folder)
-    )
+def outcome(name: str, log: Log, place: Place, folder: Path) -> str:
+    """What is said of an altered log: that it failed, of this object, or less than before."""
+    about = log.lines[place.line]["objectRef"].get("name", "")
+    result = UNNOTICED
+    for mode, answer in answers(name, log, folder):
+        if answer.verdict == FAILS and about in json.dumps(answer.body):
+            return FAILED
+        if answer.verdict != baseline(name, mode, folder):
+            result = IN_PART
+    return result
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    """Prints each change that nobody noticed and counts; 1 when there is one."""
+    """Prints each change that was not called a failure, and counts by sort; 1 if one passed."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.adversary.one_value", description=__doc__.split("\n")[0]
     )
@@ -352,26 +389,31 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--sort", default="")
     options = parser.parse_args(given)
     name, log = options.recording, recording(options.recording)
-    tried = passed = 0
+    counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         print({mode: baseline(name, mode, Path(folder)) for mode in ("verify", "decide")})
         for sort in (options.sort,) if options.sort else (*SORTS, *USED):
             drawn = random.Random(f"{options.seed} {sort}")
             all_places = places(log, sort)
+            counted = counts[sort] = Counter()
             for place in drawn.sample(all_places, min(options.each, len(all_places))):
-                tried += 1
-                if not is_noticed(name, altered(log, place), Path(folder)):
-                    passed += 1
+                said = outcome(name, altered(log, place), place, Path(folder))
+                counted[said] += 1
+                if said == UNNOTICED or (said == IN_PART and must_fail(log, place)):
                     line = log.lines[place.line]
                     about = line["objectRef"]
                     print(
-                        f"{sort}: line {place.line} {line['verb']} {about['resource']} "
+                        f"{said}: {sort}: line {place.line} {line['verb']} {about['resource']} "
                         f"{about.get('subresource', '')} {about.get('name', '')} by "
                         f"{line['user']['username']}: {place.path}",
                         flush=True,
                     )
-    print(f"{name}: {tried} logs with another value, {passed} not noticed")
-    return int(passed > 0)
+    for sort, counted in counts.items():
+        mark = "*" if sort in (*MUST_FAIL, *USED) else " "
+        print(f"{mark} {sort:20} " + ", ".join(f"{each} {counted[each]}" for each in OUTCOMES))
+    total = sum(counts.values(), Counter())
+    print(f"{name}: {total.total()} logs with another value, {total[UNNOTICED]} not noticed")
+    return int(total[UNNOTICED] > 0)
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether the run lacks nothing, and its additional facts are late or recorded later."""
-    late = {*_facts_of(end.later, sides), *_late_facts(again, sides, end)}
+    late = {*facts_of(end.later, sides), *_late_facts(again, sides, end)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
             return False  # the recorded ones were written by the end, with other content
@@ -211,7 +211,7 @@ def _counted(trace: Trace, uid: str) -> Counter[tuple[Fact, ...]]:
     return Counter(step.facts for step in trace.writes.get(uid, ()))
 
 
-def _facts_of(trace: Trace, sides: Sides) -> Iterator[Fact]:
+def facts_of(trace: Trace, sides: Sides) -> Iterator[Fact]:
     """All facts about an object, or about a pod and its claims."""
     for step in _steps_of(trace, sides.uid, sides.name):
         yield from step.facts

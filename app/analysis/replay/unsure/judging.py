@@ -5,6 +5,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from app.analysis.replay.authors import NAMESPACES, SCHEDULER
+from app.analysis.replay.classes import facts_of
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import Created, is_failed_attempt, is_placement
 from app.analysis.replay.races import Races
@@ -24,6 +25,7 @@ _NAMESPACES, _SCHEDULER = short_name(NAMESPACES), short_name(SCHEDULER)
 LOST_LAST = "the line of the last write about an object may be lost: a version has no line"
 LOST_LINE = "the line of a write may be lost that the next one overwrites: a version has no line"
 _PLACED = frozenset(("pods", "resourceclaims"))
+_OF_WRITES = frozenset((Aspect.CONDITIONS, Aspect.SAID, Aspect.WRITES, Aspect.ORDER))
 _FOREVER = Instant(2**62)
 
 
@@ -74,9 +76,10 @@ class Doubting:
             first = Instant(0)
         read = dependence.of_difference(sides, self.recorded, again, related)
         done = min(last, self._decided_by(sides, again))
-        begun = min(first, done)
+        begun, never = min(first, done), self._never_made(sides, again)
+        unlike = self.aftermath.of(again)
         return (
-            self.lacks.about(related, keys, begun, done, read, self.aftermath.of(again))
+            self.lacks.about(related, keys, begun, done, read, unlike, own=min(done, never))
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
@@ -106,6 +109,18 @@ class Doubting:
             if any(isinstance(fact, Created) for fact in first.facts):
                 return first.time
         return _FOREVER
+
+    def _never_made(self, sides: Sides, again: Trace) -> Instant:
+        """The instant of the first recorded write or report whose content the run never gives.
+
+        A line about the same object that was lost later did not cause it, such as one that undid
+        it. Lines about others may be lost that the scheduler had sent before.
+        """
+        if sides.aspect not in _OF_WRITES:
+            return _FOREVER
+        made = set(facts_of(again, sides))
+        never = (step.time for step in sides.only_recorded if not made.issuperset(step.facts))
+        return min(never, default=_FOREVER)
 
     def _begun(self, pod: str, done: Instant) -> Instant:
         """When the scheduler sent the first write of a placement: it was decided before.
@@ -285,7 +300,8 @@ class Doubting:
         first, last = self.races.since(sides, again), self.races.settled_by(sides, again)
         read = dependence.of_difference(sides, self.recorded, again, related)
         is_of_fixed = read is not None and not read.has_states
-        keys, last = self._keys(related, again), min(last, self._decided_by(sides, again))
+        never = self._never_made(sides, again)
+        keys, last = self._keys(related, again), min(last, never, self._decided_by(sides, again))
         return self.lacks.of(related, keys, min(first, last), last, is_of_fixed=is_of_fixed)
 
     def times(self, sides: Sides, again: Trace) -> str:

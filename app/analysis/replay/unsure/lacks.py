@@ -179,19 +179,23 @@ class Lacks:
         last: Instant,
         read: Read | None = None,
         unlike: Mapping[ObjectKey, Instant] = MappingProxyType({}),
+        own: Instant = _FOREVER,
     ) -> str:
         """The reason why a difference about these objects between two instants is not judged.
 
         `read` are the other objects on which it may depend, None for any. `unlike` says how long
-        objects with lost lines differed from the recorded ones afterwards.
+        objects with lost lines differed from the recorded ones afterwards. What is missing of the
+        objects themselves counts until `own`.
         """
         if self._kinds:
             return f"the recording has no {self._kinds}"
         is_of_fixed = read is not None and not read.has_states
-        if lack := self.of(uids, keys, first, last, is_of_fixed=is_of_fixed):
+        until = min(last, own)
+        if lack := self.of(uids, keys, min(first, until), until, is_of_fixed=is_of_fixed):
             return lack
         if any(
             each.meets(first, last, unlike.get(each.key, _NEVER))
+            and not (own < last and (each.key in keys or each.uid in uids))
             and (read is None or self._is_read(each, read, keys, first, last))
             for each in self._stretches
         ):
