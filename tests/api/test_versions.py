@@ -21,6 +21,7 @@ from app.domain.objects.write.commands import ImportObject
 from tests import draws
 from tests.api.serving import serving
 from tests.shared_data import shared_is_present, shared_path
+from tests.together import together
 from tests.unit.protobuf.wire import encode_message, envelope
 
 GROUP = "resource.k8s.io"
@@ -89,10 +90,12 @@ def shown_in(tree, version):
     return found
 
 
-@pytest.mark.parametrize("path", fixtures())
-async def test_fixture_is_the_same_in_json_yaml_and_protobuf(path):
-    if path is None:
-        shared_path(*FIXTURES)
+@together(
+    [row.values[0] for row in fixtures() if row.values[0]],
+    lambda path: f"{path.parent.name}-{path.name[16:-5]}",
+    absent=lambda: shared_path(*FIXTURES),
+)
+def test_fixture_is_the_same_in_json_yaml_and_protobuf(path):
     tree = json.loads(path.read_text())
     version = path.name.split(".")[3]
     bounds = DecodeBounds()

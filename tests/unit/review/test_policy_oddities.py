@@ -3,9 +3,8 @@
 import contextlib
 from typing import Any
 
-import pytest
-
 from app.domain.errors import Rejected
+from tests.together import together
 from tests.unit.cel.random_expressions import Generator
 from tests.unit.review.clusters import binding, config_map, policy, rule, serving
 
@@ -87,7 +86,7 @@ def try_out(expression: str) -> None:
             made.create(config_map(name, data={"a": "b"}))
 
 
-@pytest.mark.parametrize("expression", ODD)
+@together(ODD, str)
 def test_odd_expression_is_refused_or_judges(expression):
     try_out(expression)
 

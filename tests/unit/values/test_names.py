@@ -1,49 +1,51 @@
 """Formats of names."""
 
+from collections.abc import Callable
+
 import pytest
 
 from app.domain.values import names
+from tests.together import together
+
+FORMATS = [
+    (names.label, "a", True),
+    (names.label, "a-b-0", True),
+    (names.label, "", False),
+    (names.label, "-a", False),
+    (names.label, "a.b", False),
+    (names.label, "A", False),
+    (names.label, "a\n", False),
+    (names.label, "a" * 63, True),
+    (names.label, "a" * 64, False),
+    (names.subdomain, "a.b-c.d", True),
+    (names.subdomain, "a..b", False),
+    (names.subdomain, "a.", False),
+    (names.subdomain, ".".join(["a" * 63] * 4)[:253], True),
+    (names.subdomain, "a" * 254, False),
+    (names.c_identifier, "_a9", True),
+    (names.c_identifier, "9a", False),
+    (names.c_identifier, "a-b", False),
+    (names.label_name, "example.com/My_Name.x", True),
+    (names.label_name, "MyName", True),
+    (names.label_name, "/a", False),
+    (names.label_name, "a/", False),
+    (names.label_name, "a/b/c", False),
+    (names.label_name, "EXAMPLE.com/a", False),
+    (names.label_name, "x" * 64, False),
+    (names.label_value, "", True),
+    (names.label_value, "a_b.C", True),
+    (names.label_value, "a_", False),
+    (names.label_value, "a" * 64, False),
+    (names.path_segment, "system:admin", True),
+    (names.path_segment, "a/b", False),
+    (names.path_segment, "..", False),
+]
 
 
-@pytest.mark.parametrize(
-    ("check", "text", "fine"),
-    [
-        (names.label, "a", True),
-        (names.label, "a-b-0", True),
-        (names.label, "", False),
-        (names.label, "-a", False),
-        (names.label, "a.b", False),
-        (names.label, "A", False),
-        (names.label, "a\n", False),
-        (names.label, "a" * 63, True),
-        (names.label, "a" * 64, False),
-        (names.subdomain, "a.b-c.d", True),
-        (names.subdomain, "a..b", False),
-        (names.subdomain, "a.", False),
-        (names.subdomain, ".".join(["a" * 63] * 4)[:253], True),
-        (names.subdomain, "a" * 254, False),
-        (names.c_identifier, "_a9", True),
-        (names.c_identifier, "9a", False),
-        (names.c_identifier, "a-b", False),
-        (names.label_name, "example.com/My_Name.x", True),
-        (names.label_name, "MyName", True),
-        (names.label_name, "/a", False),
-        (names.label_name, "a/", False),
-        (names.label_name, "a/b/c", False),
-        (names.label_name, "EXAMPLE.com/a", False),
-        (names.label_name, "x" * 64, False),
-        (names.label_value, "", True),
-        (names.label_value, "a_b.C", True),
-        (names.label_value, "a_", False),
-        (names.label_value, "a" * 64, False),
-        (names.path_segment, "system:admin", True),
-        (names.path_segment, "a/b", False),
-        (names.path_segment, "..", False),
-    ],
-)
-def test_names_follow_their_format(check: object, text: str, *, fine: bool) -> None:
-    assert callable(check)
-    assert (check(text) == ()) is fine
+@together(FORMATS, lambda row: f"{row[0].__name__} {row[1]!r}")
+def test_names_follow_their_format(row: tuple[Callable[[str], object], str, bool]) -> None:
+    check, text, is_fine = row
+    assert (check(text) == ()) is is_fine
 
 
 def test_every_broken_rule_has_its_message() -> None:
