@@ -104,6 +104,8 @@ def detect(source: ByteSource, head: bytes) -> Detected:
     """
     if not head.strip():
         return Detected(Format.EMPTY)
+    if etcdctl.begins_simple(head):
+        return Detected(Format.ETCDCTL)
     binary = _detect_binary(head)
     if binary is not None:
         return Detected(binary)

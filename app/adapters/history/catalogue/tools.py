@@ -104,6 +104,14 @@ ENTRIES = (
         example="etcdctl get --prefix /registry/ -w fields > registry.txt",
     ),
     CatalogueEntry(
+        name="Answer of etcdctl, simple",
+        formats=(Format.ETCDCTL,),
+        detected_by="a line with a key (`/registry/…`), and a stored value behind it",
+        gives="the objects",
+        lacks="their revisions; the changes before, who made them; one moment; encrypted values",
+        example="etcdctl get --prefix /registry/ > registry.txt",
+    ),
+    CatalogueEntry(
         name="kine table",
         formats=(Format.KINE,),
         detected_by=(

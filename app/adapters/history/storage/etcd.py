@@ -45,7 +45,7 @@ _PLACES = {
 class EtcdEntry:
     """One write of a store: revision, number within its transaction, key, value.
 
-    The value is None for a deletion.
+    The value is None for a deletion. The revision is 0 where it is not known.
     """
 
     main: int
@@ -110,13 +110,14 @@ def entry_records(
 
     `known` holds the identity of each existing key, for later deletions.
     """
-    position = f"{entry.main}/{entry.sub}"
+    position = f"{entry.main}/{entry.sub}" if entry.main else str(entry.sub)
     place = f"{source.name}:{position}"
     path = _path(entry.key)
     if not path or path.startswith(NOT_OBJECTS):
         notes.count("keys of the store that are not objects")
         return
-    order_key = (0, comparable_version(str(entry.main)), 0, *order)
+    revision = str(entry.main) if entry.main else ""
+    order_key = (0, comparable_version(revision), 0, *order)
     if entry.value is None:
         last = known.pop(entry.key, None)
         if last is not None:
@@ -124,7 +125,7 @@ def entry_records(
                 last,
                 op=Op.DELETED,
                 position=position,
-                resource_version=str(entry.main),
+                resource_version=revision,
                 order_key=order_key,
                 observed_at=None,
                 time_quality=TimeQuality.NONE,
@@ -161,7 +162,8 @@ def _object_record(
             return _unreadable(entry, op, source.name, position, order, path, stored.losses)
     metadata = tree.get("metadata")
     own: JsonObject = dict(metadata) if isinstance(metadata, dict) else {}
-    own["resourceVersion"] = str(entry.main)
+    if entry.main:
+        own["resourceVersion"] = str(entry.main)
     return object_record(
         {**tree, "metadata": own},
         op,
@@ -192,7 +194,7 @@ def _unreadable(
         namespace=key.namespace,
         name=key.name,
         object_quality=Quality.IDENTITY,
-        order_key=(0, comparable_version(str(entry.main)), 0, *order),
+        order_key=(0, comparable_version(str(entry.main) if entry.main else ""), 0, *order),
         losses=tuple(sorted({*losses, Loss.GAP})),
         message=f"the stored value is {losses[0].value} ({op.value})",
     )

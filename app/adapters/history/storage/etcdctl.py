@@ -2,6 +2,7 @@
 
     -w json     {"header": {…}, "kvs": [{"key": base64, "mod_revision": 7, "value": base64}]}
     -w fields   "Key" : "/registry/pods/shop/a"   a line for each field, texts quoted as Go does
+    -w simple   /registry/pods/shop/a             the bytes of the value follow, without a revision
 
 Parity: history-formats.md 11.
 """
@@ -13,16 +14,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.adapters.history import documents
+from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes
-from app.adapters.history.storage import etcd
+from app.adapters.history.storage import etcd, stored_values
 from app.adapters.history.storage.etcd import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Record
+from app.domain.values import protobuf
 
 FIELDS_BEGIN = b'"ClusterID" : '
 _FIELD = re.compile(rb'^"(?P<name>\w+)" : (?P<value>.*)$')
 _ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
+_VALUES = (protobuf.MAGIC, stored_values.ENCRYPTED, stored_values.CBOR, b"{")
+_KEY = re.compile(
+    rb"^(?P<key>(?:%b)\S+)\n(?=%b)"
+    % tuple(b"|".join(map(re.escape, each)) for each in (map(str.encode, etcd.PREFIXES), _VALUES)),
+    re.MULTILINE,
+)
+"""A line with a key, before a value. Only a text that is such output itself has one in a value."""
+
+_KEY_BYTES_MAX = 2_048
+"""More than the names of group, resource, namespace and object have together."""
+
 _LETTERS = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11}
 
 _Pair = tuple[str, dict[str, Any]]
@@ -37,11 +51,19 @@ def is_answer(value: Any) -> bool:
     return isinstance(pairs, list) and all(isinstance(each, dict) for each in pairs)
 
 
+def begins_simple(head: bytes) -> bool:
+    """True for the output of etcdctl in its simple form: a key, and a value as it is stored."""
+    return _KEY.match(head) is not None
+
+
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     """The records of the objects in the output.
 
     Raises InputError for a value that etcdctl does not print.
     """
+    if begins_simple(source.head(_KEY_BYTES_MAX)):
+        yield from _of_simple(source, number, notes)
+        return
     is_fields = source.head(len(FIELDS_BEGIN)) == FIELDS_BEGIN
     seen: dict[int, int] = {}
     known: dict[str, Record] = {}
@@ -53,6 +75,38 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
             notes.refuse(problem)
             continue
         yield from etcd.entry_records(entry, Op.BASELINE, source, (number, index), known, notes)
+
+
+def _of_simple(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
+    known: dict[str, Record] = {}
+    for index, (key, value) in enumerate(_simple_pairs(source), start=1):
+        entry = EtcdEntry(
+            main=0, sub=index, key=key.decode("utf-8", "replace"), version=1, value=value
+        )
+        yield from etcd.entry_records(entry, Op.BASELINE, source, (number, index), known, notes)
+
+
+def _simple_pairs(source: ByteSource) -> Iterator[tuple[bytes, bytes]]:
+    """The keys and values; a value ends before the line of the next key."""
+    limit = source.limits.line_bytes_max
+    rest, key, at = b"", b"", 0
+    for chunk in source.chunks():
+        rest += chunk
+        begin = 0
+        for match in _KEY.finditer(rest, at):
+            if key:
+                yield key, rest[begin : match.start() - 1]
+            key, begin = match["key"], match.end()
+        rest = rest[begin:]
+        at = max(0, rest.rfind(b"\n", 0, max(0, len(rest) - _KEY_BYTES_MAX)))
+        if len(rest) > limit:
+            raise BoundReached(
+                f"the value of {key.decode('utf-8', 'replace')} is longer than {limit} bytes",
+                place=source.name,
+                cure="raise line_bytes_max if the file is sound",
+            )
+    if key:
+        yield key, rest.removesuffix(b"\n")
 
 
 def _entry(pair: dict[str, Any], place: str, seen: dict[int, int]) -> EtcdEntry:

@@ -415,6 +415,14 @@ def etcdctl_fields(folder):
     return dumps.one(folder, "registry.txt", "\n".join(lines) + "\n")
 
 
+def etcdctl_simple(folder):
+    """What etcdctl prints without `-w`: keys and the bytes of values, with a newline each."""
+    pairs = [f"/registry/{path}\n".encode() + value + b"\n" for _, path, value in _stored()]
+    path = folder / "registry.txt"
+    path.write_bytes(b"".join(pairs))
+    return path
+
+
 def _of_go(byte):
     letters = {9: "\\t", 10: "\\n", 34: '\\"', 92: "\\\\"}
     return letters.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}")

@@ -138,6 +138,9 @@ CASES = {
     "etcd data folder": Case(courses.etcd_folder, left_out=(".wal",)),
     "Answer of etcdctl": Case(courses.etcdctl_json),
     "Answer of etcdctl, fields": Case(courses.etcdctl_fields),
+    "Answer of etcdctl, simple": Case(
+        courses.etcdctl_simple, losses=frozenset({Loss.NO_RV, Loss.NO_ACTOR})
+    ),
     "kine table": Case(courses.kine),
 }
 

@@ -20,6 +20,7 @@ PATH = re.compile(rf"[^:]+(?::\d+)?\S*: keys that occur again .*labels\.{truth.L
 OTHERS = {
     "Answer of etcdctl",
     "Answer of etcdctl, fields",
+    "Answer of etcdctl, simple",
     "Folder",
     "Kubernetes History Inspector",
     "Objects as Python prints them",
