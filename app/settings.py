@@ -382,6 +382,14 @@ class Settings(GroupedSettings):
         30_000, ge=1, description="Entries that are read for one page of a timeline"
     )
     sql_rows_max: int = setting(10_000, ge=1, description="Rows that `redra sql` prints")
+    sql_bytes_max: int = setting(
+        32_000_000, ge=1, description="Size of a result of `redra sql`; a larger one is refused"
+    )
+    sql_memory_bytes_max: int = setting(
+        512_000_000,
+        ge=64_000_000,
+        description="Memory of the embedded server for a statement of `redra sql`, on Linux",
+    )
     sql_compared_rows_max: int = setting(
         20_000, ge=0, description="Rows that `redra sql` compares with what was written"
     )

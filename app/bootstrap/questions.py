@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from app.adapters.postgres import queries
 from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.names import view_name
-from app.adapters.postgres.queries import QueryRows
+from app.adapters.postgres.queries import QueryBounds, QueryRows
 from app.analysis.recordings import uncertainty
 from app.bootstrap.stores import Store, database_bounds, find_history, open_store, reader_address
 from app.domain.log import HistoryInfo, Revision
@@ -37,7 +37,7 @@ async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
         if history:
             infos = [await find_history(store, history)]
         of_one = infos[0] if history else None
-        result = await queries.ask(database, text, rows_max=settings.sql_rows_max, info=of_one)
+        result = await queries.ask(database, text, query_bounds(settings), info=of_one)
         notes = [
             *await _behind(store, infos),
             *await _altered(store, infos, text, settings.sql_compared_rows_max),
@@ -48,6 +48,15 @@ async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
             f"there are more rows: the first {len(result.rows)} are shown (REDRA_SQL_ROWS_MAX)"
         )
     return QueryResult(rows=result, notes=tuple(notes))
+
+
+def query_bounds(settings: Settings) -> QueryBounds:
+    """The bounds of one query."""
+    return QueryBounds(
+        rows_max=settings.sql_rows_max,
+        bytes_max=settings.sql_bytes_max,
+        memory_bytes_max=settings.sql_memory_bytes_max,
+    )
 
 
 def _bounds(settings: Settings) -> DatabaseBounds:

@@ -2,7 +2,9 @@
 
 from dataclasses import fields
 
+from app.adapters.postgres.queries import QueryBounds
 from app.api.server.limits import ApiLimits
+from app.bootstrap import questions
 from app.bootstrap.answers import limits
 from app.bootstrap.control_planes import replay_bounds
 from app.bootstrap.histories import runtime_bounds
@@ -88,6 +90,13 @@ def unchanged(made: object, usual: object) -> list[str]:
     return [name for name in names if getattr(made, name) == getattr(usual, name)]
 
 
+CHANGED_OF_QUERIES = {
+    "sql_rows_max": 16,
+    "sql_bytes_max": 17,
+    "sql_memory_bytes_max": 64_000_018,
+}
+
+
 CHANGED_OF_WRITERS = {
     "batch_max": 11,
     "batch_halved_min": 12,
@@ -108,6 +117,10 @@ def test_every_bound_of_replays_can_be_set():
 def test_every_bound_of_a_writer_can_be_set():
     writer = runtime_bounds(Settings(**CHANGED_OF_WRITERS)).writer
     assert unchanged(writer, WriterBounds()) == []
+
+
+def test_every_bound_of_a_query_can_be_set():
+    assert unchanged(questions.query_bounds(Settings(**CHANGED_OF_QUERIES)), QueryBounds()) == []
 
 
 def test_every_bound_of_folding_ahead_can_be_set():

@@ -1,7 +1,10 @@
 """Questions in SQL: what comes back, and that nothing else can be done by asking."""
 
 import asyncio
+import os
 import secrets
+import sys
+import tracemalloc
 from collections.abc import Iterator
 from urllib.parse import urlsplit, urlunsplit
 
@@ -10,6 +13,7 @@ import pytest
 
 from app.adapters.postgres import migrating, queries, reader, schema
 from app.adapters.postgres.database import DatabaseBounds
+from app.adapters.postgres.queries import QueryBounds
 from app.adapters.postgres.reader import reader_url
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
 from tests import draws
@@ -24,7 +28,7 @@ async def ask(
     url: str, text: str, *, rows_max: int = 100, bounds: DatabaseBounds = DatabaseBounds()
 ) -> queries.QueryRows:
     async with queries.open_reader(reader_url(url), bounds) as database:
-        return await queries.ask(database, text, rows_max=rows_max)
+        return await queries.ask(database, text, QueryBounds(rows_max=rows_max))
 
 
 async def test_values_come_as_people_and_programs_read_them(module_database_url: str) -> None:
@@ -166,6 +170,59 @@ async def test_long_question_is_given_up(module_database_url: str) -> None:
         await ask(module_database_url, "SELECT pg_sleep(60)", bounds=QUICK)
 
 
+LARGE = (
+    "SELECT repeat('x', 3000000)",
+    "SELECT repeat('x', 300000) FROM generate_series(1, 9)",
+    "SELECT to_json(repeat('x', 3000000))",
+    "VALUES (repeat('x', 3000000), 1)",
+    "WITH one AS (SELECT array_agg(n) AS all_n FROM generate_series(1, 500000) n) TABLE one",
+    "EXPLAIN VERBOSE SELECT repeat('x', 3000000)",
+    "SELECT set_config('application_name', '', true), repeat('x', 3000000)",
+)
+"""Statements of fewer rows than the limit, whose rows have more than 2 MB."""
+
+
+@pytest.mark.parametrize("text", LARGE)
+async def test_result_is_bounded_in_bytes(module_database_url: str, text: str) -> None:
+    bounds = QueryBounds(bytes_max=2_000_000)
+    async with queries.open_reader(reader_url(module_database_url), DatabaseBounds()) as database:
+        with pytest.raises(InputError, match=r"^SQL: the result has more than 2000000 bytes;.*"):
+            await queries.ask(database, text, bounds)
+        # The count of the next statement begins anew.
+        for _ in range(2):
+            rows = await queries.ask(database, "SELECT repeat('x', 1500000)", bounds)
+            assert len(str(rows.rows[0][0])) == 1_500_000
+
+
+async def test_large_result_is_not_received_to_its_end(module_database_url: str) -> None:
+    bounds = QueryBounds(bytes_max=1_000_000)
+    async with queries.open_reader(reader_url(module_database_url), DatabaseBounds()) as database:
+        tracemalloc.start()
+        try:
+            with pytest.raises(InputError, match="more than 1000000 bytes"):
+                await queries.ask(database, "SELECT repeat('x', 60000000)", bounds)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert most < 5_000_000
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or "REDRA_DATABASE_URL" in os.environ,
+    reason="memory is bounded where redra itself starts PostgreSQL, on Linux",
+)
+async def test_statement_of_the_embedded_server_is_bounded_in_memory(
+    module_database_url: str,
+) -> None:
+    bounds = QueryBounds(memory_bytes_max=150_000_000)
+    text = "SELECT cardinality(array_agg(repeat('x', 90000) || n)) FROM generate_series(1, {}) n"
+    async with queries.open_reader(reader_url(module_database_url), DatabaseBounds()) as database:
+        with pytest.raises(InputError, match="REDRA_SQL_MEMORY_BYTES_MAX"):
+            await queries.ask(database, text.format(3_000), bounds)
+        small = await queries.ask(database, text.format(300), bounds)
+        assert small.rows == ((300,),)
+
+
 @pytest.fixture(scope="module")
 def handed_out_url(server_url: str) -> Iterator[str]:
     """A database that was migrated in its place: a role of its own can read it."""
@@ -262,7 +319,7 @@ async def test_role_that_could_do_more_is_not_asked_as(database_url: str) -> Non
     try:
         await reader.prepare(database_url, named=url)
         async with queries.open_reader(url, DatabaseBounds()) as database:
-            assert (await queries.ask(database, "TABLE histories", rows_max=1)).rows == ()
+            assert (await queries.ask(database, "TABLE histories", QueryBounds())).rows == ()
         for grant, words in (
             ("GRANT SELECT ON log_events TO {}", "may read the raw log"),
             ("GRANT INSERT ON view_claims TO {}", "may write"),

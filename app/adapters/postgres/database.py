@@ -121,16 +121,22 @@ class Database:
 
 @asynccontextmanager
 async def open_database(
-    url: str, bounds: DatabaseBounds = DatabaseBounds(), *, session: Mapping[str, str] = {}
+    url: str,
+    bounds: DatabaseBounds = DatabaseBounds(),
+    *,
+    session: Mapping[str, str] = {},
+    connections: type[asyncpg.Connection] = asyncpg.Connection,
 ) -> AsyncIterator[Database]:
     """Connect, check the schema, and close on leaving.
 
-    `session` holds PostgreSQL settings for each session, in addition to the usual ones. Raises
-    LogUnavailable when no server answers, WrongDatabase when the schema is not ours.
+    `session` holds PostgreSQL settings for each session, in addition to the usual ones;
+    `connections` is the class of the connections. Raises LogUnavailable when no server answers,
+    WrongDatabase when the schema is not ours.
     """
     with translated():
         pool = await asyncpg.create_pool(
             url,
+            connection_class=connections,
             # The schema check below connects. With a minimum, a task of the driver would restore
             # the connections, and would write to the log whenever the database is away.
             min_size=0,

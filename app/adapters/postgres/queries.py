@@ -14,7 +14,8 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import reader
 from app.adapters.postgres.database import Database, DatabaseBounds, open_database
-from app.adapters.postgres.problems import REFUSED_ROLE
+from app.adapters.postgres.measured import MeasuredConnection, measured
+from app.adapters.postgres.problems import REFUSED_ROLE, Unreachable
 from app.domain.errors import InputError, WrongDatabase
 from app.domain.log import HistoryInfo
 from app.domain.values import timestamps
@@ -30,6 +31,9 @@ _BY_NAME = ("log", "losses")
 """Relations whose column `history` holds the name, not the number."""
 
 _OF_NO_HISTORY = ("redra_schema",)
+
+_NO_MEMORY = ("53200", "54000")
+"""SQLSTATEs of statements that need more memory than there is, or than PostgreSQL can use."""
 
 _MISTAKES = ("22", "25001", "25006", "42", "0A", "21")
 """SQLSTATEs of errors that the user can fix: values, writes, names, syntax, cardinality."""
@@ -90,7 +94,9 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
     """
     session = {"default_transaction_read_only": "on"}
     try:
-        async with open_database(url, bounds, session=session) as database:
+        async with open_database(
+            url, bounds, session=session, connections=MeasuredConnection
+        ) as database:
             async with database.connection() as connection:
                 await reader.check(connection)
             yield database
@@ -104,28 +110,66 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
         ) from problem
 
 
-async def ask(
-    database: Database, text: str, *, rows_max: int, info: HistoryInfo | None = None
-) -> QueryRows:
-    """Run the query and return its first `rows_max` rows, from one history or from all.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryBounds:
+    """The bounds of one query.
 
-    Raises InputError with PostgreSQL's message when the query is wrong.
+    `rows_max` rows are returned, and a result of more than `bytes_max` bytes, as PostgreSQL sends
+    them, is refused. `memory_bytes_max` is the memory of the session in the server, where redra
+    can set it (`MeasuredConnection.bound_memory`).
+    """
+
+    rows_max: int = 10_000
+    bytes_max: int = 32_000_000
+    memory_bytes_max: int = 512_000_000
+
+
+async def ask(
+    database: Database, text: str, bounds: QueryBounds, *, info: HistoryInfo | None = None
+) -> QueryRows:
+    """Run the query and return its first rows, from one history or from all.
+
+    Raises InputError with PostgreSQL's message when the query is wrong, and when its result or the
+    memory that it needs is beyond the bounds.
     """
     async with database.connection() as connection:
         if info is not None:
             schema = await connection.fetchval("SELECT quote_ident(current_schema())")
             text = of_history(text, info, schema)
-        try:
-            return await _ask(connection, text, rows_max)
-        except asyncpg.PostgresError as problem:
-            if not (problem.sqlstate or "").startswith(_MISTAKES):
+        own = measured(connection)
+        own.bound_memory(bounds.memory_bytes_max)
+        with own.result_of_at_most(bounds.bytes_max) as reception:
+            try:
+                return await _ask(connection, text, bounds.rows_max)
+            except Unreachable as problem:
+                if reception.is_over:
+                    raise InputError(
+                        f"the result has more than {bounds.bytes_max} bytes",
+                        place="SQL",
+                        cure="select fewer rows or columns, or raise REDRA_SQL_BYTES_MAX",
+                    ) from problem
+                if isinstance(problem, asyncpg.PostgresError):
+                    raise _refusal(problem) from problem
                 raise
-            hint = getattr(problem, "hint", None)
-            raise InputError(
-                str(problem).partition("\n")[0],
-                place="SQL",
-                cure=hint or "docs/reference/views.md lists the tables and columns",
-            ) from problem
+
+
+def _refusal(problem: asyncpg.PostgresError) -> Exception:
+    """The error to raise for an error of PostgreSQL: itself where the user cannot help it."""
+    state = problem.sqlstate or ""
+    if state in _NO_MEMORY:
+        return InputError(
+            "the statement needs more memory than it may have",
+            place="SQL",
+            cure="let it aggregate less at once, or raise REDRA_SQL_MEMORY_BYTES_MAX",
+        )
+    if not state.startswith(_MISTAKES):
+        return problem
+    return InputError(
+        str(problem).partition("\n")[0],
+        place="SQL",
+        cure=getattr(problem, "hint", None)
+        or "docs/reference/views.md lists the tables and columns",
+    )
 
 
 async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> QueryRows:
