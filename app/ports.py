@@ -101,7 +101,8 @@ class EventLog(Protocol):
         """Remove a history with everything that belongs to it, in one step; a tombstone stays.
 
         Appending to the history and reading its head raise NotFound from then on, also for callers
-        that began before. Raises NotFound, and Conflict while the history has forks.
+        that began before. Raises NotFound, and Conflict while the history has forks or is being
+        deleted by another caller.
         """
         ...
 

@@ -35,7 +35,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import Instant
 from app.ports import RuntimePorts
-from app.service import broken_histories, copying, history_creation, moments, past
+from app.service import broken_histories, copying, deleting, history_creation, moments, past
 from app.service.alarms import Alarms
 from app.service.answering.openings import HistoryOpenings, OpeningProgress
 from app.service.broken_histories import Broken, Replaced
@@ -187,12 +187,11 @@ class Histories:
         return await self.info(new_name)
 
     async def delete(self, name: str, *, by: str) -> Tombstone:
-        """Delete a history with all that belongs to it. Raises NotFound.
+        """Delete a history with all that belongs to it. Raises NotFound, Conflict.
 
         Followers are cut off, and writes in progress fail.
         """
-        info = await self.info(name)
-        deleted = await self._ports.log.delete_history(info.id, at=self.now(), by=by)
+        deleted = await deleting.delete(self._ports.log, name, at=self.now(), by=by)
         await self.look_again()
         return deleted
 

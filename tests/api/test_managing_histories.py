@@ -42,7 +42,13 @@ async def test_deleted_history_is_gone_and_leaves_a_tombstone():
         assert await names(server) == ["default"]
         await server.get(f"/h/night{CONFIG_MAPS}", 404)
         await server.get(f"{ALL}/night", 404)
-        await server.delete(f"{ALL}/night", code=404)
+        refused = await server.delete(f"{ALL}/night", code=404)
+        assert refused["reason"] == "NotFound"
+        assert refused["message"] == (
+            f'history "night" was deleted at {deleted["deleted"]} by {deleted["deleted_by"]}'
+        )
+        refused = await server.delete(f"{ALL}/never", code=404)
+        assert refused["message"] == 'history "never" not found'
 
 
 async def test_name_that_is_given_again_shows_nothing_of_the_deleted_history():

@@ -18,7 +18,7 @@ from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.views import PostgresViewStore
 from app.bootstrap.stores import view_tables
-from app.domain.errors import LogUnavailable, NotFound, StaleLease
+from app.domain.errors import Conflict, LogUnavailable, NotFound, StaleLease
 from app.domain.log import Head, HistoryId, LeaseToken, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.values.timestamps import Instant
@@ -54,6 +54,10 @@ class Stepped:
     async def transaction(self) -> AsyncIterator["SteppedConnection"]:
         async with self.database.transaction() as connection:
             yield SteppedConnection(self, connection)
+
+    @property
+    def bounds(self) -> DatabaseBounds:
+        return self.database.bounds
 
     async def pass_by(self) -> None:
         if self.count == self.stop:
@@ -282,3 +286,38 @@ async def test_two_histories_are_deleted_at_each_step_of_each_other(database_url
             await interleaved(database_url, {"deletion": delete}, {"other": delete_other}, every=4)
             > 5
         )
+
+
+async def test_second_deletion_does_not_wait_for_the_first(database_url: str) -> None:
+    """It is a conflict, wherever the first one is once it has begun to remove rows."""
+    async with open_database(database_url) as database:
+        counted = Stepped(database=database, stop=STATEMENTS_MAX)
+        await delete(counted, await scene(database, 0))
+        for number, stop in enumerate((counted.count // 2, counted.count - 1), start=1):
+            at = await scene(database, number)
+            first = Stepped(database=database, stop=stop)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(delete, first, at)
+                with anyio.fail_after(PATIENCE_SECONDS):
+                    await first.reached.wait()
+                    with pytest.raises(Conflict, match=f'history "h-{number}" is being deleted'):
+                        await delete(database, at)
+                first.onward.set()
+            with pytest.raises(NotFound):
+                await delete(database, at)
+
+
+async def test_deletion_of_another_history_is_named_when_it_takes_too_long(
+    database_url: str,
+) -> None:
+    async with open_database(database_url, DatabaseBounds(lock_seconds=0.2)) as database:
+        one, other = await scene(database, 1), await scene(database, 2)
+        first = Stepped(database=database, stop=12)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(delete, first, one)
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await first.reached.wait()
+                with pytest.raises(LogUnavailable, match="another history is being deleted"):
+                    await delete(database, other)
+            first.onward.set()
+        await delete(database, other)

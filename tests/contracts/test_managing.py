@@ -8,7 +8,7 @@ import anyio.lowlevel
 import asyncpg
 import pytest
 
-from app.adapters.postgres import log as postgres_log
+from app.adapters.postgres import deletion
 from app.adapters.postgres.database import open_database
 from app.adapters.postgres.log import PostgresLog
 from app.domain.errors import (
@@ -61,7 +61,7 @@ async def test_renamed_history_is_the_same_history(open_stores: OpenStores) -> N
 async def test_deleted_history_leaves_a_tombstone_and_nothing_else(
     open_stores: OpenStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_log, "DELETED_AT_ONCE", 4)
+    monkeypatch.setattr(deletion, "DELETED_AT_ONCE", 4)
     async with open_stores() as stores:
         victim, other = await filled(stores, "victim", 9), await filled(stores, "other", 9)
         child = await stores.log.create_history(

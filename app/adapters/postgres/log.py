@@ -7,10 +7,10 @@ from typing import NoReturn, TypeAlias
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
+from app.adapters.postgres import deletion, statements
 from app.adapters.postgres import rows as rows_of
-from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
-from app.adapters.postgres.names import channel, view_name
+from app.adapters.postgres.names import channel
 from app.adapters.postgres.problems import no_history, of_history
 from app.adapters.postgres.statements import Range
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
@@ -26,14 +26,12 @@ from app.domain.log import (
 )
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import FORMAT_VERSION, GENESIS, ChainStart, KeyFilter
-from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, encode_stamp
 from app.domain.values import timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from projections.tables import ALL as VIEW_TABLES
 
 COPY_MIN = 256
 """From this many events on, COPY in a transaction is faster than one statement with arrays."""
@@ -42,18 +40,6 @@ _COPY_COLUMNS = (
     "history", "revision", "time", "clock", "type", "group", "resource", "namespace", "name", "uid",
     "stamp", "object", "format", "hash",
 )  # fmt: skip
-
-DELETED_AT_ONCE = 20_000
-"""Events of a deleted history that one statement removes; bounds the time of the statement."""
-
-_OF_A_HISTORY = (
-    "leases", "snapshots", "checkpoints", *(view_name(view.name) for view in VIEW_TABLES),
-    "signed_heads", "log_heads", "histories",
-)  # fmt: skip
-"""Tables from which a deleted history's rows are removed after its events.
-
-A projector locks snapshots and its checkpoint before rows of views; the references come last.
-"""
 
 _FIRST_KEY = ObjectKey("", "", "", "")
 _LAST_REVISION = Revision((1 << 63) - 1)
@@ -175,31 +161,7 @@ class PostgresLog:
 
     async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
         """Delete a history and all that belongs to it; see the port. Raises NotFound, Conflict."""
-        async with self._database.transaction() as connection:
-            await connection.execute(statements.DELETE_ALONE)
-            await connection.execute(statements.HOLD_LEASES, history)
-            last = await connection.fetchval(statements.HOLD, history)
-            if last is None:
-                raise no_history(history)
-            # From here to the commit no session can fork the history: a fork refers to the row.
-            name = await connection.fetchval(statements.HOLD_NAME, history)
-            if forks := await connection.fetch(statements.FORKS, history):
-                raise has_forks(name, [row["name"] for row in forks])
-            buried = await connection.fetchrow(
-                statements.BURY, history, timestamps.to_datetime(at), by
-            )
-            assert buried is not None, "its head is held"
-            await connection.execute(statements.NAME_DELETED, str(history))
-            await connection.execute(statements.MAY_DELETE)
-            for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
-                await connection.execute(statements.FORGET_EVENTS, history, until)
-            await connection.execute(statements.MAY_NOT_DELETE)
-            for table in _OF_A_HISTORY:
-                await connection.execute(
-                    f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)
-                    history,
-                )
-        return rows_of.tombstone(buried)
+        return await deletion.delete(self._database, history, at=at, by=by)
 
     async def tombstones(self) -> list[Tombstone]:
         """The deleted histories in the order of deletion."""

@@ -93,6 +93,21 @@ FROM histories WHERE name = $1
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
 """Rename a history; no row when it does not exist."""
 
+BRIEFLY_SECONDS = 0.1
+"""How long a deletion waits for another one before it looks which history that is."""
+
+WAIT_BRIEFLY = f"SET LOCAL lock_timeout = {round(BRIEFLY_SECONDS * 1000)}"
+"""Wait no longer than that for the next lock."""
+
+WAIT_AS_USUAL = "SET LOCAL lock_timeout TO DEFAULT"
+"""Wait for locks as long as the session may."""
+
+TOUCH = "SELECT FROM histories WHERE history = $1 FOR KEY SHARE NOWAIT"
+"""Lock a history as a reference to it does; an error when that would have to wait."""
+
+NAME = "SELECT name FROM histories WHERE history = $1"
+"""The name of a history."""
+
 DELETE_ALONE = "LOCK TABLE tombstones IN SHARE ROW EXCLUSIVE MODE"
 """Wait until no other transaction deletes a history.
 

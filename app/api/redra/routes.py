@@ -107,9 +107,10 @@ class RedraApi:
             case "GET", ["histories", name]:
                 return _answer(await self._history(await self._histories.info(name)))
             case "DELETE", ["histories", name]:
-                doomed = await self._histories.info(name)
+                doomed = await self._histories.find(name)
                 tombstone = await self._managing.delete(name, actor)
-                await self.jobs.forget(doomed.id)
+                if doomed is not None:
+                    await self.jobs.forget(doomed.id)
                 return _answer(tombstone)
             case "POST", ["histories", name, "rename" | "copy" | "fork" as what]:
                 return await self._manage(request, name, what, actor)

@@ -1,0 +1,105 @@
+"""The deletion of a history in PostgreSQL, one at a time.
+
+    wait for other deletions ──the same history──▶ Conflict, at once
+             │               ──another one, for too long──▶ LogUnavailable
+             ▼
+    lock leases, head and row ──▶ tombstone ──▶ events ──▶ views, snapshots, the history
+
+A deletion of many events lasts, so a second one of the same history does not wait for its end.
+"""
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from app.adapters.postgres import rows as rows_of
+from app.adapters.postgres import statements
+from app.adapters.postgres.database import Database
+from app.adapters.postgres.names import view_name
+from app.adapters.postgres.problems import no_history
+from app.domain.errors import Conflict, LogUnavailable
+from app.domain.log import HistoryId, Revision, Tombstone
+from app.domain.log.forks import has_forks
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+from projections.tables import ALL as VIEW_TABLES
+
+DELETED_AT_ONCE = 20_000
+"""Events of a deleted history that one statement removes; bounds the time of the statement."""
+
+_OF_A_HISTORY = (
+    "leases", "snapshots", "checkpoints", *(view_name(view.name) for view in VIEW_TABLES),
+    "signed_heads", "log_heads", "histories",
+)  # fmt: skip
+"""Tables from which a deleted history's rows are removed after its events.
+
+A projector locks snapshots and its checkpoint before rows of views; the references come last.
+"""
+
+_LAST_REVISION = Revision((1 << 63) - 1)
+
+
+class _Occupied(Exception):
+    """Another transaction deletes a history."""
+
+
+async def delete(database: Database, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
+    """Delete a history with all that belongs to it; see the port.
+
+    Raises NotFound; Conflict while it has forks or is being deleted; LogUnavailable while another
+    history is being deleted for longer than a lock may be waited for.
+    """
+    for _ in range(max(1, round(database.bounds.lock_seconds / statements.BRIEFLY_SECONDS))):
+        try:
+            return await _try(database, history, at, by)
+        except _Occupied:
+            await _check_not_being_deleted(database, history)
+    raise LogUnavailable("another history is being deleted; repeat when it is gone")
+
+
+async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> Tombstone:
+    async with database.transaction() as connection:
+        await connection.execute(statements.WAIT_BRIEFLY)
+        try:
+            await connection.execute(statements.DELETE_ALONE)
+        except asyncpg.LockNotAvailableError as problem:
+            raise _Occupied from problem
+        await connection.execute(statements.WAIT_AS_USUAL)
+        await connection.execute(statements.HOLD_LEASES, history)
+        last = await connection.fetchval(statements.HOLD, history)
+        if last is None:
+            raise no_history(history)
+        # From here to the commit no session can fork the history: a fork refers to the row.
+        name = await connection.fetchval(statements.HOLD_NAME, history)
+        if forks := await connection.fetch(statements.FORKS, history):
+            raise has_forks(name, [row["name"] for row in forks])
+        buried = await connection.fetchrow(statements.BURY, history, timestamps.to_datetime(at), by)
+        assert buried is not None, "its head is held"
+        await _remove(connection, history, last)
+    return rows_of.tombstone(buried)
+
+
+async def _remove(connection: PoolConnectionProxy, history: HistoryId, last: int) -> None:
+    await connection.execute(statements.NAME_DELETED, str(history))
+    await connection.execute(statements.MAY_DELETE)
+    for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
+        await connection.execute(statements.FORGET_EVENTS, history, until)
+    await connection.execute(statements.MAY_NOT_DELETE)
+    for table in _OF_A_HISTORY:
+        await connection.execute(
+            f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)
+            history,
+        )
+
+
+async def _check_not_being_deleted(database: Database, history: HistoryId) -> None:
+    """Raise Conflict while another transaction holds the row, as a deletion does to its end."""
+    async with database.connection() as connection:
+        try:
+            await connection.execute(statements.TOUCH, history)
+        except asyncpg.LockNotAvailableError as problem:
+            name = await connection.fetchval(statements.NAME, history)
+            if name is None:
+                raise no_history(history) from problem
+            raise Conflict(
+                f'history "{name}" is being deleted', resource="histories", name=name
+            ) from problem
