@@ -6,9 +6,11 @@ import msgspec
 import pytest
 
 from app.analysis.findings.report import Subject
+from app.analysis.scan.sightings import Certainty, IncidentSighting, ScanReport
 from app.api.redra.answers import Answers
 from app.api.server.limits import ApiLimits
 from app.bootstrap.gallery import incident_files
+from app.domain.errors import Forbidden, TooLarge
 from app.domain.log import ObjectKey, Revision
 from app.web.pages.report import ReportBounds
 from tests import draws
@@ -21,6 +23,11 @@ from tests.web.test_incident_stories import stored
 
 JSON = "/redra/v1/histories/default"
 UI = "/ui/h/default"
+DEFECTS = "Known defects and traps"
+SIGHTING = IncidentSighting(
+    incident="device-in-two-claims", certainty=Certainty.LIKELY, revision=Revision(1), times=1,
+    objects=(), message="as is likely",
+)  # fmt: skip
 
 
 async def report(server, at="", code=200, **given):
@@ -72,22 +79,56 @@ async def test_report_holds_findings_and_the_reasons_of_each_object(seed):
             assert target.one("p", "verdict").text
 
 
-async def test_report_names_known_defects_before_the_reasons_and_each_landmark_once():
+async def test_report_begins_with_defects_that_are_certain_and_names_each_landmark_once():
     incident = incident_files.read("device-in-two-claims").incident
     async with serving(store=await stored(incident)) as server:
         root = read(await report(server))
     check_alone(root)
     sections = root.one("main").all("section")
     titles = [each.attributes["aria-label"] for each in sections if "id" in each.attributes]
-    assert titles[:2] == ["Findings", "Known defects and traps"]
+    assert titles[:2] == [DEFECTS, "Findings"]
     assert titles[2].startswith("Why ")
-    assert "redra incidents show device-in-two-claims" in sections[1].text
+    assert "redra incidents show device-in-two-claims" in sections[0].text
     landmarks = [
         each.attributes["aria-label"] for each in root
         if (each.tag == "section" or each.attributes.get("role") == "region")
         and "aria-label" in each.attributes
     ]  # fmt: skip
     assert len(landmarks) == len(set(landmarks))
+
+
+@pytest.mark.parametrize(
+    ("scan", "titles", "note"),
+    [
+        (ScanReport(sightings=[SIGHTING]), ["Findings", DEFECTS], ""),
+        (ScanReport(sightings=[SIGHTING], is_complete=False), ["Findings", DEFECTS], ""),
+        (ScanReport(sightings=[]), ["Findings"], "this history shows none of them"),
+        (
+            ScanReport(sightings=[], examined=Revision(2), is_complete=False),
+            ["Findings"],
+            "the scan had come to revision 2 of 3 and seen none",
+        ),
+        (Forbidden("no"), ["Findings"], "may not read all that tells of them"),
+        (TooLarge("3 events are more than 2: use redra scan"), ["Findings"], "use redra scan"),
+    ],
+)
+async def test_report_says_why_no_page_shows_defects(monkeypatch, scan, titles, note):
+    async def scanned(*_):
+        if isinstance(scan, Exception):
+            raise scan
+        return scan
+
+    monkeypatch.setattr(Answers, "scan", scanned)
+    async with serving() as server:
+        await server.post(PODS, pod("web"))
+        head = (await server.get(JSON))["revision"]
+        root = read(await report(server))
+    shown = [each.attributes["aria-label"] for each in root.one("main").all("section")
+             if "id" in each.attributes]  # fmt: skip
+    assert [title for title in shown if title in ("Findings", DEFECTS)] == titles
+    cover = root.one("header", "cover").text
+    assert note.replace("of 3", f"of {head}") in cover
+    assert (f"{DEFECTS}:" in cover) == bool(note)
 
 
 @draws.in_turn("ways")

@@ -6,10 +6,11 @@ from importlib.metadata import version
 from urllib.parse import urlsplit
 
 from app.analysis.findings.report import Findings
+from app.analysis.scan.sightings import Certainty, ScanReport
 from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import HttpRequest
 from app.api.ui import framing
-from app.domain.errors import Forbidden, NotFound
+from app.domain.errors import Forbidden, NotFound, TooLarge
 from app.domain.log import ObjectKey, Revision
 from app.web.binding import Sheet
 from app.web.frame import noun, place_text
@@ -33,7 +34,8 @@ async def compose(
 ) -> bytes:
     """The report of a history at a moment. Raises the errors of its pages.
 
-    Known defects have a page if there are any, as far as the scan comes in this time.
+    Known defects have a page if there are any, as far as the scan comes in this time; the page is
+    the first one if one of them is certain. Otherwise the cover says why there is no page.
     """
     views = await answers.views(inquiry)
     answers.check_length(views.revision)
@@ -42,10 +44,14 @@ async def compose(
     pinned = replace(inquiry, moment=links.moment)
     builder = _Builder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
     await builder.add("Findings", FINDINGS)
-    causes = 1
-    if await _has_defects(answers, builder, seconds) and await builder.add(*DEFECTS):
+    scanned, unscanned = await _scanned(answers, builder, seconds)
+    sightings = () if scanned is None else scanned.sightings
+    causes, parts = 1, [part for part in (DEFECTS, LANES, MAP) if sightings or part is not DEFECTS]
+    left = [part for part in parts if not await builder.add(*part)]
+    if sightings and DEFECTS not in left:
         causes = 2
-    parts = [part for part in (LANES, MAP) if not await builder.add(*part)]
+        if any(one.certainty is Certainty.CERTAIN for one in sightings):
+            builder.sheets[:2] = reversed(builder.sheets[:2])
     has_more = await _add_timeline(answers, builder, bounds)
     general, builder.sheets = builder.sheets, []
     builder.bytes_max = bounds.bytes_max - _ROOM
@@ -54,14 +60,15 @@ async def compose(
     for number, (key, revision) in enumerate(_objects(findings)):
         if number >= bounds.objects_max or not await builder.add_object(key, revision):
             left_out += 1
-    # The findings and known defects come first, then the reasons, then the pages for reference.
+    # Findings and known defects come first, then the reasons, then the pages for reference.
     sheets = [*general[:causes], *builder.sheets, *general[causes:]]
     frame = await framing.frame(answers, pinned, "report")
     omitted = Omitted(
         objects=left_out,
         hidden=builder.hidden,
         entries=has_more,
-        parts=tuple(title for title, _ in parts),
+        parts=tuple(title for title, _ in left),
+        unscanned=unscanned,
     )
     return report.page(frame, sheets, omitted, version("redra"))
 
@@ -124,14 +131,26 @@ class _Builder:
         return True
 
 
-async def _has_defects(answers: Answers, builder: "_Builder", seconds: float) -> bool:
-    """Whether the history shows known defects, and the user may read all that tells it."""
+async def _scanned(
+    answers: Answers, builder: "_Builder", seconds: float
+) -> tuple[ScanReport | None, str]:
+    """The scan as far as it comes in this time, and why no page shows defects: empty if one does.
+
+    There is no scan if it would be too long, or if the user may not read all that tells of defects.
+    """
     links = builder.links
     try:
-        report = await answers.scan(builder.request(links.to(DEFECTS[1]), links), seconds)
+        scan = await answers.scan(builder.request(links.to(DEFECTS[1]), links), seconds)
     except Forbidden:
-        return False
-    return bool(report.sightings)
+        return None, "whoever asked for this file may not read all that tells of them"
+    except TooLarge as refusal:
+        return None, str(refusal)
+    if scan.sightings:
+        return scan, ""
+    if scan.is_complete:
+        return scan, "this history shows none of them"
+    examined = f"the scan had come to revision {scan.examined} of {links.moment} and seen none"
+    return scan, f"{examined}; what only later events show may be missing"
 
 
 async def _add_timeline(answers: Answers, builder: _Builder, bounds: ReportBounds) -> bool:

@@ -26,13 +26,15 @@ class ReportBounds:
 class Omitted:
     """The omitted content: `objects` that a finding names, `entries` of the timeline, `parts`.
 
-    `hidden` counts objects that the reader may not see.
+    `hidden` counts objects that the reader may not see. `unscanned` says why no page shows known
+    defects; it is empty if there is such a page, or if it did not fit.
     """
 
     objects: int = 0
     hidden: int = 0
     entries: bool = False
     parts: tuple[str, ...] = ()
+    unscanned: str = ""
 
 
 def page(frame: Frame, sheets: Sequence[Sheet], omitted: Omitted, version: str) -> bytes:
