@@ -844,3 +844,15 @@ async def test_rehearsal_of_what_nobody_knows_is_refused() -> None:
         with pytest.raises(InputError, match=said):
             await rehearsed(log, info, target, gates=gates, quirks=quirks)
     assert (await log.head(info.id)).revision == Revision(len(cluster.line.events))
+
+
+@pytest.mark.parametrize(("release", "is_on"), [("1.36", True), ("1.36.2", False)])
+async def test_history_is_called_by_its_own_release_whatever_its_switches(
+    release: str, *, is_on: bool
+) -> None:
+    """C24 is what 1.36.2 has and 1.36 has not; the histories are called so all the same."""
+    cluster = Cluster(Profile(version=release, rules_unseen=is_on))
+    cluster.node("n1")
+    settings = {**Profile(version=release).settings(), "quirks": {"c24": is_on}}
+    report = await rehearsed(*await stored(cluster, settings), "1.37")
+    assert text.head_of(report).startswith(f"base, of {release}, under 1.37 up to revision ")

@@ -18,6 +18,12 @@ _NAMES_MAX = 3
 NO_DEVICE = "it selects no device"
 """The remark on a rule that names nothing and selects nothing."""
 
+UNSEEN = (
+    "the scheduler of this release does not see DeviceTaintRules (C24): the rule can evict pods, "
+    "and keeps none away from its devices"
+)
+"""The remark on a rule whose taints are in no count of devices. Parity: controllers.md C24."""
+
 
 def on(world: World, key: ObjectKey) -> Iterator[str]:
     """Remarks on one change, for the hypothetical cluster after all changes."""
@@ -34,6 +40,8 @@ def _on_rule(world: World, key: ObjectKey) -> Iterator[str]:
     if not world.profile.enabled(_GATE):
         yield f"the gate {_GATE} is off: the rule does nothing"
         return
+    if world.profile.ignores_rules:
+        yield UNSEEN
     rule = world.taints.rules.get(key.name)
     if rule is None:
         return

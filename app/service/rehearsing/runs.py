@@ -60,6 +60,9 @@ class Worlds:
 
 
 def release_of(info: HistoryInfo) -> str:
-    """The release that a history imitates, with the patch level where it matters."""
-    profile = profiles.from_settings(info.settings)
+    """The release that a history imitates, with the patch level where it matters.
+
+    A switched C24 is named as that switch, and makes no other release of it.
+    """
+    profile = profiles.from_settings({**info.settings, "quirks": {}})
     return profile.patch or profile.version

@@ -38,7 +38,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import diffing, moments, recorded_doubts
-from app.service.rehearsing.runs import RehearsedWorld, Worlds
+from app.service.rehearsing.runs import RehearsedWorld, Worlds, release_of
 from app.service.rehearsing.trials import Trials, changes, findings_of, pod_finding
 from app.service.replays.deciding import continuing
 from app.service.replays.deciding.continuing import Control, Planes
@@ -150,7 +150,7 @@ async def _report(
     return Rehearsal(
         history=history.name,
         revision=wanted.until,
-        source=before.side.name,
+        source=release_of(history),
         target=after.side.name,
         diff=diff,
         aside=aside,

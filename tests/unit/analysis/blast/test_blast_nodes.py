@@ -223,6 +223,24 @@ def test_rule_that_does_nothing_says_why():
     assert effect.warnings == ("the gate DRADeviceTaintRules is off: the rule does nothing",)
 
 
+@pytest.mark.parametrize(
+    "change", [rule("other"), ProposedDeletion(kind="devicetaintrule", name="rule")]
+)
+def test_rule_that_the_scheduler_does_not_see_is_said_to_keep_no_pod_away(change):
+    """Its taint is in no count of devices, so the answer says why (C24)."""
+    said = {}
+    for is_seen in (True, False):
+        cluster = running(profile=Profile(rules_unseen=not is_seen))
+        cluster.rule()
+        answer = ask(cluster, change)
+        said[is_seen] = (answer.effects[0].warnings, bool(answer.devices))
+    unseen = (
+        "the scheduler of this release does not see DeviceTaintRules (C24): the rule can evict "
+        "pods, and keeps none away from its devices"
+    )
+    assert said == {True: ((), True), False: ((unseen,), False)}
+
+
 @pytest.mark.parametrize("change", [ProposedCordon, ProposedDrain])
 def test_node_that_does_not_exist_is_answered_with_the_nearest(change):
     cluster = Cluster()
