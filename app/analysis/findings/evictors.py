@@ -33,8 +33,8 @@ def lines(
     slices: dict[Evictor, set[str]] = {}
     for evictors, evicted in alike.items():
         for each in evictors:
-            # A driver taints devices in several slices, and it is one taint all the same.
-            taint = each._replace(slice="")
+            # Devices in several slices, tainted by several writes, have one taint of a driver.
+            taint = each._replace(slice="", written=Revision(0))
             pods.setdefault(taint, set()).update(evicted)
             slices.setdefault(taint, set()).update({each.slice} - {""})
     ranked = sorted(pods, key=lambda each: (-len(pods[each]), each))

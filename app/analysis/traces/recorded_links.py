@@ -2,7 +2,7 @@
 
 The log of another control plane holds no decisions and no causes. What it holds are the objects:
 the pod for which a claim was made, the claims of a pod that is placed, the pods whose end gives a
-claim's devices back, the rule or the placement for which a pod is evicted, and the eviction before
+claim's devices back, the taint or the placement for which a pod is evicted, and the eviction before
 a deletion.
 """
 
@@ -59,16 +59,21 @@ class RecordedLinks:
             ended = max(self._newest(kind, users) for kind in (POD_DELETED, POD_FINISHED))
             return ended if ended > since else 0
         if entry.kind == POD_EVICTED:
-            rules = [one.rule for one in self._evictors(entry.revision) if one.rule]
-            keys = [ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule) for rule in rules]
-            ruled = max(self._newest(kind, keys) for kind in (RULE_CREATED, RULE_CHANGED))
-            # A rule that was there before evicts when the pod gets its devices.
-            return max(ruled, self._last.get((POD_PLACED, key), 0)) if ruled else 0
+            tainted = max(map(self._tainting, self._evictors(entry.revision)), default=0)
+            # A taint that was there before evicts when the pod gets its devices.
+            return max(tainted, self._last.get((POD_PLACED, key), 0)) if tainted else 0
         if entry.kind == POD_DELETION:
             return self._last.get((POD_EVICTED, key), 0)
         if entry.kind == POD_DELETED:
             return self._last.get((POD_DELETION, key), 0)
         return 0
+
+    def _tainting(self, evictor: Evictor) -> int:
+        """The newest write of a rule that evicts, or that with which a driver set the taint."""
+        if not evictor.rule:
+            return evictor.written
+        keys = [ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", evictor.rule)]
+        return max(self._newest(kind, keys) for kind in (RULE_CREATED, RULE_CHANGED))
 
     def _note(self, entry: Entry) -> None:
         """Keeps the newest revision of each kind and object; those of an earlier life are over."""

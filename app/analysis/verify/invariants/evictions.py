@@ -134,10 +134,11 @@ def _taints(
     recently. Rules count even if their gate is off, because each component has its own gates.
     """
     stock = cluster.stock
-    published = stock.device(device)
+    published, began = stock.device(device), stock.pool(device).taints.get(device[2], {})
     for index, taint in enumerate(() if published is None else published.taints):
         place = stock.pool(device).slice_of(device[2])
-        evictor = _evictor(taint, driver=device[0], slice="" if place is None else place.name)
+        name = "" if place is None else place.name
+        evictor = _evictor(taint, driver=device[0], slice=name, written=began[taint][1])
         yield taint, _instant(stock.time_added(device, index)), evictor
     for rule in stock.rules.values():
         if rule.matches(device):

@@ -290,9 +290,9 @@ def _taints_of(
 ) -> Iterator[tuple[Taint, Instant, ObjectKey | None]]:
     """Each taint of a device, the instant since which it exists, and its rule if it has one."""
     published = stock.device(device)
-    since = stock.pool(device).taints.get(device[2], {})
+    began = stock.pool(device).taints.get(device[2], {})
     for taint in () if published is None else published.taints:
-        yield taint, since[taint], None
+        yield taint, began[taint][0], None
     for key in sorted(stock.rules) if with_rules else ():
         rule = stock.rules[key]
         if rule.matches(device):

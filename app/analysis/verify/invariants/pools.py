@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from app.analysis.verify.invariants import amounts, reading
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.reading import Device, Result, Slice, Taint
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -18,6 +18,8 @@ DeviceId = tuple[str, str, str]
 PoolId = tuple[str, str]
 CounterId = tuple[str, str]
 Held = tuple[KnownClaim, Result]
+Began = tuple[Instant, Revision]
+"""The instant since which something is known to exist, and the write that brought it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,7 +62,7 @@ class Pool:
 
     id: PoolId
     slices: dict[ObjectKey, Published] = field(default_factory=dict)
-    taints: dict[str, dict[Taint, Instant]] = field(default_factory=dict)
+    taints: dict[str, dict[Taint, Began]] = field(default_factory=dict)
     holders: dict[str, list[Held]] = field(default_factory=dict)
     consumed: dict[str, Counter[str]] = field(default_factory=dict)
     _devices: Mapping[str, Device] | None = None
@@ -160,7 +162,7 @@ class Pool:
             }
         return self._limits
 
-    def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
+    def note_taints(self, now: Began) -> Iterator[tuple[str, Taint]]:
         """Records since when each device of the newest generation has each of its taints.
 
         Yields the taints that no longer apply.

@@ -20,13 +20,14 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
     if event.type is _DELETED:
         cluster.forget_faults(key)
         cluster.shown.pop(key, None)
-        cluster.note_pools(stock.remove_slice(key, now))
+        cluster.note_pools(stock.remove_slice(key, (now, event.revision)))
         return
     since = SINCE_EVER if event.stamp.verb == LISTED else now
     old = stock.slices.get(key)
     uid = event.uid if old is None else old.uid
     before = None if old is None else (*old.pool, old.node_name)
-    touched = stock.put_slice(key, event.uid, event.body, since, now)
+    began = since, event.revision
+    touched = stock.put_slice(key, event.uid, event.body, began, now)
     if event.type is _CREATED or uid != event.uid:
         cluster.forget_faults(key)
         cluster.shown.pop(key, None)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from app.analysis.verify.invariants import amounts, reading
-from app.analysis.verify.invariants.pools import DeviceId, Pool, PoolId, Published
+from app.analysis.verify.invariants.pools import Began, DeviceId, Pool, PoolId, Published
 from app.analysis.verify.invariants.reading import Device, Taint
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import ObjectKey, Revision
@@ -23,7 +23,8 @@ SINCE_EVER = Instant(-(2**62))
 class Evictor(NamedTuple):
     """A taint that evicts: of a DeviceTaintRule, or in a slice (`slice`) of a driver.
 
-    `is_over` when it had ended just before the eviction was recorded.
+    `is_over` when it had ended just before the eviction was recorded. `written` is the revision of
+    the write that brought the taint of a driver, 0 where it is not known.
     """
 
     rule: str = ""
@@ -32,6 +33,7 @@ class Evictor(NamedTuple):
     key: str = ""
     value: str = ""
     is_over: bool = False
+    written: Revision = Revision(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,9 @@ class Stock:
             ended.popleft()
 
     def put_slice(
-        self, key: ObjectKey, uid: str, body: bytes, since: Instant, now: Instant
+        self, key: ObjectKey, uid: str, body: bytes, since: Began, now: Instant
     ) -> Iterable[Pool]:
-        """Applies a write of a slice; what is new in it exists since the instant `since`."""
+        """Applies a write of a slice; what is new in it exists since `since`."""
         self.has_seen_slices = True
         read = reading.slice_(body)
         text = _encode(read)
@@ -167,18 +169,18 @@ class Stock:
         self._settle(touched, old, since, now)
         return touched
 
-    def remove_slice(self, key: ObjectKey, now: Instant) -> Iterable[Pool]:
-        """Applies the deletion of a slice."""
+    def remove_slice(self, key: ObjectKey, end: Began) -> Iterable[Pool]:
+        """Applies the deletion of a slice, which may leave devices to another one."""
         old = self.slices.pop(key, None)
         if old is None:
             return ()
         pool = self.pools[old.pool]
         del pool.slices[key]
-        self._settle((pool,), old, now, now)
+        self._settle((pool,), old, end, end[0])
         return (pool,)
 
     def _settle(
-        self, touched: Iterable[Pool], old: Published | None, since: Instant, now: Instant
+        self, touched: Iterable[Pool], old: Published | None, since: Began, now: Instant
     ) -> None:
         for pool in touched:
             pool.forget()

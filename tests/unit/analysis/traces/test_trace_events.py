@@ -229,6 +229,53 @@ def test_each_life_of_a_name_has_arrows_of_its_own():
     assert sorted(links) == sorted([*life, *end, *life])
 
 
+def sources_of_evictions(steps):
+    """The entries from which the arrows to the evictions of a recorded story come."""
+    whole = list(
+        playing.play(Invented(told=(), steps=steps).incident(), IncidentVariant.BROKEN).events
+    )
+    viewed, _, chronicle = traced(as_recorded(whole), is_recorded=True)
+    entries = {entry.revision: entry for entry in chronicle.entries}
+    return [
+        entries[source["args"]["revision"]]
+        for source, target in viewed.arrows
+        if entries[target["args"]["revision"]].kind == "PodEvicted"
+    ]
+
+
+@pytest.mark.parametrize("patience", [None, 20])
+@pytest.mark.parametrize("is_early", [False, True])
+def test_eviction_for_a_taint_of_the_driver_has_an_arrow_from_the_write_with_the_taint(
+    patience, is_early
+):
+    taint = {"key": "x.test/hot", "effect": "NoExecute"}
+    waits = [{"key": "x.test/hot", "operator": "Exists", "tolerationSeconds": patience or 5}]
+    tolerations = waits if patience or is_early else []
+    wanted = claim("a", "lab", ask("c", tolerations=tolerations))
+    made = [space("lab"), class_of("c", "d.test"), node("n"), wanted]
+    job = pod("job", "lab", claim="a")
+
+    def published(*names, taints=()):
+        hot = {"taints": list(taints)} if taints else {}
+        devices = [{"name": name, **(hot if name == "x" else {})} for name in names]
+        return {"apply": [slice_of("s", "d.test", "n", devices, nodeName="n")]}
+
+    hot, more = published("x", taints=[taint]), published("x", "y", taints=[taint])
+    harmless = published("x", taints=[{**taint, "effect": "NoSchedule"}])
+    if is_early:
+        steps = ({"apply": made}, hot, {"wait": 5}, {"apply": [job]}, {"wait": 60})
+    else:
+        first = ({"apply": made}, published("x"), {"apply": [job]}, {"wait": 5}, harmless)
+        later = ({"wait": 2}, more, {"wait": 60}) if patience else ({"wait": 60},)
+        steps = (*first, {"wait": 5}, hot, *later)
+    (source,) = sources_of_evictions(steps)
+    if is_early:
+        assert source.kind == "PodScheduled"
+    else:
+        assert (source.kind, source.subject.name) == ("SliceChanged", "s")
+        assert "taints added: x x.test/hot:NoExecute" in source.text
+
+
 @pytest.mark.parametrize("patience", [None, 20])
 def test_eviction_of_a_recording_has_an_arrow_from_the_rule_as_it_was_last_written(patience):
     key, tolerations = "x.test/hot", []
@@ -242,15 +289,5 @@ def test_eviction_of_a_recording_has_an_arrow_from_the_rule_as_it_was_last_writt
              {"apply": [rule("other", "e.test", key=key, effect="NoExecute")]}, {"wait": 5},
              {"apply": [rule("hot", "d.test", key=key, effect="NoExecute")]},
              {"wait": 60})  # fmt: skip
-    whole = list(
-        playing.play(Invented(told=(), steps=steps).incident(), IncidentVariant.BROKEN).events
-    )
-    viewed, _, chronicle = traced(as_recorded(whole), is_recorded=True)
-    entries = {entry.revision: entry for entry in chronicle.entries}
-    sources = [
-        entries[source["args"]["revision"]]
-        for source, target in viewed.arrows
-        if entries[target["args"]["revision"]].kind == "PodEvicted"
-    ]
-    (source,) = sources
+    (source,) = sources_of_evictions(steps)
     assert (source.kind, source.subject.name) == ("RuleChanged", "hot")
