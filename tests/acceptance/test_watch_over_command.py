@@ -51,6 +51,9 @@ def test_recording_is_told_as_verify_and_scan_tell_it(data):
 def test_text_names_revision_judge_and_objects(data):
     code, out, _ = redra("watch-over", "night", "--until", "5", data=data)
     assert (code, out) == (0, "")
+    code, out, said = redra("watch-over", "night", "--until", "200", data=data)
+    assert (code, out.partition(" (")[0]) == (1, "140: incident toleration-without-effect")
+    assert "revision 200: 1 finding, 0 allowed other choices" in said
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from app.bootstrap.stores import Store, find_history, find_revision, open_store
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import NEVER_SEEN, Doubt
-from app.service import recorded_doubts
+from app.service import moments, recorded_doubts
 from app.service.replays import overseeing, scanning
-from app.service.replays.overseeing import OverseeingBounds
+from app.service.replays.overseeing import Deadline, OverseeingBounds
 from app.service.replays.verifying import switches_of, switches_over_time
 from app.settings import Settings
 
@@ -49,6 +49,7 @@ async def watch_over(
 ) -> Watched:
     """Judge a history up to a moment; without one, as it grows, until SIGTERM or SIGINT.
 
+    An instant that is to come is waited for, with what is written until then.
     Observations up to `since` are neither reported nor counted. `end_option` is the user's name for
     the moment.
     """
@@ -68,9 +69,9 @@ async def watch_over(
         moment, since = pinned.moments
         for meaning in pinned.meanings:
             ready(meaning)
-        until = await find_revision(store, stored, moment, option=end_option) if moment else None
+        until = await _end(store, stored, moment, option=end_option) if moment else None
         begin = await find_revision(store, stored, since, option="--since") if since else None
-        if begin is not None and until is not None and begin > until:
+        if begin is not None and isinstance(until, int) and begin > until:
             raise InputError(
                 f"--since is revision {begin}, and {end_option} is revision {until}",
                 cure="give a --since that is not later",
@@ -82,7 +83,8 @@ async def watch_over(
             tasks.start_soon(_stop_on_signal, stopped)
             words = [f"watching over {name}"]
             words += [f"behind revision {begin}"] if begin else []
-            words += [f"up to revision {until}"] if until else []
+            words += [str(until)] if isinstance(until, Deadline) else []
+            words += [f"up to revision {until}"] if until and isinstance(until, int) else []
             ready(" ".join(words))
             await overseeing.oversee(
                 store.log,
@@ -105,6 +107,21 @@ async def watch_over(
         other_choices=other_choices,
         others=others,
     )
+
+
+async def _end(
+    store: Store, stored: HistoryInfo, moment: str, *, option: str
+) -> Revision | Deadline:
+    """The revision of a moment, or the moment if it is an instant that is still to come.
+
+    A history with a time of its own reaches no instant of the clock. Raises InputError.
+    """
+    clock = store.ports.clock
+    if not (moments.is_revision(moment) or stored.has_own_time):
+        instant = await moments.find_time(store.log, stored, moment, Revision(0), clock.now())
+        if instant > clock.now():
+            return Deadline(instant=instant, now=clock.now)
+    return await find_revision(store, stored, moment, option=option)
 
 
 async def oversight_for(store: Store, settings: Settings, stored: HistoryInfo) -> Oversight:

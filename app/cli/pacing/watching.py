@@ -91,8 +91,9 @@ def judge(
 
     watched = console.run(run)
     console.note(
-        f"history {watched.history} up to revision {watched.revision}: {watched.failures} "
-        f"findings, {counts.of(watched.other_choices, 'allowed other choice')}, "
+        f"history {watched.history} up to revision {watched.revision}: "
+        f"{counts.of(watched.failures, 'finding')}, "
+        f"{counts.of(watched.other_choices, 'allowed other choice')}, "
         f"{watched.others} known, unsure or from outside"
     )
     if watched.failures:

@@ -1,6 +1,7 @@
 """A history is watched over while others write to it, until somebody says that it is enough."""
 
 import anyio
+import pytest
 from anyio.lowlevel import checkpoint
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
@@ -9,7 +10,7 @@ from app.bootstrap.pacing.overseeing import oversight_of
 from app.domain.log import Event, Head, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.replays.overseeing import OverseeingBounds, oversee
+from app.service.replays.overseeing import Deadline, OverseeingBounds, oversee
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.analysis.verify.test_parts import steal
 from tests.unit.service.test_replaying import resealed, story
@@ -76,3 +77,42 @@ async def test_sound_history_tells_nothing() -> None:
     events = resealed(story().line.events, keep)
     observations, _ = await watched(events, len(events))
     assert observations == []
+
+
+@pytest.mark.parametrize("is_passed", [True, False])
+async def test_until_an_instant_to_come_what_is_written_by_then_is_judged(
+    *, is_passed: bool
+) -> None:
+    """The end is a later event, or the clock where none comes; not the last event so far."""
+    events = resealed(story().line.events, keep)
+    instant = events[len(events) // 2].stamp.time
+    by_then = [each for each in events if each.stamp.time <= instant]
+    assert len(by_then) < len(events)
+    wake_up = MemoryWakeUp()
+    log = MemoryLog(MemoryStore(), wake_up.grown)
+    info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
+    oversight = oversight_of(info, ())
+    clock = [Instant(0)]
+    ended = anyio.Event()
+
+    async def watch() -> None:
+        await oversee(
+            log, wake_up, info, oversight, tell=lambda _: None,
+            until=Deadline(instant=instant, now=lambda: clock[0]),
+            stopped=anyio.Event(), bounds=BOUNDS,
+        )  # fmt: skip
+        ended.set()
+
+    with anyio.fail_after(PATIENCE_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            head = await log.append(info.id, expected=Head(), events=events[:5])
+            while oversight.revision < head.revision:
+                await checkpoint()
+            assert not ended.is_set()
+            if is_passed:
+                clock[0] = Instant(instant + 1)
+                head = await log.append(info.id, expected=head, events=by_then[5:])
+            else:
+                head = await log.append(info.id, expected=head, events=events[5:])
+    assert oversight.revision == by_then[-1].revision
