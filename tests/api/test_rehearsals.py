@@ -130,8 +130,8 @@ async def test_page_of_a_long_history_is_that_of_a_short_one(monkeypatch):
         api, shown = server.app._redra.rehearsals, []
         report = api.report
 
-        async def kept(request, runtime, moment):
-            shown.append(await report(request, runtime, moment))
+        async def kept(*question):
+            shown.append(await report(*question))
             return shown[-1]
 
         monkeypatch.setattr(api, "report", kept)

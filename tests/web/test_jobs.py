@@ -1,13 +1,23 @@
 """The pages of jobs: each job of a history in a list, with a button that cancels or removes it."""
 
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+import anyio.lowlevel
 import pytest
 
+from app.api.server.limits import ApiLimits, WaitBounds
 from app.bootstrap.handover.exporting import Exported
 from app.bootstrap.minimising.results import Minimised
+from app.domain.errors import InputError
 from app.service.answering.jobs import JobOutcome
-from tests.api.serving import serving
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.test_authentication import ROLES
 from tests.api.test_jobs import DEFAULT, JSON, KEEP, Worker
-from tests.api.test_readers import filled, headers
+from tests.api.test_readers import ALL, PATHS, bind, filled, headers, known
+from tests.patience import PATIENCE_SECONDS
+from tests.web.reading import read
 from tests.web.test_safety import HOSTILE, check
 from tests.web.test_sweeps import OWN, begin, main_of
 
@@ -150,3 +160,113 @@ async def test_addresses_that_lead_nowhere(query):
         answer = await server.raw("GET", PAGE + query)
         assert answer.status_code in (400, 404)
         check(answer.text)
+
+
+LONG = ApiLimits(
+    waits=WaitBounds(seconds=0), rehearse_at_once_events_max=0, diff_at_once_events_max=0,
+    diffs_at_once_max=2,
+)  # fmt: skip
+COMPARED = {"is_same": True, "a": "default", "b": "night", "head": "No difference.", "notes": []}
+STEP = {"doing": "running", "revision": 7, "until": 9}
+LONG_PAGES = [
+    ("again?by=decisions", "Decided again, compared by decisions", STEP,
+     "running: revision 7 of 9", COMPARED, "No difference."),
+    ("compare?with=night", "Comparison with night", {"events": 3}, "reads 3 events", COMPARED,
+     "No difference."),
+    ("rehearsal?to=1.36", "Rehearsal under 1.36", STEP, "running: revision 7 of 9",
+     {"report": {}, "page": PAGE_OF_REPORT}, "pod default/web moves"),
+]  # fmt: skip
+
+
+@asynccontextmanager
+async def begun(page, **more):
+    """A server that works out a page, and its worker."""
+    worker = Worker()
+    async with serving(worker=worker, limits=LONG, **more) as server:
+        await server.post("/redra/v1/histories", {"name": "night"})
+        await server.post(CONFIG_MAPS, config_map())
+        assert (await server.raw("GET", f"/ui/h/default/{page}")).status_code == 202
+        await worker.wait_begun()
+        yield server, worker
+
+
+@pytest.mark.parametrize(("page", "title", "progress", "said", "result", "shown"), LONG_PAGES)
+async def test_page_that_takes_long_has_progress_and_a_result_among_the_jobs(
+    page, title, progress, said, result, shown
+):
+    path = f"/ui/h/default/{page}"
+    async with begun(page) as (server, worker):
+        worker.tells[0](progress)
+        waiting = read((await server.raw("GET", path)).text)
+        (row,) = (await main_of(server, PAGE)).one("tbody").all("tr")
+        assert row.one("th").text == title
+        for place in (waiting.one("main"), row):
+            assert said in place.text
+            assert "running" in place.text
+        assert worker.running == 1, "looking begins nothing"
+        worker.end(JobOutcome(result=result))
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while "done" not in (row := (await main_of(server, PAGE)).one("tbody")).text:
+                await anyio.lowlevel.checkpoint()
+        assert row.one("th").links == [path]
+        answer = await server.raw("GET", path)
+        assert answer.status_code == 200
+        assert shown in read(answer.text).one("main").text
+        assert "No job of this history" in (await main_of(server, PAGE)).text
+
+
+@pytest.mark.parametrize("page", [each[0] for each in LONG_PAGES])
+@pytest.mark.parametrize("is_from_list", [True, False])
+async def test_page_that_takes_long_is_cancelled_and_begun_anew(page, is_from_list):
+    path = f"/ui/h/default/{page}"
+    async with begun(page) as (server, worker):
+        there = await server.raw("GET", PAGE if is_from_list else path)
+        button = read(there.text).one("button", name="cancel")
+        assert button.text == "Cancel"
+        name = button.attributes["value"]
+        assert (await cancel(server, PAGE, name, origin="http://evil.test")).status_code == 403
+        assert worker.running == 1
+        answer = await cancel(server, PAGE, name)
+        assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
+        assert worker.running == 0
+        assert "No job of this history" in (await main_of(server, PAGE)).text
+        assert (await cancel(server, PAGE, name)).status_code == 404
+        assert (await server.raw("GET", path)).status_code == 202
+        await worker.wait_begun()
+        assert worker.running == 1
+
+
+async def test_page_that_failed_says_why_among_the_jobs_and_is_removed():
+    async with begun("again?by=decisions") as (server, worker):
+        worker.end(InputError(HOSTILE))
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while "failed" not in (row := (await main_of(server, PAGE)).one("tbody")).text:
+                await anyio.lowlevel.checkpoint()
+        assert " ".join(HOSTILE.split()) in row.text
+        button = row.one("button", name="cancel")
+        assert button.text == "Remove"
+        await cancel(server, PAGE, button.attributes["value"])
+        assert "No job of this history" in (await main_of(server, PAGE)).text
+
+
+async def test_page_of_another_user_is_not_seen_and_not_cancelled():
+    worker = Worker()
+    limits = replace(LONG, diffs_at_once_max=1)
+    options = {"credentials": known(), "authorization": ROLES}
+    async with serving(worker=worker, limits=limits, **options) as server:
+        for user in ("gus", "dan"):
+            await bind(server, "", user, [PATHS, ALL])
+        path = "/ui/h/default/rehearsal?to=1.36"
+        assert (await server.raw("GET", path, **headers("gus"))).status_code == 202
+        await worker.wait_begun()
+        waits = read((await server.raw("GET", path, **headers("dan"))).text).one("main")
+        assert "has its turn" in waits.text
+        assert not waits.all("button")
+        mine, others = [
+            read((await server.raw("GET", PAGE, **headers(user))).text).one("main")
+            for user in ("gus", "dan")
+        ]
+        assert "No job of this history" in others.text
+        name = mine.one("button", name="cancel").attributes["value"]
+        assert (await cancel(server, PAGE, name, **headers("dan"))).status_code == 404
+        assert worker.running == 1

@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import EventLog
 from app.service import diffing
-from app.service.answering.jobs import JobKind, JobSource, JobWish
+from app.service.answering.jobs import JobKind, JobSource, JobWish, Tell, silent
 from app.service.diffing import Comparison, ComparisonAspect, ComparisonPlan, Ending
 from app.service.forking import MadeFork
 from app.service.histories import Histories
@@ -74,10 +74,11 @@ class DiffApi:
         moment: str,
         actor: Actor,
         form: DiffForm,
+        tell: Tell = silent,
     ) -> JsonObject:
         """The comparison of two histories; `check` raises when the reader may not read one of them.
 
-        Raises Rejected.
+        `tell` is called with the progress of a long one. Raises Rejected.
         """
         other_name = request.parameter("with")
         if not other_name:
@@ -114,7 +115,7 @@ class DiffApi:
                     runtime.log, *sides, comparison.by, events_max=comparison.events_max
                 )
                 infos = (runtime.info, other.info)
-                return await self._carried_out(runtime.log, infos, planned, comparison, form)
+                return await self._carried_out(runtime.log, infos, planned, comparison, form, tell)
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem), resource="revisions") from problem
 
@@ -125,6 +126,7 @@ class DiffApi:
         planned: ComparisonPlan,
         comparison: Comparison,
         form: DiffForm,
+        tell: Tell = silent,
     ) -> JsonObject:
         """The answer of a plan, from this process, or from another one if there is much to do."""
         if self._worker is None or planned.events <= self._limits.diff_at_once_events_max:
@@ -141,7 +143,7 @@ class DiffApi:
         ]
         wish = JobWish(kind=JobKind.DIFF, parameters=parameters, sources=sources)
         try:
-            outcome = await self._worker(log, wish, lambda _: None)
+            outcome = await self._worker(log, wish, tell)
         except PlainSecrets:
             # They leave in no bundle, so the work stays here.
             return answers.of(await diffing.carry_out(log, planned, comparison), form)
@@ -158,7 +160,12 @@ class AgainApi:
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
     async def answer(
-        self, request: HttpRequest, runtime: HistoryRuntime, moment: str, form: DiffForm
+        self,
+        request: HttpRequest,
+        runtime: HistoryRuntime,
+        moment: str,
+        form: DiffForm,
+        tell: Tell = silent,
     ) -> JsonObject:
         """The comparison of a history (A) with itself decided again (B), up to a moment.
 
@@ -179,7 +186,7 @@ class AgainApi:
             },
         )
         async with self._turns:
-            outcome = await self._worker(runtime.log, wish, lambda _: None)
+            outcome = await self._worker(runtime.log, wish, tell)
         answer: JsonObject = msgspec.convert(outcome.result, JsonObject)
         return answer
 

@@ -1,6 +1,7 @@
 """The page of a history's jobs, and the form that cancels or removes one.
 
-A page shows the jobs that `GET …/jobs` lists for its user; the form does what `DELETE` does.
+A page shows the jobs that `GET …/jobs` lists for its user, and the pages that may take minutes and
+are worked out for this user; the form does what `DELETE` does.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,21 +11,18 @@ from app.api.redra import experiment_models as models
 from app.api.redra.answers import Answers, Inquiry
 from app.api.redra.jobs import JobsApi
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import HttpRequest, Response
+from app.api.server.messages import Response
 from app.api.ui import forms, framing, origins
 from app.api.ui.responses import HEADERS, HTML
+from app.api.ui.unready import JOBS, LongPage, UnreadyPages
 from app.domain.errors import NotFound
-from app.domain.log import Actor, HistoryInfo
+from app.domain.log import HistoryInfo
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 from app.service.answering.jobs import Job, JobKind, JobState
-from app.service.runtime import HistoryRuntime
 from app.web.links import Links
 from app.web.pages import jobs, rehearsal
 from app.web.pages.jobs import ShownJob
-
-JOBS = "jobs"
-"""The name of the page below its history."""
 
 JOB = "job"
 """The parameter for one job, whose result is a page."""
@@ -33,8 +31,11 @@ JOB = "job"
 class JobPages:
     """The pages of the jobs that belong to a history."""
 
-    def __init__(self, api: JobsApi, answers: Answers, limits: ApiLimits) -> None:
+    def __init__(
+        self, api: JobsApi, answers: Answers, limits: ApiLimits, unready: UnreadyPages
+    ) -> None:
         self._api = api
+        self._unready = unready
         self._answers = answers
         self._limits = limits
 
@@ -50,7 +51,8 @@ class JobPages:
             return await self._rehearsed(inquiry, job)
         seen = await self._api.seen(runtime, place, inquiry.actor)
         frame = await framing.frame(self._answers, inquiry, JOBS)
-        return jobs.page(frame, [shown_job(job, place) for job in reversed(seen)])
+        pages = [shown_page(one) for one in reversed(self._unready.of(inquiry))]
+        return jobs.page(frame, [*pages, *(shown_job(job, place) for job in reversed(seen))])
 
     async def _rehearsed(self, inquiry: Inquiry, job: Job) -> bytes:
         """The page of a rehearsal that is done."""
@@ -66,14 +68,17 @@ class JobPages:
         frame = await framing.frame(self._answers, inquiry, JOBS, {JOB: job.id})
         return rehearsal.page(frame, profiles.names(), parameters, result["page"])
 
-    async def cancel(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
-        """Cancel or remove the job that a form names, and lead to the list.
+    async def cancel(self, inquiry: Inquiry) -> Response:
+        """Cancel or remove the job or page that a form names, and lead to the list.
 
         Raises Forbidden, NotFound, BadRequest.
         """
-        origins.check_own(request)
-        name = await forms.cancelled(request, self._limits)
-        await self._api.remove(await self._api.find(name, runtime, runtime.info, actor))
+        runtime = inquiry.runtime
+        origins.check_own(inquiry.request)
+        name = await forms.cancelled(inquiry.request, self._limits)
+        if not await self._unready.cancel(inquiry, name):
+            job = await self._api.find(name, runtime, runtime.info, inquiry.actor)
+            await self._api.remove(job)
         return to(Links(history=runtime.info.name).to(JOBS))
 
 
@@ -100,6 +105,34 @@ def shown_job(job: Job, place: HistoryInfo | None) -> ShownJob:
         page=page,
         answer=status.path if is_done else "",
     )
+
+
+def shown_page(one: LongPage) -> ShownJob:
+    """A page that is worked out, as a job whose result is the page."""
+    kind, title = _PAGES[one.part]
+    errand, state, problem = one.errand, JobState.RUNNING, ""
+    if errand.is_ended:
+        state = JobState.DONE if errand.problem is None else JobState.FAILED
+        problem = "" if errand.problem is None else str(errand.problem)
+    return ShownJob(
+        id=one.id,
+        kind=kind.value,
+        title=f"{title} {one.subject}",
+        state=state.value,
+        seconds=one.seconds,
+        progress=errand.progress,
+        problem=problem,
+        lines=() if errand.is_ended else tuple(_progress(kind, errand.progress)),
+        page=one.address,
+    )
+
+
+_PAGES: Mapping[str, tuple[JobKind, str]] = {
+    "again": (JobKind.AGAIN, "Decided again, compared by"),
+    "compare": (JobKind.DIFF, "Comparison with"),
+    "rehearsal": (JobKind.REHEARSE, "Rehearsal under"),
+}
+"""The kind and the beginning of the title of the pages that may take minutes."""
 
 
 def to(path: str) -> Response:

@@ -39,11 +39,11 @@ from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.api.ui import forms, framing, origins, parameters, reports
-from app.api.ui.jobs import JOBS, JobPages
+from app.api.ui.jobs import JobPages, shown_page
 from app.api.ui.live import LivePages
 from app.api.ui.responses import HEADERS, HTML, NO_GUESS, shown
 from app.api.ui.sweeps import BESIDE, SweepPages
-from app.api.ui.unready import UnreadyPages
+from app.api.ui.unready import JOBS, UnreadyPages
 from app.domain.errors import (
     Forbidden,
     InputError,
@@ -54,6 +54,7 @@ from app.domain.errors import (
 from app.domain.log import Actor
 from app.domain.values import api_resources
 from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
 from app.web import links
 from app.web.pages import (
     again,
@@ -77,6 +78,7 @@ from app.web.pages import (
     why,
 )
 from app.web.pages.compare import Tree
+from app.web.pages.jobs import ShownJob
 
 LIVE = "live"
 
@@ -104,7 +106,7 @@ class Pages:
         self._live = LivePages(limits.live)
         self._unready = UnreadyPages(limits.waits, limits.diffs_at_once_max)
         self._sweeps = SweepPages(api, limits)
-        self._jobs = JobPages(api.jobs, api.answers, limits)
+        self._jobs = JobPages(api.jobs, api.answers, limits, self._unready)
         self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
 
     @property
@@ -144,7 +146,7 @@ class Pages:
             raise NotFound(f'there is no page "{part[:64]}"')
         if request.method == "POST" and part == JOBS:
             opened = await self._histories.open(place.history)
-            return await self._jobs.cancel(request, opened, actor)
+            return await self._jobs.cancel(self._inquiry(request, opened, place.moment, actor))
         if request.method == "POST" and part in _FORMS:
             origins.check_own(request)
             make = _FORMS[part]
@@ -157,14 +159,7 @@ class Pages:
         runtime = await self._histories.open_within(place.history, seconds)
         if runtime is None:
             return await self.opening(request, place)
-        inquiry = Inquiry(
-            request=request,
-            runtime=runtime,
-            rest="",
-            moment=place.moment,
-            reader=partial(self._authorizer.reader, runtime, actor),
-            actor=actor,
-        )
+        inquiry = self._inquiry(request, runtime, place.moment, actor)
         if part == REPORT:
             return _to_take_away(inquiry, await make(self, inquiry))
         read, last = await self.answers.begin_reading(runtime)
@@ -172,7 +167,21 @@ class Pages:
         if page is not None:
             return shown(page)
         before = self._unready.before(inquiry)
-        return _not_ready(inquiry, part, read=read, last=last, before=before)
+        begun = self._unready.under_way(inquiry)
+        job = None if begun is None else shown_page(begun)
+        return _not_ready(inquiry, part, read=read, last=last, before=before, job=job)
+
+    def _inquiry(
+        self, request: HttpRequest, runtime: HistoryRuntime, moment: str, actor: Actor
+    ) -> Inquiry:
+        return Inquiry(
+            request=request,
+            runtime=runtime,
+            rest="",
+            moment=moment,
+            reader=partial(self._authorizer.reader, runtime, actor),
+            actor=actor,
+        )
 
     async def opening(self, request: HttpRequest, place: RequestedTimeline) -> Response:
         """The page that says that the history is being opened. Raises NotFound."""
@@ -282,8 +291,9 @@ class Pages:
         first: tuple[Tree, ...] = ()
         if parameters["with"]:
             check = partial(self._api.check_compared, inquiry.actor, inquiry.runtime)
+            tell = partial(self._unready.tell, inquiry)
             answer = await self._api.diffs.answer(
-                request, inquiry.runtime, check, inquiry.moment, inquiry.actor, DiffForm.PAGE
+                request, inquiry.runtime, check, inquiry.moment, inquiry.actor, DiffForm.PAGE, tell
             )
             compared = msgspec.convert(answer, ComparedPage)
             first = await self._first(inquiry, compared, parameters["with"])
@@ -324,8 +334,8 @@ class Pages:
         wanted = {name: request.parameter(name) for name in parameters.NAMES["again"]}
         report: ComparedPage | None = None
         if wanted["by"]:
-            form = DiffForm.PAGE
-            answer = await self._api.agains.answer(request, runtime, inquiry.moment, form)
+            form, tell = DiffForm.PAGE, partial(self._unready.tell, inquiry)
+            answer = await self._api.agains.answer(request, runtime, inquiry.moment, form, tell)
             report = msgspec.convert(answer, ComparedPage)
         frame = await framing.frame(self.answers, inquiry, "again", wanted)
         return again.page(frame, wanted, report)
@@ -336,7 +346,8 @@ class Pages:
         self._api.check_rehearsed(inquiry.actor, inquiry.runtime)
         report = None
         if parameters["to"]:
-            shown = await self._api.rehearsals.report(request, inquiry.runtime, inquiry.moment)
+            runtime, tell = inquiry.runtime, partial(self._unready.tell, inquiry)
+            shown = await self._api.rehearsals.report(request, runtime, inquiry.moment, tell)
             report = shown["page"]
         frame = await framing.frame(self.answers, inquiry, "rehearsal", parameters)
         return rehearsal.page(frame, releases.names(), parameters, report)
@@ -435,11 +446,22 @@ _FORMS: dict[str, _Make] = {PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting}
 """The handlers of posted forms."""
 
 
-def _not_ready(inquiry: Inquiry, part: str, *, read: int, last: int, before: int = 0) -> Response:
-    """The page that says that another one is being made, and leads to it."""
+def _not_ready(
+    inquiry: Inquiry,
+    part: str,
+    *,
+    read: int,
+    last: int,
+    before: int = 0,
+    job: ShownJob | None = None,
+) -> Response:
+    """The page that says that another one is being made, and leads to it.
+
+    `job` is that of a page that may take minutes and has begun.
+    """
     there = links.Links(history=inquiry.runtime.info.name, moment=inquiry.moment)
     again = there.to(part, **dict(framing.pairs(inquiry.request)))
-    page = unready.page(there, part, again, read=read, last=last, before=before)
+    page = unready.page(there, part, again, read=read, last=last, before=before, job=job)
     return shown(page, _ACCEPTED)
 
 

@@ -136,17 +136,19 @@ def rehearse(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
     settings = process_settings.settings(gates=wish["gates"], quirks=wish["quirks"])
     garbage_collection.expect_large_heap()
 
-    def tell_step(doing: str, revision: int, until: int) -> None:
-        tell({"doing": doing, "revision": revision, "until": until})
-
     async def work() -> Rehearsal:
         store = await _store(settings, folder, names[0])
+        step = partial(_tell_step, tell)
         report = await rehearsals.rehearse(
-            store, settings, names[0], wish["to"], wish["at"], progress=tell_step
+            store, settings, names[0], wish["to"], wish["at"], progress=step
         )
         return replace(report, doubts=msgspec.convert(wish["doubts"], list[Doubt]))
 
     return WorkDone(result=rehearsals.shown(anyio.run(work), wish["asOf"]))
+
+
+def _tell_step(tell: Tell, doing: str, revision: int, until: int) -> None:
+    tell({"doing": doing, "revision": revision, "until": until})
 
 
 def diff(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
@@ -154,6 +156,7 @@ def diff(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> Wo
     settings = process_settings.settings()
     garbage_collection.expect_large_heap()
     planned = msgspec.convert(wish["plan"], ComparisonPlan)
+    tell({"events": planned.events})
 
     async def work() -> JsonObject:
         store = memory_store()
@@ -190,6 +193,7 @@ def again(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> W
             ComparisonAspect(wish["by"]),
             wish["withinSeconds"],
             wish["profile"] or None,
+            progress=partial(_tell_step, tell),
         )
         if isinstance(report, DiffReport):
             report = replace(report, doubts=msgspec.convert(wish["doubts"], list[Doubt]))

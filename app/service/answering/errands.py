@@ -11,18 +11,25 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from app.domain.errors import LogUnavailable
+from app.domain.errors import Conflict, LogUnavailable
+from app.domain.values.json_tree import JsonObject
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
 class Errand(Generic[T]):
-    """Work that was begun. Exactly one of `results` and `problem` is set when it has ended."""
+    """Work that was begun. Exactly one of `results` and `problem` is set when it has ended.
 
+    `progress` is what the work has last said about itself.
+    """
+
+    begun_at: float = field(default_factory=anyio.current_time)
     ended_at: float = 0.0
+    progress: JsonObject = field(default_factory=dict)
     results: list[T] = field(default_factory=list)
     problem: Exception | None = None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _ended: anyio.Event = field(default_factory=anyio.Event)
 
     @property
@@ -41,6 +48,11 @@ class Errand(Generic[T]):
         if self.problem is not None:
             raise self.problem
         return self.results[0]
+
+    async def cancel(self) -> None:
+        """Cancel the work unless it has ended, and wait for its end; requests get a conflict."""
+        self.scope.cancel()
+        await self.wait_ended()
 
     def end(self) -> None:
         """Note the end of the work; without a result or an error the history was closed."""
@@ -102,7 +114,10 @@ class Errands:
         self, key: Hashable, work: Callable[[], Awaitable[T]], errand: Errand[T]
     ) -> None:
         try:
-            errand.results.append(await work())
+            with errand.scope:
+                errand.results.append(await work())
+            if not errand.results:
+                errand.problem = Conflict("the answer was cancelled")
         except Exception as problem:
             # Requests that wait get the error. If it were raised here, it would end the history.
             errand.problem = problem

@@ -83,15 +83,21 @@ class JobOutcome:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
+Tell = Callable[[JsonObject], None]
+"""Is called with the progress of work."""
+
+
+def silent(progress: JsonObject) -> None:
+    """Say nothing of the progress."""
+
+
 class JobWorker(Protocol):
     """Does the work of a job in another process, which ends with the call, also when cancelled.
 
     `tell` is called with the progress. Raises InputError, LogError.
     """
 
-    async def __call__(
-        self, log: EventLog, wish: JobWish, tell: Callable[[JsonObject], None]
-    ) -> JobOutcome: ...
+    async def __call__(self, log: EventLog, wish: JobWish, tell: Tell) -> JobOutcome: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

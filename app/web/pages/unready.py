@@ -2,6 +2,7 @@
 
 from app.web.frame import PARTS, render
 from app.web.links import Links
+from app.web.pages.jobs import ShownJob
 
 _TITLES = {
     **dict(PARTS),
@@ -9,6 +10,7 @@ _TITLES = {
     "attempts": "Attempts",
     "behaviours": "Known behaviours",
     "find": "Find",
+    "jobs": "Jobs",
     "lint": "Checks of published objects",
     "object": "Object",
     "again": "Decided again",
@@ -18,10 +20,20 @@ _TITLES = {
 }
 
 
-def page(links: Links, part: str, again: str, *, read: int, last: int, before: int = 0) -> bytes:
+def page(
+    links: Links,
+    part: str,
+    again: str,
+    *,
+    read: int,
+    last: int,
+    before: int = 0,
+    job: ShownJob | None = None,
+) -> bytes:
     """The page. `again` is the address of the requested one; `read` of `last` events are read.
 
     If `before` is not 0, so many other answers are worked out, and this page waits for its turn.
+    A `job` that makes the requested page is shown with its progress, and can be cancelled.
     """
     return render(
         "unready.html",
@@ -31,6 +43,8 @@ def page(links: Links, part: str, again: str, *, read: int, last: int, before: i
         read=read,
         last=last,
         before=before,
+        job=job,
+        jobs=links.now().to("jobs"),
         is_open=True,
     )
 
@@ -46,5 +60,6 @@ def opening(links: Links, part: str, again: str, last: int) -> bytes:
         read=last,
         last=last,
         before=0,
+        job=None,
         is_open=False,
     )
