@@ -454,3 +454,21 @@ def test_users_are_named_as_their_objects_are(user: str, new: str) -> None:
     steps = [written("node-1"), replace(written("team"), author=user)]
     steps += [replace(written("node-1"), author="system:serviceaccount:team:robot")]
     assert redaction.redaction_of(steps).user(user) == new
+
+
+@pytest.mark.parametrize(
+    ("expression", "redacted"),
+    [
+        ('device.x == "acme" // of acme', 'device.x == "a0001"  '),
+        ("// don't ask acme\ndevice.x == 'acme'", ' \ndevice.x == "a0001"'),
+        ('// the "acme\ndevice.x == "acme"', ' \ndevice.x == "a0001"'),
+        ('device.x == "http://acme"', 'device.x == "a0002"'),
+    ],
+)
+def test_comments_of_selectors_are_left_out(expression: str, redacted: str) -> None:
+    names = redaction.Redaction(names={"acme": "a0001", "http://acme": "a0002"})
+    tree = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
+
+    selector = names.tree(tree)["spec"]["selectors"][0]
+
+    assert selector["cel"]["expression"] == redacted

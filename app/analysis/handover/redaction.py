@@ -3,9 +3,10 @@
 Names of objects, namespaces, pools, devices, counters and requests, values of labels, and texts in
 attributes become `a0001`, `a0002`, … in their sort order, in every place. So do values of taints
 and string literals of selectors, unless a literal is a driver, the key of an attribute, a version
-or a quantity. Names that every cluster has (`default`, `kube-system`) are kept, and the prefix of a
-new name places it between them in the sort order. Objects of kinds that no decision reads are left
-out. From other objects, everything that may identify a cluster is left out: annotations,
+or a quantity. Comments of selectors are left out. Names that every cluster has (`default`,
+`kube-system`) are kept, and the prefix of a new name places it between them in the
+sort order. Objects of kinds that no decision reads are left out. From other
+objects, everything that may identify a cluster is left out: annotations,
 environment, arguments, messages, addresses, data of drivers. Kept are kinds, keys of labels and
 taints, types of conditions, names of drivers and attributes, words of Kubernetes, numbers that are
 values, versions and quantities, because decisions use them. Text of any other field is replaced.
@@ -45,6 +46,7 @@ _KEPT = re.compile(rf"(|{'|'.join(_STAYING)})", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+")
 
 _LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
+_COMMENT_OR_LITERAL = re.compile(rf"(?P<comment>//[^\n]*)|(?:{_LITERAL.pattern})")
 _INDEXED = re.compile(r"[\w)\]}]\s*\[\??\s*$")
 _LISTED = re.compile(r"\bin\s*\[\s*$")
 _LOOKED_UP = re.compile(r"\s*in\s+device\s*\.")
@@ -143,14 +145,15 @@ class Redaction:
         return "/".join(self.names.get(part, part) for part in text.split("/"))
 
     def _literals(self, expression: str) -> str:
-        """A selector with its string literals replaced."""
+        """A selector with its string literals replaced, without its comments."""
+        code = _without_comments(expression)
 
         def replaced(literal: re.Match[str]) -> str:
             text = _text_of(literal)
-            is_name = _is_name(expression, literal) and text not in self.drivers
+            is_name = _is_name(code, literal) and text not in self.drivers
             return f'"{self._name(text)}"' if is_name else literal[0]
 
-        return _LITERAL.sub(replaced, expression)
+        return _LITERAL.sub(replaced, code)
 
 
 def placed(event: Event) -> tuple[str, tuple[tuple[str, ...], ...]]:
@@ -172,8 +175,9 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         return text if _NUMBER.fullmatch(text) else note(text)
 
     def note_literals(expression: str) -> str:
-        for literal in _LITERAL.finditer(expression):
-            if _is_name(expression, literal):
+        code = _without_comments(expression)
+        for literal in _LITERAL.finditer(code):
+            if _is_name(code, literal):
                 note_value(_text_of(literal))
         return expression
 
@@ -223,6 +227,13 @@ def _account(user: str) -> tuple[str, ...]:
     namespace, _, name = user.removeprefix(_ACCOUNT_USER).partition(":")
     is_account = user.startswith(_ACCOUNT_USER) and namespace != _SYSTEM_NAMESPACE
     return (namespace, name) if is_account else ()
+
+
+def _without_comments(expression: str) -> str:
+    """A selector without comments: people write them, and a quote in one begins no literal."""
+    return _COMMENT_OR_LITERAL.sub(
+        lambda part: " " if part["comment"] is not None else part[0], expression
+    )
 
 
 def _text_of(literal: re.Match[str]) -> str:
