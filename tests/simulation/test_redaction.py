@@ -463,10 +463,17 @@ def test_users_are_named_as_their_objects_are(user: str, new: str) -> None:
         ("// don't ask acme\ndevice.x == 'acme'", ' \ndevice.x == "a0001"'),
         ('// the "acme\ndevice.x == "acme"', ' \ndevice.x == "a0001"'),
         ('device.x == "http://acme"', 'device.x == "a0002"'),
+        ('device.x == """acme"""', 'device.x == "a0001"'),
+        ('device.x == """a "b" c""" || x == "acme"', 'device.x == "c" || x == "a0001"'),
+        ("device.x == r'acme\\' || x == 'acme'", 'device.x == "raw" || x == "a0001"'),
+        ("device.x == '''http://acme''' // '", 'device.x == "a0002"  '),
     ],
 )
-def test_comments_of_selectors_are_left_out(expression: str, redacted: str) -> None:
-    names = redaction.Redaction(names={"acme": "a0001", "http://acme": "a0002"})
+def test_literals_are_replaced_in_each_form_and_comments_left_out(
+    expression: str, redacted: str
+) -> None:
+    known = {"acme": "a0001", "http://acme": "a0002", 'a "b" c': "c", "acme\\": "raw"}
+    names = redaction.Redaction(names=known)
     tree = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
 
     selector = names.tree(tree)["spec"]["selectors"][0]

@@ -45,7 +45,13 @@ _BEGINNINGS = ("a", "e", "g", "kube-o", "kube-q", "l", "system-d", "t", "u")
 _KEPT = re.compile(rf"(|{'|'.join(_STAYING)})", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+")
 
-_LITERAL = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'")
+_LITERAL = re.compile(
+    r"\b[rR](?:\"\"\"((?s:.*?))\"\"\"|'''((?s:.*?))'''|\"([^\"\n]*)\"|'([^'\n]*)')"
+    r"|\"\"\"((?s:(?:[^\\]|\\.)*?))\"\"\"|'''((?s:(?:[^\\]|\\.)*?))'''"
+    r"|\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'"
+)
+"""A string literal of CEL in each of its forms: raw, between three quotes, between one."""
+
 _COMMENT_OR_LITERAL = re.compile(rf"(?P<comment>//[^\n]*)|(?:{_LITERAL.pattern})")
 _INDEXED = re.compile(r"[\w)\]}]\s*\[\??\s*$")
 _LISTED = re.compile(r"\bin\s*\[\s*$")
@@ -237,7 +243,7 @@ def _without_comments(expression: str) -> str:
 
 
 def _text_of(literal: re.Match[str]) -> str:
-    return literal[1] if literal[1] is not None else literal[2]
+    return next(text for text in literal.groups() if text is not None)
 
 
 def _is_name(expression: str, literal: re.Match[str]) -> bool:
