@@ -1,6 +1,8 @@
 """Times of a request that contradict other times of the recording, or those of its object."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import overload
 
 from app.adapters.history import times
 from app.domain.log.records import Loss, Op, Record
@@ -48,12 +50,44 @@ def _is_between(ended: Instant, created: Instant, answered: Instant) -> bool:
     return created - skew <= ended <= answered + skew
 
 
+Request = tuple[int | None, int | None]
+"""When a request came and when it was answered, in microseconds; None if that is not known."""
+
+_UNKNOWN = -(2**63)
+
+
+class Requests(Sequence[Request]):
+    """Requests in 16 bytes each, because a recording may have millions of them."""
+
+    def __init__(self, requests: Iterable[Request] = ()) -> None:
+        self._times = array("q")
+        for pair in requests:
+            self._times.extend(_UNKNOWN if time is None else time for time in pair)
+
+    def __len__(self) -> int:
+        return len(self._times) // 2
+
+    @overload
+    def __getitem__(self, index: int) -> Request: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Request]: ...
+    def __getitem__(self, index: int | slice) -> Request | Sequence[Request]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        at = 2 * range(len(self))[index]
+        requested, answered = self._times[at], self._times[at + 1]
+        return (
+            None if requested == _UNKNOWN else requested,
+            None if answered == _UNKNOWN else answered,
+        )
+
+
 _WITNESSES_MIN = 2
 """So many times that agree with all others outweigh one that contradicts them: of two that
 contradict each other, either may be wrong."""
 
 
-def outliers(requests: Sequence[tuple[int | None, int | None]]) -> frozenset[int]:
+def outliers(requests: Sequence[Request]) -> frozenset[int]:
     """The places of answers that alone are too early, of requests (asked, answered) in log order.
 
     A change was requested before each later one was answered. An answer is an outlier if several
