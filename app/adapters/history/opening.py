@@ -190,7 +190,7 @@ class RecordedHistory:
     def records(self) -> Iterator[Record]:
         """The resolved records in order. Each call yields the same stream."""
         rows = list(self._spool.times())
-        for place in odd_times.outliers(odd_times.Requests(self._spool.requests())):
+        for place in odd_times.outliers(odd_times.PackedRequests(self._spool.requests())):
             rows[place] = (None, False)
         settled = replace_times(rows)
         schemas = None if self._rules is None else self._rules.schemas

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.adapters.history.joining.odd_times import Requests, outliers
+from app.adapters.history.joining.odd_times import PackedRequests, outliers
 
 SECOND = 1_000_000
 
@@ -41,7 +41,7 @@ def at(*seconds):
     ],
 )
 def test_answer_is_an_outlier_if_it_alone_contradicts_several_requests(requested, answered, odd):
-    assert outliers(Requests(zip(requested, answered, strict=True))) == odd
+    assert outliers(PackedRequests(zip(requested, answered, strict=True))) == odd
 
 
 def test_outliers_are_those_of_the_definition():
@@ -54,14 +54,14 @@ def test_outliers_are_those_of_the_definition():
             by = source.choice((-30, -12, 12)) * SECOND
             place = source.randrange(8)
             requests[place] = (requests[place][0] + by, requests[place][1] + by)
-        assert outliers(Requests(requests)) == literally(requests), requests
+        assert outliers(PackedRequests(requests)) == literally(requests), requests
         counts += bool(literally(requests))
     assert counts > 50
 
 
 def test_packed_requests_are_those_that_were_given():
     given = [(1, 2), (None, 3), (-4, None), (None, None)]
-    packed = Requests(given)
+    packed = PackedRequests(given)
     assert list(packed) == given
     assert (packed[-1], packed[1:3], len(packed)) == (given[-1], given[1:3], 4)
     with pytest.raises(IndexError):

@@ -56,7 +56,7 @@ Request = tuple[int | None, int | None]
 _UNKNOWN = -(2**63)
 
 
-class Requests(Sequence[Request]):
+class PackedRequests(Sequence[Request]):
     """Requests in 16 bytes each, because a recording may have millions of them."""
 
     def __init__(self, requests: Iterable[Request] = ()) -> None:
