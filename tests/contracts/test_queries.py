@@ -207,10 +207,10 @@ async def test_large_result_is_not_received_to_its_end(module_database_url: str)
     assert most < 5_000_000
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux" or "REDRA_DATABASE_URL" in os.environ,
-    reason="memory is bounded where redra itself starts PostgreSQL, on Linux",
-)
+IS_ELSEWHERE = sys.platform != "linux" or "REDRA_DATABASE_URL" in os.environ
+
+
+@pytest.mark.skipif(IS_ELSEWHERE, reason="memory is bounded in redra's own server, on Linux")
 async def test_statement_of_the_embedded_server_is_bounded_in_memory(
     module_database_url: str,
 ) -> None:

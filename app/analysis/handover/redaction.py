@@ -4,12 +4,12 @@ Names of objects, namespaces, pools, devices, counters and requests, values of l
 attributes become `a0001`, `a0002`, … in their sort order, in every place. So do values of taints
 and string literals of selectors, unless a literal is a driver, the key of an attribute, a version
 or a quantity. Comments of selectors are left out. Names that every cluster has (`default`,
-`kube-system`) are kept, and the prefix of a new name places it between them in the
-sort order. Objects of kinds that no decision reads are left out. From other
-objects, everything that may identify a cluster is left out: annotations,
-environment, arguments, messages, addresses, data of drivers. Kept are kinds, keys of labels and
-taints, types of conditions, names of drivers and attributes, words of Kubernetes, numbers that are
-values, versions and quantities, because decisions use them. Text of any other field is replaced.
+`kube-system`) are kept, and the prefix of a new name places it between them in the sort order.
+Objects of kinds that no decision reads are left out. From other objects, everything that may
+identify a cluster is left out: annotations, environment, arguments, messages, addresses, data of
+drivers. Kept are kinds, keys of labels and taints, types of conditions, names of drivers and
+attributes, words of Kubernetes, numbers that are values, versions and quantities, because decisions
+use them. Text of any other field is replaced.
 """
 
 import re

@@ -16,10 +16,10 @@ def known_instants(events: Sequence[Event], begin: Instant | None = None) -> lis
     An answer is given after the write, unless its time is marked as one that contradicts others. So
     a later event in the log that was answered earlier shows that this write had happened by then.
     Events of a source without times that fall into one second are spread over it, in order. A
-    history of redra has the time of each event, before which nobody
-    could see it; events of one time follow each other by two microseconds: between them lies the
-    instant at which a controller had seen the first, but not the second. All instants are after
-    `begin`, where a replay starts; events of that very instant follow it one after the other.
+    history of redra has the time of each event, before which nobody could see it; events of one
+    time follow each other by two microseconds: between them lies the instant at which a controller
+    had seen the first, but not the second. All instants are after `begin`, where a replay starts;
+    events of that very instant follow it one after the other.
     """
     instants: list[Instant] = []
     bound: Instant | None = None
