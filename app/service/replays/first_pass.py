@@ -202,7 +202,7 @@ async def read_ahead(
     noted by `conclude`.
     """
     if audit is not None:
-        await audit.begin(until)
+        await audit.begin(log, until)
     consistency = ConsistencyWatch(stored.info)
     async for rows in stored_pages(log, history, until, bounds):
         # Rows are interpreted here once: reading them again as events would cost as much.

@@ -1,57 +1,99 @@
 """The audit of kept states: the comparison with states folded from the log.
 
-A server begins with the newest kept state whose digest is right, so a state that was altered
-together with its digest would be served as the truth although the log is intact. The objects are
-folded again, from the log alone, up to the last kept state. The rows of view tables are compared
-with the hash that was kept when they were written (`view_audit`).
+A server begins with the newest kept state whose digest is right, and a projector with that of each
+view, so a state that was altered together with its digest would be shown as the truth although the
+log is intact. The same holds for rows of view tables that were altered together with the hash in
+their checkpoint. So each view of which something is kept is folded again, from the log alone: its
+state is compared wherever one is kept, and its hash at the revision of its checkpoint. Whether the
+stored rows have the hash of the checkpoint is asked by `view_audit`.
+
+The cost is one fold of the views of which something is kept, beside the events that a verification
+reads anyway, and the memory of their last states.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from app.domain.log import Event, HistoryId, Revision
-from app.ports import ViewStore
+from app.domain.log.pages import Page
+from app.domain.log.projection import Projection
+from app.ports import Checkpoint, EventLog, ViewStore
 from app.service.folding import snapshots
+from app.service.folding.projecting import MakeViews
 from app.service.replays import view_audit
-from projections.objects import ObjectsProjection
 
 STATES_MAX = 1_000
-"""The most kept states that are compared, newest first."""
+"""The most kept states of a view that are compared, newest first."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Audited:
+    """A view that is folded again; `states` are the revisions of its kept states."""
+
+    view: Projection
+    checkpoint: Checkpoint | None
+    states: frozenset[Revision]
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return (self.view.name, self.view.version)
+
+    @property
+    def wanted(self) -> frozenset[Revision]:
+        """The revisions at which something is compared."""
+        own = self.checkpoint
+        return self.states if own is None else self.states | {own.revision}
 
 
 class SnapshotAudit:
     """Compares kept states while it takes the events of a history in order, from the first on.
 
-    `problems` are sentences about states that differ.
+    `make` gives the views as the history's settings make them. `problems` are sentences about
+    states that differ.
     """
 
-    def __init__(self, views: ViewStore, history: HistoryId) -> None:
+    def __init__(self, views: ViewStore, history: HistoryId, make: MakeViews) -> None:
         self._views = views
         self._history = history
-        self._folded = ObjectsProjection(1, tells_changes=False)
-        self._place = (self._folded.name, self._folded.version)
-        self._wanted: set[Revision] = set()
-        self._last = Revision(0)
+        self._make = make
+        self._audited: list[_Audited] = []
         self.problems: list[str] = []
 
-    async def begin(self, until: Revision) -> None:
-        """Find the kept states up to a revision."""
-        until_next = until
-        while len(self._wanted) < STATES_MAX and until_next > 0:
-            kept = await self._views.load_snapshot(self._history, *self._place, until=until_next)
-            if kept is None or kept[0] < 1:
-                break
-            self._wanted.add(kept[0])
-            until_next = Revision(kept[0] - 1)
-        self._last = max(self._wanted, default=Revision(0))
+    async def begin(self, log: EventLog, until: Revision) -> None:
+        """Find what is kept up to a revision."""
+        stored = await self._views.checkpoints(self._history)
+        checkpoints = {(each.projection, each.version): each for each in stored}
+        # After the checkpoints: a history that is written meanwhile only grows.
+        head = (await log.head(self._history)).revision
+        for view in self._make():
+            own = checkpoints.get((view.name, view.version))
+            if own is not None and not 0 < own.revision <= head:
+                self.problems.append(
+                    f"the rows of the view {view.name} are said to be at revision {own.revision}, "
+                    f"and the log ends at {head}; `redra rebuild` makes them again"
+                )
+            if own is not None and not 0 < own.revision <= until:
+                own = None
+            states = await self._states(view, until)
+            if own is not None or states:
+                self._audited.append(_Audited(view=view, checkpoint=own, states=states))
 
-    async def take(self, events: Iterable[Event]) -> None:
-        """Fold events, and compare the result wherever a state is kept."""
-        for event in events:
-            if event.revision > self._last:
-                return
-            self._folded.fold(event)
-            if event.revision in self._wanted:
-                await self._compare(event)
+    async def take(self, events: Sequence[Event]) -> None:
+        """Fold events, and compare the result wherever something is kept."""
+        for part in self._parts(events):
+            page, end = Page(part), part[-1].revision
+            for audited in list(self._audited):
+                is_folded = self._fold(audited, page)
+                if is_folded and end in audited.wanted:
+                    await self._compare(audited, part[-1])
+                if not is_folded or end >= max(audited.wanted):
+                    self._audited.remove(audited)
+            for event in part:
+                event.forget_tree()
 
     async def compare_tables(self) -> None:
         """Compare the rows of the view tables with the hashes kept with them."""
@@ -62,25 +104,77 @@ class SnapshotAudit:
                     "`redra rebuild` makes them again"
                 )
 
-    async def _compare(self, event: Event) -> None:
-        kept = await self._views.load_snapshot(self._history, *self._place, until=event.revision)
+    async def _states(self, view: Projection, until: Revision) -> frozenset[Revision]:
+        """The revisions of the newest kept states of a view."""
+        states: set[Revision] = set()
+        place = (view.name, view.version)
+        while len(states) < STATES_MAX and until > 0:
+            kept = await self._views.load_snapshot(self._history, *place, until=until)
+            if kept is None or kept[0] < 1:
+                break
+            states.add(kept[0])
+            until = Revision(kept[0] - 1)
+        return frozenset(states)
+
+    def _parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+        """The events in parts that end where something is compared."""
+        wanted = {revision for each in self._audited for revision in each.wanted}
+        begin = 0
+        for end, event in enumerate(events, start=1):
+            if event.revision in wanted or end == len(events):
+                if not self._audited:
+                    return
+                yield events[begin:end]
+                begin = end
+
+    def _fold(self, audited: _Audited, page: Page) -> bool:
+        """Fold a page; false, and a problem, for a view that cannot be folded."""
+        try:
+            audited.view.fold_page(page)
+            audited.view.take_changed()
+        except Exception as problem:
+            # Content that an author of events put there; no server folds it either.
+            self.problems.append(
+                f"the view {audited.name} cannot be folded after revision "
+                f"{page.events[0].revision - 1}: {type(problem).__name__}"
+            )
+            return False
+        return True
+
+    async def _compare(self, audited: _Audited, event: Event) -> None:
+        own = audited.checkpoint
+        if (
+            own is not None
+            and own.revision == event.revision
+            and own.state_hash != audited.view.state_hash()
+        ):
+            self.problems.append(
+                f"the rows of the view {audited.name} at revision {event.revision} are not those "
+                "of the log; `redra rebuild` makes them again"
+            )
+        if event.revision in audited.states:
+            await self._compare_state(audited, event)
+
+    async def _compare_state(self, audited: _Audited, event: Event) -> None:
+        place = audited.place
+        kept = await self._views.load_snapshot(self._history, *place, until=event.revision)
         if kept is None or kept[0] != event.revision:
             return
-        parts = snapshots.parts_of(kept[1], self._place)
+        parts = snapshots.parts_of(kept[1], place)
         if parts is None or parts.hash != event.hash:
             # Servers do not use this state: it is from an older program, or from another log.
             return
-        if parts.is_altered or not self._is_same(parts.state):
+        if parts.is_altered or not self._is_same(audited, parts.state):
             self.problems.append(
-                f"the stored state at revision {event.revision} is not that of the log; "
-                "`redra rebuild` makes it again"
+                f"the stored state at revision {event.revision} of the view {audited.name} is not "
+                "that of the log; `redra rebuild` makes it again"
             )
 
-    def _is_same(self, state: bytes) -> bool:
-        loaded = ObjectsProjection(1, tells_changes=False)
+    def _is_same(self, audited: _Audited, state: bytes) -> bool:
+        loaded = next(view for view in self._make() if view.name == audited.name)
         try:
             loaded.load(state)
         except Exception:
             # Any error means that the value is not a state.
             return False
-        return loaded.revision == self._folded.revision and loaded.dump() == self._folded.dump()
+        return loaded.revision == audited.view.revision and loaded.dump() == audited.view.dump()

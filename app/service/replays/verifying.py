@@ -25,7 +25,7 @@ from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
 from app.analysis.verify.parts import Deciders, Division, PartFound, PartVerifier, VerifiedPart
-from app.analysis.views import features_of
+from app.analysis.views import features_of, projections_of
 from app.domain.allocation import Quirks
 from app.domain.controllers import registry
 from app.domain.log import CLOCKS, Event, HistoryInfo, Revision, doubts
@@ -74,6 +74,9 @@ holds no decisions. A decide replay makes them again."""
 
 _LAST = Revision(2**62)
 """A revision after all others."""
+
+DECODED_MAX = 100
+"""Decoded trees that a view keeps while it is folded again."""
 
 TURN_MAX = 100
 """Events that are checked before the loop runs other tasks: at most about as many milliseconds."""
@@ -249,8 +252,7 @@ async def verify(
         may_lack_end=await _may_lack_end(log, history, until),
     )
     stored = await _stored(log, history, attestation)
-    views = attestation.views
-    audit = None if views is None else SnapshotAudit(views, history.id)
+    audit = _audit(history, attestation)
     kept = KeptEvents(bounds.kept_bytes_max)
 
     def keep(events: Sequence[Event]) -> None:
@@ -285,6 +287,14 @@ async def verify(
         await audit.compare_tables()
     await conclude(stored, consistency, audit, log, judged)
     return _report(ahead, history, stored.result(), judged)
+
+
+def _audit(history: HistoryInfo, attestation: Attestation) -> SnapshotAudit | None:
+    """The audit of what is kept of the views, if there is a store of them."""
+    if attestation.views is None:
+        return None
+    make = projections_of(history.settings, decoded_max=DECODED_MAX)
+    return SnapshotAudit(attestation.views, history.id, make)
 
 
 async def verify_stored(
