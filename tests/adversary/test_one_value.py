@@ -41,12 +41,13 @@ DOUBTED = [
         VERSIONS,
         Place(118, ("status", "resourceClaimStatuses", 0, "resourceClaimName"), "pod's claim"),
     ),
+    # the same time as the line before it, which a lost line would follow
+    (TPU, Place(185, ("status", "conditions", 0, "message"), "message")),
 ]
 """Values that were only doubted, since a line that is lost may have changed them back."""
 
-SURE = (VERSIONS,)
-"""The recordings of which each such value was tried. In c-multihost-tpu a message (line 185) is
-still only doubted."""
+SURE = (VERSIONS, TPU)
+"""The recordings of which each such value was tried."""
 
 DRAWN = [
     (name, sort)

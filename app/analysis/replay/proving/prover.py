@@ -375,7 +375,8 @@ class Prover:
     async def _pass_over_gaps(self) -> None:
         """Settles differences about claims that were not fully recorded; a run finds what follows.
 
-        The ends of these claims are taken as recorded.
+        The ends of these claims are taken as recorded, and what was done for their pods. A pod of
+        which a write is recorded that no missing record explains is left to the run.
         """
         gaps = {
             key: gap
@@ -385,11 +386,20 @@ class Prover:
         related = {uid for _, each, _ in gaps for uid in self._races.related(each, self._again)}
         claims = {uid for uid in related if self._is(uid, "resourceclaims")}
         users = {uid for uid in related if self._is(uid, "pods")} if claims else set()
+        users -= {
+            sides.uid
+            for key, sides in self._open.items()
+            if sides.uid in users and key not in gaps and self._is_of_own(sides)
+        }
         for key, gap in gaps.items():
             self._settle(key, Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=gap))
             self._settled.add(key)
         writes = {(each, uid) for each in (CLAIMS, COLLECTOR, SCHEDULER) for uid in claims}
         await self._impose(writes | {(SCHEDULER, uid) for uid in users})
+
+    def _is_of_own(self, sides: Sides) -> bool:
+        """Whether a recorded content, which the run never gives, rests on nothing unrecorded."""
+        return self._doubting.has_unmade(sides, self._again) and not self._lack(sides)
 
     async def _try_local(self) -> None:
         """Tries orders, attempts and repetitions about single objects, many objects in one run."""

@@ -107,8 +107,12 @@ class Doubting:
         if sides.aspect is Aspect.WRITES and sides.uid not in here.keys and sides.only_recorded:
             first = sides.only_recorded[0]
             if any(isinstance(fact, Created) for fact in first.facts):
-                return first.time
+                return self._known(first)
         return _FOREVER
+
+    def has_unmade(self, sides: Sides, again: Trace) -> bool:
+        """Whether a write or a report is recorded whose content the run never gives."""
+        return self._never_made(sides, again) < _FOREVER
 
     def _never_made(self, sides: Sides, again: Trace) -> Instant:
         """The instant of the first recorded write or report whose content the run never gives.
@@ -119,8 +123,18 @@ class Doubting:
         if sides.aspect not in _OF_WRITES:
             return _FOREVER
         made = set(facts_of(again, sides))
-        never = (step.time for step in sides.only_recorded if not made.issuperset(step.facts))
+        never = (
+            self._known(step) for step in sides.only_recorded if not made.issuperset(step.facts)
+        )
         return min(never, default=_FOREVER)
+
+    def _known(self, step: Step) -> Instant:
+        """When others could see a recorded step: on the clock by which lost lines are dated.
+
+        The recording may give one time to several lines, of which some were lost before the step
+        and some after it.
+        """
+        return self.lacks.omissions.known_since(step.revision, step.time)
 
     def _begun(self, pod: str, done: Instant) -> Instant:
         """When the scheduler sent the first write of a placement: it was decided before.

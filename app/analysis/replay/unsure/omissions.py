@@ -192,6 +192,10 @@ class Omissions:
         since = self._known.get(self.lost.since, Instant(0))
         return LOST if self.lost.is_lossy and since <= last else ""
 
+    def known_since(self, revision: int, time: Instant) -> Instant:
+        """When others could see the event of a revision, as lost lines are dated; else `time`."""
+        return self._known.get(Revision(revision), time)
+
     def of_one_line(self) -> str:
         """The reason why one missing write proves nothing, or empty: other lines are lost too."""
         return LOST if self.lost.has_any else ""
