@@ -30,6 +30,7 @@ from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
 from tests import draws, in_memory, prepared_data
+from tests.few_messages import FewMessages
 from tests.kept import Kept
 from tests.order_of_files import FileScheduling, in_order
 from tests.run_folder import made_once, run_folder
@@ -62,9 +63,11 @@ _NOTHING_LASTS = {
 """Options of the shared server, whose data need not survive a crash of the machine."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Creates the folder of the run before other processes start, which use it, too."""
     run_folder()
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(FewMessages())
 
 
 def pytest_report_header() -> str:
