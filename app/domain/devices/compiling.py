@@ -7,6 +7,7 @@ vectors that violate its rules on purpose. An unreadable quantity raises InputEr
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from sys import intern
 
 import msgspec
 
@@ -24,7 +25,7 @@ from app.domain.devices.nodes import NodeChoice
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
 from app.domain.values.fields import dra, meta, paths
-from app.domain.values.identifiers import DeviceName, PoolId
+from app.domain.values.identifiers import DeviceName, DriverName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -40,8 +41,9 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
     """
     name = meta.name(tree)
     spec = meta.spec(tree)
-    pool = (dra.driver(tree), dra.pool_name(tree))
+    pool = (DriverName(intern(dra.driver(tree))), dra.pool_name(tree))
     place = f"ResourceSlice {name}: spec"
+    devices = _devices_of(pool, spec, place, before)
     return Slice(
         key=name if key is None else key,
         name=name,
@@ -51,7 +53,7 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
         node=nodes.choice_of(spec),
         per_device=json_tree.flag(spec, "perDeviceNodeSelection"),
         mentions_per_device=spec.get("perDeviceNodeSelection") is not None,
-        devices=_devices_of(pool, spec, place, before),
+        devices=devices,
         counter_sets=tuple(
             (
                 json_tree.text(counter_set, "name"),
@@ -59,8 +61,22 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
             )
             for index, counter_set in enumerate(json_tree.objects(spec, "sharedCounters"))
         ),
-        tree=tree,
+        tree=_with_devices(tree, devices),
     )
+
+
+def _with_devices(tree: JsonObject, devices: tuple[Device, ...]) -> JsonObject:
+    """The slice with the trees of its devices, which share what is equal.
+
+    It has no managed fields, which take more memory than the rest and which no reader of slices
+    needs.
+    """
+    kept = dict(tree)
+    if isinstance(tree.get("metadata"), dict) and "managedFields" in tree["metadata"]:
+        kept["metadata"] = {k: v for k, v in tree["metadata"].items() if k != "managedFields"}
+    if devices:
+        kept["spec"] = {**tree["spec"], "devices": [device.tree for device in devices]}
+    return kept
 
 
 def _devices_of(
@@ -83,9 +99,15 @@ def _devices_of(
 def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
     """The compiled device, as published."""
     kind = _kind_of(tree, place)
+    attributes = json_tree.mapping(tree, "attributes")
+    # The order of the fields remains that of the published device.
+    shared = {**tree, **kind.common}
+    if attributes:
+        attributes = {name: _shared_value(value) for name, value in attributes.items()}
+        shared["attributes"] = attributes
     return Device(
-        id=(*pool, device_name(tree)),
-        attributes=json_tree.mapping(tree, "attributes"),
+        id=(*pool, DeviceName(intern(device_name(tree)))),
+        attributes=attributes,
         capacity_tree=kind.capacity_tree,
         capacity=kind.capacity,
         allow_multiple=kind.allow_multiple,
@@ -95,14 +117,18 @@ def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
         binding_failure_conditions=kind.binding_failure_conditions,
         binds_to_node=kind.binds_to_node,
         node=kind.node,
-        tree=tree,
+        tree=shared,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _DeviceKind:
-    """What devices have in common that differ only in their names and attributes."""
+    """What devices have in common that differ only in their names and attributes.
 
+    `common` are the published fields, as they were read.
+    """
+
+    common: JsonView
     capacity_tree: JsonView
     capacity: Mapping[str, Capacity]
     allow_multiple: bool
@@ -116,6 +142,9 @@ class _DeviceKind:
 
 KINDS_MAX = 16_384
 """The kinds of devices that are kept for the next device of the kind."""
+
+VALUES_MAX = 4_096
+"""The values of attributes that are kept for the next device with the same value."""
 
 _OF_ONE_DEVICE = frozenset(("name", "attributes"))
 
@@ -138,6 +167,7 @@ def _kind_written(written: bytes) -> _DeviceKind:
 def _compiled_kind(tree: JsonView, place: str) -> _DeviceKind:
     capacity_tree = json_tree.mapping(tree, "capacity")
     return _DeviceKind(
+        common=tree,
         capacity_tree=capacity_tree,
         capacity=capacity_of(capacity_tree, f"{place}.capacity"),
         allow_multiple=json_tree.flag(tree, "allowMultipleAllocations"),
@@ -148,6 +178,20 @@ def _compiled_kind(tree: JsonView, place: str) -> _DeviceKind:
         binds_to_node=json_tree.flag(tree, "bindsToNode"),
         node=nodes.choice_of(tree),
     )
+
+
+def _shared_value(published: object) -> object:
+    """The value of an attribute, which devices with the same value share."""
+    if isinstance(published, dict) and len(published) == 1:
+        ((kind, value),) = published.items()
+        if isinstance(value, str | bool | int):
+            return _value_of(kind, value)
+    return published
+
+
+@lru_cache(VALUES_MAX, typed=True)  # (1 is not true)
+def _value_of(kind: str, value: str | bool | int) -> JsonView:
+    return {kind: value}
 
 
 def capacity_of(tree: JsonView, place: str) -> Mapping[str, Capacity]:

@@ -1,7 +1,8 @@
 """Devices and slices as the allocator sees them: parsed once, frozen.
 
-The published object is kept in `tree` and never changed; the additions of rules and patches are in
-the compiled value. Amounts of counters are integers in units of 10**-9 (`Quantity.nanos`).
+The published object is kept in `tree` and never changed (devices share equal parts); the additions
+of rules and patches are in the compiled value. Amounts of counters are integers in units of 10**-9
+(`Quantity.nanos`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -238,7 +239,7 @@ class Slice:
 
     `per_device` is true when nodes are selected per device, `mentions_per_device` when the field is
     present. `counter_sets` keeps duplicates, which make the pool invalid. `tree` is the published
-    object.
+    object without its managed fields; its parts are shared with other slices.
     """
 
     key: str

@@ -1,13 +1,13 @@
 """Repairs of unusable pools: changes of what their driver publishes."""
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from app.domain.allocation.reasons.changes import AllocationWorld
 from app.domain.devices import pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
+from app.domain.values import json_tree
 from app.domain.values.fields import dra
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
@@ -35,7 +35,8 @@ class RenameCounterSets:
         inventory = world.inventory.copy()
         names = dict(self.renamed)
         for published in pools.newest(world.inventory.slices_of(self.pool)):
-            tree: JsonObject = deepcopy(published.tree)
+            # Each device needs entries of its own here; published ones are shared.
+            tree: JsonObject = json_tree.copy(published.tree)
             consumed = list(_consumed(tree))
             if any(entry.get("counterSet") in names for entry in consumed):
                 for entry in consumed:
