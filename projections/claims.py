@@ -19,6 +19,7 @@ from app.domain.values.fields import dra, meta, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.identifiers import NO_UID, NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.multimap import Multimap
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import CLAIM_DEVICES, CLAIMS
@@ -101,7 +102,7 @@ class ClaimsProjection(LateRows, PagedView):
         self._claims: dict[tuple[str, str], _Claim] = {}
         self._pods: dict[tuple[str, str], _Pod] = {}
         self._noted: dict[ObjectKey, tuple[Uid, outlines.SeenPod | None]] = {}
-        self._users: dict[tuple[str, str], set[str]] = {}
+        self._users: Multimap[tuple[str, str], str] = Multimap()
         self._changes = RowChanges((CLAIMS, CLAIM_DEVICES), self._compute)
         self._touched = self._changes.touched(CLAIMS.name)
         self._touched_devices = self._changes.touched(CLAIM_DEVICES.name)
@@ -188,7 +189,7 @@ class ClaimsProjection(LateRows, PagedView):
         namespace, name = key
         for claim in pod.claims:
             place = (namespace, claim)
-            self._users.setdefault(place, set()).add(name)
+            self._users.add(place, name)
             self._touched.add(place)
 
     def _drop_pod(self, key: tuple[str, str], pod: _Pod) -> None:
@@ -197,10 +198,7 @@ class ClaimsProjection(LateRows, PagedView):
         for claim in pod.claims:
             place = (namespace, claim)
             self._touched.add(place)
-            users = self._users[place]
-            users.discard(name)
-            if not users:
-                del self._users[place]
+            self._users.discard(place, name)
 
     def _compute(self, table: str, key: RowKey) -> Row | None:
         namespace, name = str(key[0]), str(key[1])
@@ -219,7 +217,7 @@ class ClaimsProjection(LateRows, PagedView):
         consumers = _consumers(status.reserved_for) if status.reserved_for else ()
         state = "pending" if claim.allocated is None else "reserved" if consumers else "allocated"
         pods = []
-        for pod_name in sorted(self._users.get(key, ())):
+        for pod_name in sorted(self._users.of(key)):
             pod = self._pods[(namespace, pod_name)]
             pods.append(
                 {

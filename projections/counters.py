@@ -18,6 +18,7 @@ from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import api_resources
 from app.domain.values.identifiers import DeviceId, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.multimap import Multimap
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import COUNTERS
@@ -46,7 +47,7 @@ class CountersProjection(LateRows, PagedView):
         self._generations: dict[PoolId, dict[_SliceName, int]] = {}
         self._noted: dict[ObjectKey, tuple[outlines.Held, ...] | None] = {}
         self._claims: dict[_Claim, tuple[DeviceId, ...]] = {}
-        self._holders: dict[PoolId, dict[str, set[_Claim]]] = {}
+        self._holders: dict[PoolId, Multimap[str, _Claim]] = {}
         self._dirty: set[PoolId] = set()
         self._inventory = Inventory(with_rules=False, with_patches=False)
         self._rows: dict[PoolId, dict[RowKey, Row]] = {}
@@ -119,17 +120,16 @@ class CountersProjection(LateRows, PagedView):
     def _set_claim(self, claim: _Claim, held: tuple[DeviceId, ...]) -> None:
         for driver, pool, device in self._claims.pop(claim, ()):
             devices = self._holders[(driver, pool)]
-            devices[device].discard(claim)
-            if not devices[device]:
-                del devices[device]
-                if not devices:
-                    del self._holders[(driver, pool)]
+            devices.discard(device, claim)
+            if not devices:
+                del self._holders[(driver, pool)]
             self._dirty.add((driver, pool))
         if held:
             self._claims[claim] = held
         for driver, pool, device in held:
-            devices = self._holders.setdefault((driver, pool), {})
-            devices.setdefault(device, set()).add(claim)
+            if (driver, pool) not in self._holders:
+                self._holders[(driver, pool)] = Multimap()
+            self._holders[(driver, pool)].add(device, claim)
             self._dirty.add((driver, pool))
 
     def _catch_up(self) -> None:
@@ -180,14 +180,16 @@ class CountersProjection(LateRows, PagedView):
                 devices.setdefault(device.id[2], device)
         used = dict.fromkeys(capacity, 0)
         holders: dict[tuple[str, str], list[JsonObject]] = {place: [] for place in capacity}
-        for name, claims in sorted(self._holders.get(pool, {}).items()):
+        held = self._holders.get(pool, Multimap())
+        for name in sorted(held):
+            claims = sorted(held.of(name))
             known = devices.get(name)
             for set_name, counters in known.consumes if known is not None else ():
                 for counter, amount in counters:
                     place = (set_name, counter)
                     if place in used:
                         used[place] += amount
-                        named = [f"{namespace}/{claim}" for namespace, claim in sorted(claims)]
+                        named = [f"{namespace}/{claim}" for namespace, claim in claims]
                         holders[place].append(
                             {"device": name, "amount": decimal_text(amount), "claims": named}
                         )

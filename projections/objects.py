@@ -19,6 +19,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.identifiers import GroupResource, Uid
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.multimap import Multimap
 from projections import outlines
 from projections.sorted_keys import SortedKeys
 from projections.tables import OBJECTS
@@ -57,7 +58,7 @@ class ObjectsProjection:
         self._sorted: dict[GroupResource, SortedKeys] = {}
         self._uids: dict[Uid, ObjectKey] = {}
         self._unowned: set[ObjectKey] = set()
-        self._owned: dict[Uid, set[ObjectKey]] = {}
+        self._owned: Multimap[Uid, ObjectKey] = Multimap()
         self._owners: dict[ObjectKey, tuple[Uid, ...]] = {}
         self._unusual: set[ObjectKey] = set()
         self._decoded: deque[Event] = deque()
@@ -191,7 +192,7 @@ class ObjectsProjection:
         """Keys of objects that name this uid as an owner, sorted."""
         if self._unowned:
             self._read_owners()
-        return sorted(self._owned.get(owner_uid, ()))
+        return sorted(self._owned.of(owner_uid))
 
     def by_uid(self, uid: Uid) -> ObjectKey | None:
         """The key of the object with that uid; None when it does not exist."""
@@ -317,12 +318,9 @@ class ObjectsProjection:
         if before == owners:
             return
         for uid in before:
-            held = self._owned[uid]
-            held.discard(key)
-            if not held:
-                del self._owned[uid]
+            self._owned.discard(uid, key)
         for uid in owners:
-            self._owned.setdefault(uid, set()).add(key)
+            self._owned.add(uid, key)
         if owners:
             self._owners[key] = owners
         else:

@@ -24,6 +24,7 @@ from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.multimap import Multimap
 from projections import outlines
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import RULES, TAINTS
@@ -92,7 +93,7 @@ class TaintsProjection(LateRows, PagedView):
         self._rules: dict[str, TaintRule] = {}
         self._noted: dict[ObjectKey, outlines.SeenClaim | None] = {}
         self._claims: dict[_ClaimName, _Claim] = {}
-        self._holders: dict[DeviceId, set[_ClaimName]] = {}
+        self._holders: Multimap[DeviceId, _ClaimName] = Multimap()
         self._rows: dict[DeviceId, int] = {}
         self._dirty_pools: set[PoolId] = set()
         self._dirty_devices: set[DeviceId] = set()
@@ -152,16 +153,12 @@ class TaintsProjection(LateRows, PagedView):
         if old is not None:
             del self._claims[name]
             for held in old.held:
-                holders = self._holders.get(held.device)
-                if holders is not None:
-                    holders.discard(name)
-                    if not holders:
-                        del self._holders[held.device]
+                self._holders.discard(held.device, name)
                 self._dirty_devices.add(held.device)
         if claim is not None:
             self._claims[name] = claim
             for held in claim.held:
-                self._holders.setdefault(held.device, set()).add(name)
+                self._holders.add(held.device, name)
                 self._dirty_devices.add(held.device)
 
     def _set_slice(self, name: str, new: _Slice | None) -> None:
@@ -307,7 +304,7 @@ class TaintsProjection(LateRows, PagedView):
         evicts = rule is None or rule.selects or self._evicts_everywhere
         despite = self._evicts_despite if evicts else None
         for device in devices:
-            for name in sorted(self._holders.get(device, ())):
+            for name in sorted(self._holders.of(device)):
                 claim = self._claims[name]
                 for held in claim.held:
                     if held.device == device:

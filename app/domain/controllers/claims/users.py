@@ -9,6 +9,7 @@ from collections.abc import Collection
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
 from app.domain.values.identifiers import NamespacedName, Uid
+from app.domain.values.multimap import Multimap
 
 
 class ClaimUsers:
@@ -19,29 +20,25 @@ class ClaimUsers:
     """
 
     def __init__(self) -> None:
-        self._all: dict[NamespacedName, set[str]] = {}
-        self._odd: dict[NamespacedName, set[str]] = {}
+        self._all: Multimap[NamespacedName, str] = Multimap()
+        self._odd: Multimap[NamespacedName, str] = Multimap()
         self._placed: dict[NamespacedName, dict[str, str]] = {}
 
     def add(self, pod: PodFacts) -> None:
         """Adds a pod in its current state."""
         is_odd = _is_odd(pod)
         for place in _places(pod):
-            self._all.setdefault(place, set()).add(pod.name)
+            self._all.add(place, pod.name)
             if is_odd:
-                self._odd.setdefault(place, set()).add(pod.name)
+                self._odd.add(place, pod.name)
             elif pod.node:
                 self._placed.setdefault(place, {})[pod.uid] = pod.name
 
     def remove(self, pod: PodFacts) -> None:
         """Removes a pod, which is given as it was added."""
         for place in _places(pod):
-            for names in (self._all, self._odd):
-                held = names.get(place)
-                if held is not None:
-                    held.discard(pod.name)
-                    if not held:
-                        del names[place]
+            self._all.discard(place, pod.name)
+            self._odd.discard(place, pod.name)
             placed = self._placed.get(place)
             if placed is not None:
                 placed.pop(pod.uid, None)
@@ -50,11 +47,11 @@ class ClaimUsers:
 
     def of(self, claim: NamespacedName) -> Collection[str]:
         """The names of all pods that name the claim."""
-        return self._all.get(claim, ())
+        return self._all.of(claim)
 
     def to_look_at(self, claim: NamespacedName, reserved: frozenset[Uid]) -> list[str]:
         """The pods that may need work, given the reserved uids; sorted by name."""
-        uids = set(self._odd.get(claim, ()))
+        uids = set(self._odd.of(claim))
         placed = self._placed.get(claim)
         if placed is not None:
             uids.update([placed[uid] for uid in placed.keys() - reserved])

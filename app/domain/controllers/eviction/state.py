@@ -27,6 +27,7 @@ from app.domain.values.fields import dra, meta, paths
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import NO_UID, DeviceId, DeviceName, NamespacedName, PoolId, Uid
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.multimap import Multimap
 
 _Tainted = dict[DeviceName, tuple[tuple[int, NoExecuteTaint], ...]]
 """The NoExecute taints of devices that have some, each with its position in the device's list."""
@@ -128,7 +129,7 @@ class TaintState:
         self.pods: dict[NamespacedName, PodFacts] = {}
         self._pools: dict[PoolId, PoolTaints] = {}
         self._slice_pool: dict[str, PoolId] = {}
-        self._users: dict[DeviceId, set[NamespacedName]] = {}
+        self._users: Multimap[DeviceId, NamespacedName] = Multimap()
         self._evicting: set[NamespacedName] = set()
 
     def fold(self, event: Event, *, has_planned: bool = True) -> Changes:
@@ -297,13 +298,10 @@ class TaintState:
     def _note_users(self, claim: TrackedClaim, *, add: bool) -> None:
         place = (claim.namespace, claim.name)
         for result in claim.results:
-            device = result.id
             if add:
-                self._users.setdefault(device, set()).add(place)
-            elif (held := self._users.get(device)) is not None:
-                held.discard(place)
-                if not held:
-                    del self._users[device]
+                self._users.add(result.id, place)
+            else:
+                self._users.discard(result.id, place)
 
     def _note_eviction(self, place: NamespacedName, claim: TrackedClaim | None) -> None:
         # Without this, each change of a shared claim would look up the claims of all its pods.
@@ -341,7 +339,7 @@ class TaintState:
     def _refresh_pool(self, pool: PoolId, changes: Changes) -> None:
         tainted = self._pools[pool]
         for device in sorted(tainted.refresh()):
-            for user in sorted(self._users.get((*pool, device), ())):
+            for user in sorted(self._users.of((*pool, device))):
                 self._recompute(user, changes)
         if not tainted.slices:
             del self._pools[pool]
