@@ -172,6 +172,12 @@ class Settings(GroupedSettings):
     projector_decoded_max: int = setting(
         1_500, ge=1, description="Decoded objects that the process of the view tables keeps"
     )
+    objects_plain_max: int = setting(
+        20_000,
+        ge=0,
+        description="Objects of a history from which on those not read for long are kept "
+        "compressed in memory",
+    )
     projector_batch_max: int = setting(5_000, ge=1, description="Events folded per written batch")
 
     # The API

@@ -22,6 +22,7 @@ from app.domain.objects.profile import Profile
 from bench import figures, folding
 from bench.cluster import node
 from bench.processes import resident_megabytes
+from projections.last_events import PLAIN_MAX
 
 DEVICES = 8
 
@@ -44,7 +45,7 @@ class Consumers:
 
     def __init__(self, parts: Sequence[str]) -> None:
         profile = Profile()
-        self.views = LiveViews(profile)
+        self.views = LiveViews(profile, plain_max=PLAIN_MAX)
         self.controllers: Sequence[Reconciler] = ()
         self.projections: Sequence[Projection] = ()
         if "controllers" in parts:
@@ -52,7 +53,7 @@ class Consumers:
                 profile, features_of(profile), compiler_of(profile), registry.options_from({})
             )
         if "projections" in parts:
-            self.projections = views_of(profile.settings())()
+            self.projections = views_of(profile.settings(), plain_max=PLAIN_MAX)()
 
     def fold(self, event: Event) -> None:
         """One event into all of them, and the rows as the projector takes them."""

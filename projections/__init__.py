@@ -25,6 +25,7 @@ def all_projections(
     rules_without_selector_evict: bool = False,
     empty_effect_tolerates: bool = False,
     decoded_max: int | None = None,
+    plain_max: int | None = None,
 ) -> "tuple[Projection, ...]":
     """Fresh, empty instances of every view.
 
@@ -33,9 +34,11 @@ def all_projections(
     see rules (C24). `rules_without_selector_match` tells whether a rule without selector taints
     every device (Q14), `rules_without_selector_evict` whether its taint evicts (C1 repaired), and
     `empty_effect_tolerates` whether a toleration without an effect keeps from eviction (C2
-    repaired). `decoded_max` limits the decoded trees.
+    repaired). `decoded_max` limits the decoded trees, `plain_max` the objects that
+    are not compressed.
     """
     # The folds load CEL and the inventory; `projections.tables` is read without them.
+    from projections import objects
     from projections.activity import ActivityProjection
     from projections.claims import ClaimsProjection
     from projections.counters import CountersProjection
@@ -46,7 +49,9 @@ def all_projections(
     from projections.timeline import TimelineProjection
 
     return (
-        ObjectsProjection() if decoded_max is None else ObjectsProjection(decoded_max),
+        ObjectsProjection(
+            objects.DECODED_MAX if decoded_max is None else decoded_max, plain_max=plain_max
+        ),
         InventoryProjection(
             compiler=compiler,
             with_rules=with_rules and not rules_unseen,

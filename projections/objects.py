@@ -2,7 +2,8 @@
 
 The view keeps the last event of each object. Its body is the object as stored, so a reader that
 wants bytes gets them without encoding. Trees are decoded on first use, and the trees decoded first
-are dropped, so that memory grows with the size of the bodies and not of Python's dictionaries.
+are dropped, so that memory grows with the size of the bodies and not of Python's dictionaries. Of
+many objects, those that nobody has read for long are compressed (`last_events`).
 """
 
 from collections import deque
@@ -21,6 +22,7 @@ from app.domain.values.identifiers import GroupResource, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 from projections import outlines
+from projections.last_events import LastEvent, LastEvents
 from projections.sorted_keys import SortedKeys
 from projections.tables import OBJECTS
 
@@ -45,15 +47,22 @@ class ObjectsProjection:
 
     With `tells_changes` the view remembers which rows changed, including removed rows, until
     `take_changed` is called. Set it to false where nothing calls `take_changed`: the set of
-    changed rows would grow without bound.
+    changed rows would grow without bound. With more than `plain_max` objects, those are compressed
+    whose trees were dropped; without `plain_max`, none are.
     """
 
     name = "objects"
     version = 2
 
-    def __init__(self, decoded_max: int = DECODED_MAX, *, tells_changes: bool = True) -> None:
+    def __init__(
+        self,
+        decoded_max: int = DECODED_MAX,
+        *,
+        tells_changes: bool = True,
+        plain_max: int | None = None,
+    ) -> None:
         self._revision = Revision(0)
-        self._events: dict[ObjectKey, Event] = {}
+        self._events = LastEvents(plain_max)
         self._created: dict[ObjectKey, int] = {}
         self._sorted: dict[GroupResource, SortedKeys] = {}
         self._uids: dict[Uid, ObjectKey] = {}
@@ -92,7 +101,7 @@ class ObjectsProjection:
 
     def _take(self, events: Sequence[Event]) -> None:
         """Apply the events that are about objects."""
-        known, uids, created = self._events, self._uids, self._created
+        known, uids, created = self._events.held, self._uids, self._created
         changed, unowned, decoded = self._changed, self._unowned, self._decoded
         owners, unusual = self._owners, self._unusual
         tells_changes, is_counting = self._tells_changes, bool(self._tallies)
@@ -105,7 +114,7 @@ class ObjectsProjection:
                 changed.add(key)
             old = known.get(key)
             if is_counting:
-                self._count(old, event)
+                self._count(event)
             if kind is _DELETED:
                 self._remove(key)
                 continue
@@ -116,6 +125,8 @@ class ObjectsProjection:
             elif old.uid != uid:
                 uids.pop(old.uid, None)
                 created[key] = event.revision
+            else:
+                event.uid = old.uid  # (one text for all events of an object)
             known[key] = event
             if uid:
                 uids[uid] = key
@@ -135,13 +146,11 @@ class ObjectsProjection:
     def get(self, key: ObjectKey) -> JsonObject | None:
         """The object, shared: never change it; None when it does not exist."""
         event = self._events.get(key)
-        if event is None:
-            return None
-        return self._read(event)
+        return None if event is None else self._read(event)
 
     def event(self, key: ObjectKey) -> Event | None:
         """The last event of an object; None when the object does not exist."""
-        return self._events.get(key)
+        return self._events.look(key)
 
     def created(self, key: ObjectKey) -> Revision:
         """The revision at which an existing object was created."""
@@ -161,6 +170,14 @@ class ObjectsProjection:
         """The last events of one resource, in the order of `keys`."""
         events = self._events
         return (events[key] for key in self.keys(group, resource, namespace))
+
+    def kept(self, group: str, resource: str) -> Iterator[tuple[ObjectKey, LastEvent]]:
+        """The objects of one resource as they are kept, in the order of `keys`.
+
+        It takes a fraction of the time that `events` takes where many objects are compressed.
+        """
+        held = self._events.held
+        return ((key, held[key]) for key in self.keys(group, resource))
 
     def unusual_events(self, namespace: str | None = None) -> list[Event]:
         """The last events of the Events that may be warnings, sorted by key.
@@ -186,7 +203,7 @@ class ObjectsProjection:
     @property
     def total(self) -> int:
         """The number of objects."""
-        return len(self._events)
+        return len(self._events.held)
 
     def dependents(self, owner_uid: Uid) -> Iterable[ObjectKey]:
         """Keys of objects that name this uid as an owner, sorted."""
@@ -257,25 +274,30 @@ class ObjectsProjection:
         The dump holds the state at the time of the first part.
         """
         revision, created = self._revision, dict(self._created)
-        events = [self._events[key] for key in sorted(self._events)]
+        held = self._events.held
+        events = [(key, held[key]) for key in sorted(held)]
         # MessagePack writes a pair as 0x92, a list as 0xdd and its length, then the items.
         yield b"\x92" + _encoder.encode(revision) + b"\xdd" + len(events).to_bytes(4, "big")
         for first in range(0, len(events), DUMPED_AT_ONCE):
             yield b"".join(
-                _encoder.encode((created[event.key], event.undecoded()))
-                for event in events[first : first + DUMPED_AT_ONCE]
+                _encoder.encode((created[key], msgspec.Raw(self._events.encoded(event))))
+                for key, event in events[first : first + DUMPED_AT_ONCE]
             )
 
     def load(self, state: bytes) -> None:
-        """Restore a dumped state; the view must be empty."""
+        """Restore a dumped state; the view must be empty.
+
+        Nothing is compressed before the next dump, so that a start takes no longer.
+        """
         revision, held = _snapshot.decode(state)
-        for created, event in held:
-            self.fold(event)
-            self._created[event.key] = created
+        with self._events.loading():
+            for created, event in held:
+                self.fold(event)
+                self._created[event.key] = created
         self._revision = revision
 
     def _row(self, place: ObjectKey) -> Row | None:
-        event = self._events.get(place)
+        event = self._events.look(place)
         if event is None:
             return None
         return {
@@ -296,7 +318,7 @@ class ObjectsProjection:
         return keys
 
     def _remove(self, key: ObjectKey) -> None:
-        event = self._events.pop(key, None)
+        event = self._events.held.pop(key, None)
         if event is None:
             return
         self._created.pop(key, None)
@@ -326,12 +348,13 @@ class ObjectsProjection:
         else:
             self._owners.pop(key, None)
 
-    def _count(self, old: Event | None, event: Event) -> None:
+    def _count(self, event: Event) -> None:
         """Update the tally of the namespace, if there is one."""
         key = event.key
         tally = self._tallies.get(key.namespace)
         if tally is None:
             return
+        old = self._events.get(key)
         if old is not None:
             tally.remove(key.group, key.resource, self._read(old))
         if event.type is not EventType.OBJECT_DELETED:
@@ -350,7 +373,9 @@ class ObjectsProjection:
         """Drop the trees that were decoded first, when more than the maximum are kept."""
         decoded = self._decoded
         for _ in range(len(decoded) - self._decoded_max):
-            decoded.popleft().forget_tree()
+            event = decoded.popleft()
+            event.forget_tree()
+            self._events.pack(event)
 
 
 def _shown(event: Event) -> msgspec.Raw | JsonObject:

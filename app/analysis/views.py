@@ -54,12 +54,13 @@ def compiler_of(profile: Profile) -> CelCompiler:
 
 
 def projections_of(
-    settings: JsonView, *, decoded_max: int | None = None
+    settings: JsonView, *, decoded_max: int | None = None, plain_max: int | None = None
 ) -> Callable[[], Sequence[Projection]]:
     """A function that makes new instances of every view that is stored as tables.
 
     They show what `LiveViews` show, with the gates and quirks in the settings of a history.
-    `decoded_max` limits the decoded trees. Raises InputError for settings that can't be read.
+    `decoded_max` limits the decoded trees, `plain_max` the objects that are not compressed. Raises
+    InputError for settings that can't be read.
     """
     profile = profiles.from_settings(settings)
     quirks = registry.quirks_of(profile, registry.options_from(settings))
@@ -73,6 +74,7 @@ def projections_of(
         rules_without_selector_evict=not quirks.c1,
         empty_effect_tolerates=not quirks.c2,
         decoded_max=decoded_max,
+        plain_max=plain_max,
     )
 
 
@@ -95,14 +97,14 @@ class LiveViews:
 
     After `fold(event)` every part is at the revision of that event. Folding never raises: an object
     that cannot be interpreted is kept in `objects`, left out of the other views, and named in
-    `unreadable`.
+    `unreadable`. Of more than `plain_max` objects, the older ones are compressed.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, *, plain_max: int | None = None) -> None:
         features = features_of(profile)
         self.profile = profile
         self.features = features
-        self.objects = ObjectsProjection(tells_changes=False)
+        self.objects = ObjectsProjection(tells_changes=False, plain_max=plain_max)
         self.inventory = Inventory(
             compiler=compiler_of(profile),
             with_rules=features.taint_rules,

@@ -91,10 +91,10 @@ class _Planes:
 
 
 def views_of(
-    settings: JsonView, *, decoded_max: int = DECODED_MAX
+    settings: JsonView, *, decoded_max: int = DECODED_MAX, plain_max: int | None = None
 ) -> Callable[[], Sequence[Projection]]:
     """A function that makes new instances of every view, with the switches in the settings."""
-    return projections_of(settings, decoded_max=decoded_max)
+    return projections_of(settings, decoded_max=decoded_max, plain_max=plain_max)
 
 
 async def default_history(histories: Histories, settings: Settings) -> None:
@@ -161,6 +161,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
         snapshot_every=settings.snapshot_every,
         errands_max=settings.errands_max,
         observations_max=settings.observations_max,
+        objects_plain_max=settings.objects_plain_max,
     )
 
 

@@ -90,7 +90,11 @@ async def start_each(
                 continue
             started.add(info.id)
             try:
-                make = views_of(info.settings, decoded_max=settings.projector_decoded_max)
+                make = views_of(
+                    info.settings,
+                    decoded_max=settings.projector_decoded_max,
+                    plain_max=settings.objects_plain_max,
+                )
             except InputError as problem:
                 _log.error("the view tables of history %s are not kept: %s", info.name, problem)
                 continue

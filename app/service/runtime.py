@@ -53,6 +53,7 @@ from app.service.reviewing import WebhookReviewer
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, WriteOutcome, WriterBounds, WriteRequest
 from app.signals import Signal
+from projections.last_events import PLAIN_MAX
 
 if TYPE_CHECKING:  # heavy: histories that nobody watches need none of its judges
     from app.analysis.oversight import Observation
@@ -74,7 +75,8 @@ class RuntimeBounds:
     covers lost wake-ups. A snapshot is kept every `snapshot_every` events. At most `errands_max`
     answers are computed while no request waits for them. When the log is replaced again within
     `calm_seconds`, it is read again after a pause that doubles up to `pause_seconds_max`. The last
-    `observations_max` findings are kept for display; all findings are counted and reported.
+    `observations_max` findings are kept for display; all findings are counted and reported. With
+    more than `objects_plain_max` objects, those that nobody has read for long are compressed.
     """
 
     writer: WriterBounds = WriterBounds()
@@ -86,6 +88,7 @@ class RuntimeBounds:
     calm_seconds: float = 60.0
     pause_seconds_max: float = 60.0
     observations_max: int = 1_000
+    objects_plain_max: int = PLAIN_MAX
 
 
 class HistoryRuntime:
@@ -108,7 +111,7 @@ class HistoryRuntime:
         self.info = info
         self.life = next(self._lives)
         self.rules = rules
-        self.views = LiveViews(rules.profile)
+        self.views = LiveViews(rules.profile, plain_max=bounds.objects_plain_max)
         self.watches = Watches(
             ports.log, info.id, queue_max=bounds.watch_queue_max, recent_max=bounds.recent_max
         )

@@ -45,6 +45,8 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
+from projections import last_events
+from projections.last_events import LastEvent
 from projections.objects import ObjectsProjection
 
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
@@ -90,7 +92,7 @@ class Frozen:
     revision: Revision
     inventory: Inventory
     allocated: AllocatedState
-    events: tuple[Event, ...]
+    events: tuple[tuple[ObjectKey, LastEvent], ...]
     quotes_policies: bool = False
     uids: int = 0
     goes_on: Callable[[], bool] = lambda: True
@@ -189,8 +191,8 @@ class World:
         self.touched = Touched()
         # Copies, because the views drop decoded trees while we read them. Each event is read
         # and then passed to the objects, which drop its tree in turn.
-        for event in sorted(frozen.events, key=_reading_order):
-            own = msgspec.structs.replace(event)
+        for _, kept in sorted(frozen.events, key=_reading_order):
+            own = msgspec.structs.replace(last_events.plain(kept))
             self.taints.fold(own)
             self.objects.fold(own)
         self.objects.show_as_of(frozen.revision)
@@ -452,8 +454,10 @@ class World:
         return ()
 
 
-def _events(objects: ObjectsProjection, places: Iterable[tuple[str, str]]) -> tuple[Event, ...]:
-    return tuple(event for place in places for event in objects.events(*place))
+def _events(
+    objects: ObjectsProjection, places: Iterable[tuple[str, str]]
+) -> tuple[tuple[ObjectKey, LastEvent], ...]:
+    return tuple(held for place in places for held in objects.kept(*place))
 
 
 def _without_words(refusal: Rejected) -> Rejected:
@@ -467,7 +471,7 @@ def _without_policies(warnings: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shown))
 
 
-def _reading_order(event: Event) -> int:
+def _reading_order(held: tuple[ObjectKey, LastEvent]) -> int:
     """The sort key: taints first, then claims, then pods, so that evictions are found at once."""
-    place = (event.key.group, event.key.resource)
+    place = held[0][:2]
     return _ORDER.index(place) if place in _ORDER else len(_ORDER)

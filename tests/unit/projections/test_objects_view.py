@@ -2,9 +2,16 @@
 
 import random
 
+import msgspec
+import pytest
+
+from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
+from projections import last_events
+from projections.last_events import PackedEvent
 from projections.objects import ObjectsProjection
 from projections.tables import OBJECTS
+from tests.properties.event_worlds import world
 from tests.unit.projections.log_of import LogOf
 
 
@@ -97,3 +104,65 @@ def test_row_of_a_secret_names_its_values_and_does_not_hold_them() -> None:
     kept = view.get(log.events[0].key)
     assert kept is not None
     assert kept["data"] == {"a": "hunter2"}, "the view itself is what clients read from"
+
+
+def packed(view: ObjectsProjection) -> int:
+    """The objects of a view that are compressed."""
+    kept = (held for place in view.resources() for _, held in view.kept(*place))
+    return sum(isinstance(held, PackedEvent) for held in kept)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_view_with_compressed_objects_shows_what_a_plain_one_shows(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(last_events, "SAMPLE_USES_MAX", 3)
+    pick = random.Random(seed)
+    small, plain = ObjectsProjection(2, plain_max=3), ObjectsProjection()
+    most = 0
+    for event in world(seed, 150):
+        small.fold(msgspec.structs.replace(event))
+        plain.fold(event)
+        most = max(most, packed(small))
+        place = pick.choice(plain.resources() or [("", "pods")])
+        keys = list(plain.keys(*place))
+        assert list(small.keys(*place)) == keys
+        for key in pick.sample(keys, min(2, len(keys))):
+            read = pick.choice(("get", "event", "created", "by_uid"))
+            if read == "by_uid":
+                uid = plain.event(key).uid
+                assert small.by_uid(uid) == plain.by_uid(uid)
+                assert list(small.dependents(uid)) == list(plain.dependents(uid))
+            elif read == "event":
+                assert small.event(key).undecoded() == plain.event(key).undecoded()
+            else:
+                assert getattr(small, read)(key) == getattr(plain, read)(key)
+        if pick.random() < 0.1:
+            namespace = event.key.namespace
+            assert small.tally(namespace).amounts() == plain.tally(namespace).amounts()
+            assert small.dump() == plain.dump()
+            assert small.take_changed() == plain.take_changed()
+    assert most > 3
+    assert small.unusual_events() == [event.undecoded() for event in plain.unusual_events()]
+    assert small.state_hash() == plain.state_hash()
+    again = ObjectsProjection(2, plain_max=3)
+    again.load(small.dump())
+    assert packed(again) == 0
+    assert again.dump() == plain.dump() == again.dump()
+    assert packed(again) == again.total
+
+
+def test_compressed_object_stays_so_until_its_tree_is_read() -> None:
+    view = ObjectsProjection(1, plain_max=1)
+    log = LogOf(view)
+    for name in "abc":
+        log.put("pod", f"ns/{name}", spec={"nodeName": name})
+    key = ObjectKey("", "pods", "ns", "a")
+    assert packed(view) == 2
+    assert view.event(key).object["spec"] == {"nodeName": "a"}
+    assert packed(view) == 2
+    assert view.get(key) is view.get(key)
+    assert packed(view) == 2, "(the last one read took the place of the last one written)"
+    log.put("pod", "ns/b", spec={"nodeName": "n"})
+    log.delete("pod", "ns/a")
+    assert (packed(view), view.total, view.get(key)) == (1, 2, None)
