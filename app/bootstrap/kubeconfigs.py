@@ -149,24 +149,35 @@ async def absolute(
     return [absolute_moment(moment, end) for moment in moments]
 
 
-async def check_histories(
-    settings: Settings, histories: Sequence[str], *, note: Callable[[str], None]
+async def check_contexts(
+    settings: Settings,
+    histories: Sequence[str],
+    moments: Sequence[str],
+    *,
+    note: Callable[[str], None],
 ) -> None:
-    """Raise InputError for a history that the settings' data does not contain.
+    """Raise InputError for a history that the settings' data does not contain, or a later moment.
 
-    The default history exists once a server has run. When the data is elsewhere or does not answer,
-    every name passes; `note` is called in the latter case.
+    A moment is refused beyond the end of a history, at which its server refuses requests. The
+    default history exists once a server has run. When the data is elsewhere or does not answer,
+    every name and moment passes; `note` is called in the latter case.
     """
     named = [name for name in histories if name != DEFAULT_HISTORY]
     is_here = bool(settings.database_url) or (settings.data / "postgres").exists()
-    if not named or not is_here:
+    if not is_here or not (named or moments):
         return
     try:
         async with stores.open_store(settings) as store:
             for name in named:
                 await stores.find_history(store, name)
+            for name in histories or (DEFAULT_HISTORY,):
+                if (info := await store.log.find_history(name)) is not None:
+                    for moment in moments:
+                        await stores.check_past(store, info, moment, option="--at")
     except LogError as problem:
-        note(f"these histories could not be checked: {', '.join(named)}: {problem}")
+        unchecked = ", ".join(named or moments)
+        noun = "histories" if named else "moments"
+        note(f"these {noun} could not be checked: {unchecked}: {problem}")
 
 
 def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes:

@@ -177,6 +177,16 @@ async def find_inside(store: Store, info: HistoryInfo, moment: str, *, option: s
     return revision
 
 
+async def check_past(store: Store, info: HistoryInfo, moment: str, *, option: str) -> None:
+    """Raise InputError for a moment after a history's end, unless it is an instant before now."""
+    await find_revision(store, info, moment, option=option)
+    try:
+        now = store.ports.clock.now()
+        await moments.check_inside(store.log, info, moment, now, is_past=True)
+    except RevisionTooLarge as problem:
+        raise InputError(problem.message, place=option) from problem
+
+
 async def find_position(store: Store, info: HistoryInfo, moment: str) -> Revision:
     """The revision after which to continue; it may be in the future."""
     if moments.is_revision(moment):

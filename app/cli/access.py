@@ -31,7 +31,8 @@ def kubeconfig(
 
     The address and the credentials are those of the server that runs, or last ran, on the data
     folder. A context is named as in paths: HISTORY or HISTORY@MOMENT. Past moments are read-only. A
-    history that does not exist is refused if the data can be read.
+    history that does not exist is refused if the data can be read, and so is a moment after its
+    end.
     """
     from app.bootstrap import kubeconfigs, process_settings
 
@@ -49,5 +50,7 @@ def kubeconfig(
     text = kubeconfigs.for_moments(
         settings.data / "kubeconfig", histories=history or (), moments=known, server=server
     )
-    console.run(partial(kubeconfigs.check_histories, settings, history or (), note=console.note))
+    console.run(
+        partial(kubeconfigs.check_contexts, settings, history or (), known, note=console.note)
+    )
     console.say(text.rstrip())

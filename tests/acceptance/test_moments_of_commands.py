@@ -347,7 +347,7 @@ def test_every_time_that_is_printed_is_taken_as_a_moment(data: Path) -> None:
 
 
 @pytest.mark.database
-def test_kubeconfig_of_a_moment_before_the_end_names_the_instant(data: Path) -> None:
+def test_kubeconfig_names_an_instant_and_refuses_moments_after_the_end(data: Path) -> None:
     server = "http://127.0.0.1:1"
     (data / "kubeconfig").write_text(
         "clusters: [{name: redra, cluster: {server: 'http://127.0.0.1:1'}}]\n"
@@ -359,6 +359,10 @@ def test_kubeconfig_of_a_moment_before_the_end_names_the_instant(data: Path) -> 
     name = re.search(r"name: '?prod@([^'\n]+)", out)
     assert name is not None
     assert _revision(data, name[1]) == _revision(data, "30s")
+    for moment, problem in (("99999", "has no revision"), ("2099-01-01T00:00:00Z", "ends at")):
+        code, out, error = redra(*words, "20", "--at", moment, data=data)
+        assert (code, out) == (2, "")
+        assert f"--at: history 'prod' {problem}" in error
 
 
 @pytest.mark.parametrize(
