@@ -14,7 +14,7 @@ from msgspec import Raw
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts, raw_parts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.identifiers import NO_UID, NamespacedName, Uid
@@ -272,7 +272,7 @@ def _device_row(namespace: str, claim: str, position: int, status: _ShownStatus)
         "admin_access": result.admin_access,
         "consumed_capacity": result.consumed_capacity,
         "tolerations": list(result.tolerations),
-        "conditions": json_tree.objects(reported, "conditions"),
+        "conditions": meta.conditions_of(reported),
     }
 
 

@@ -15,7 +15,7 @@ from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import RunningUsage, Scopes
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, well_known
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.identifiers import GroupResource, Uid
@@ -392,7 +392,7 @@ def without_values(secret: JsonObject) -> JsonObject:
         values = tree.get(field)
         if values is not None:
             tree[field] = dict.fromkeys(values) if isinstance(values, dict) else None
-    annotations = json_tree.mapping(tree, "metadata", "annotations")
+    annotations = meta.annotations_as_stored(tree)
     if well_known.LAST_APPLIED in annotations:
         kept = {name: annotations[name] for name in annotations if name != well_known.LAST_APPLIED}
         tree["metadata"] = {**meta.metadata(tree), "annotations": kept}

@@ -22,7 +22,7 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, well_known
-from app.domain.values.fields import core, decision_body, dra
+from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.decision_body import DecisionBody
 from app.domain.values.identifiers import NamespacedName
 from app.domain.values.json_tree import JsonView
@@ -235,7 +235,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
     allocated = "status" in claim and bool(json_tree.mapping(claim, "status", "allocation"))
     requests = dra.request_trees(claim)
     admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
-    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    annotations = meta.annotations_as_stored(claim)
     source = ""
     if well_known.POD_CLAIM_NAME in annotations:
         source = "resource_claim_template"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.values import api_groups, api_resources, condition_types, well_known
+from app.domain.values.fields import paths
 from tests.architecture.syntax import nodes
 from tests.architecture.test_tidy import OURS, name, sources
 
@@ -38,7 +39,7 @@ FIELDS = "app/domain/values/fields/"
 AMBIGUOUS = frozenset(("Ready",))
 """Types of conditions that are words of other things too, such as the title of a column."""
 
-WALKS_MAX = 1_334
+WALKS_MAX = 1_061
 """Calls of `json_tree` outside the readers and the judges: paths that one place reads, most of them
 to check what a client wrote, value by value as it came. A path that a second place needs becomes a
 reader, a part of which four fields are read a record; then this becomes less.
@@ -193,6 +194,19 @@ def test_paths_with_a_reader_are_read_through_it() -> None:
         if walk in readers
     ]
     assert not walked, f"read these through app.domain.values.fields: {walked}"
+
+
+def test_no_two_modules_make_the_same_reader() -> None:
+    makers: dict[Walk, set[str]] = {}
+    for path in sources("app", "projections"):
+        if not name(path).startswith(JUDGES):
+            for _, walk in walks(path, "paths"):
+                if walk is not None and hasattr(paths, walk[0]):
+                    home = FIELDS if name(path).startswith(FIELDS) else name(path)
+                    makers.setdefault(walk, set()).add(home)
+    assert makers["mapping", ("attributes",)] == {FIELDS}
+    twice = {walk: homes for walk, homes in makers.items() if len(homes) > 1}
+    assert not twice, f"take these from app.domain.values.fields: {twice}"
 
 
 def test_walks_through_trees_become_fewer() -> None:

@@ -21,6 +21,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -105,14 +106,14 @@ class CaptureWriter:
 
     def _collection(self, event: Event) -> tuple[str, _Collection]:
         tree = event.object
-        api_version = json_tree.text(tree, "apiVersion")
+        api_version = meta.api_version(tree)
         _, version = kinds.split_version(api_version)
         group, resource = event.key.group, event.key.resource
         path = f"/apis/{group}/{version}/{resource}" if group else f"/api/{version}/{resource}"
         collection = self._collections.get(path)
         if collection is None:
             objects = self._objects.setdefault((group, resource), {})
-            collection = _Collection(api_version, json_tree.text(tree, "kind"), objects)
+            collection = _Collection(api_version, meta.kind(tree), objects)
             self._collections[path] = collection
         return path, collection
 

@@ -10,7 +10,7 @@ from typing import Any
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -142,8 +142,8 @@ def key_of(tree: JsonView, place: str) -> ObjectKey:
 
     Raises InputError without kind, version or name.
     """
-    api_version = json_tree.text(tree, "apiVersion")
-    kind = json_tree.text(tree, "kind")
+    api_version = meta.api_version(tree)
+    kind = meta.kind(tree)
     if not api_version or not kind:
         missing = "apiVersion" if not api_version else "kind"
         named = f"the {kind or 'object'} {meta.name(tree)!r}"
@@ -257,6 +257,6 @@ def lacks_status(tree: JsonView) -> bool:
     """Whether an object is shown without a status although its kind has one, or may have one."""
     if tree.get("status"):
         return False
-    group, version = registry.split_api_version(json_tree.text(tree, "apiVersion"))
-    kind = registry.find_kind(group, version, json_tree.text(tree, "kind"))
+    group, version = registry.split_api_version(meta.api_version(tree))
+    kind = registry.find_kind(group, version, meta.kind(tree))
     return kind is None or kind.has_status

@@ -18,7 +18,8 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -38,7 +39,7 @@ def admitted(
     record: Record, tree: JsonObject, kind: Kind, rules: Rules, present: Instant
 ) -> Record:
     """The record with its object as a server would store it. Raises InputError with the causes."""
-    group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    group, version = kinds.split_version(meta.api_version(tree))
     now = record.observed_at or present
     try:
         if (group, version) not in kind.group_versions:
@@ -71,7 +72,7 @@ def admitted(
 
 def surveyed(record: Record, tree: JsonObject, kind: Kind, rules: Rules, notes: Notes) -> Record:
     """The record, marked as partial if its object has fields unknown to its API version."""
-    group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    group, version = kinds.split_version(meta.api_version(tree))
     if kind.group != api_groups.RESOURCE or not registry.find_kind(group, version, kind.kind):
         return record
     try:

@@ -17,7 +17,6 @@ from app.domain.log.records import (
     comparable_version,
 )
 from app.domain.objects.rules import Rules
-from app.domain.values import json_tree
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -210,7 +209,7 @@ def object_record(
             cure="ask for whole objects, without as=PartialObjectMetadata",
         )
     key = kinds.key_of(tree, place)
-    group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    group, version = kinds.split_version(meta.api_version(tree))
     resource_version = meta.resource_version(tree)
     uid = meta.uid(tree)
     missing: list[Loss] = [Loss.NO_ACTOR, *losses]
@@ -232,7 +231,7 @@ def object_record(
         group=group,
         version=version,
         resource=key.resource,
-        kind=json_tree.text(tree, "kind"),
+        kind=meta.kind(tree),
         namespace=key.namespace,
         name=key.name,
         uid=uid,

@@ -287,7 +287,7 @@ def _audit_event(event: Event, verb: str, code: int | None) -> JsonObject:
     key, stamp = event.key, event.stamp
     version = ""
     if event.is_about_object:
-        _, version = kinds.split_version(json_tree.text(event.object, "apiVersion"))
+        _, version = kinds.split_version(meta.api_version(event.object))
     time = timestamps.micro_text(stamp.time)
     body: JsonObject = {
         "kind": "Event",

@@ -15,7 +15,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.devices.model import Device
 from app.domain.devices.patches import ClassFilter
 from app.domain.values import json_tree, timestamps
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, entries
 from app.domain.values.identifiers import DeviceId, NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -87,7 +87,7 @@ def _device_troubles(
     ask: JsonObject,
 ) -> Iterator[Trouble]:
     name = "/".join(device)
-    class_name = json_tree.text(ask, "deviceClassName")
+    class_name = dra.device_class_name(ask)
     pool = device[:2]
     if pool not in sides:
         if class_name not in world.touched.classes:
@@ -131,10 +131,10 @@ def _request(claim: JsonView, name: str) -> JsonObject:
     """The request with the name of an allocation result: `request` or `request/option`."""
     first, _, second = name.partition("/")
     for request in dra.request_trees(claim):
-        if json_tree.text(request, "name") != first:
+        if entries.name(request) != first:
             continue
-        for option in json_tree.objects(request, "firstAvailable"):
-            if json_tree.text(option, "name") == second:
+        for option in dra.alternatives(request):
+            if entries.name(option) == second:
                 return option
         exactly = request.get("exactly")
         if isinstance(exactly, dict):

@@ -231,7 +231,7 @@ def _take(world: World, change: Change) -> tuple[ObjectKey, Effect]:
 
 def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
     tree = json_tree.copy(change.tree)
-    kind_name, text = json_tree.text(tree, "kind"), json_tree.text(tree, "apiVersion")
+    kind_name, text = meta.kind(tree), meta.api_version(tree)
     if kind_name not in KINDS:
         raise _no_blast(kind_name or "an object without kind", change.place, KINDS)
     if not text:

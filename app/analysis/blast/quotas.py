@@ -20,7 +20,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.quota import limits
 from app.domain.values import api_resources, quantity
-from app.domain.values.fields import core, meta, paths
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
@@ -30,7 +30,6 @@ COUNTED = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
 Of others, secrets for example, nobody learns more than the status of the quota says.
 """
 
-_used = paths.mapping("status", "used")
 
 _FORBIDDEN = " is forbidden: "
 
@@ -94,7 +93,7 @@ def _hard(quota: JsonView | None) -> Mapping[str, Quantity]:
 
 def _in_status(quota: JsonView | None, name: str) -> Quantity | None:
     """The amount in use that the status of the present quota tells; None where it tells none."""
-    amount = None if quota is None else _used(quota).get(name)
+    amount = None if quota is None else core.quota_used(quota).get(name)
     try:
         return None if amount is None else quantity.from_json(amount)
     except quantity.QuantityError:

@@ -48,8 +48,6 @@ _BESIDE = {
 _OF_ONE_POD = ("metadata", "status")
 _GIVEN = ("name", "namespace", "labels", "annotations")
 
-_kind = paths.text("kind")
-_version = paths.text("apiVersion")
 _spec = paths.get("spec")
 _template = paths.get("spec", "template")
 _job_template = paths.get("spec", "jobTemplate", "spec", "template")
@@ -90,14 +88,14 @@ def of_documents(documents: Iterable[tuple[str, object]], namespace: str) -> lis
     if pods:
         beside = tuple(one for one in applied if _pod_of(one) is None)
         return [_of_pod(one, pod, beside) for one, pod in pods]
-    claims = [one for one in applied if _kind(one.tree) in (_CLAIM, _TEMPLATE)]
+    claims = [one for one in applied if meta.kind(one.tree) in (_CLAIM, _TEMPLATE)]
     if not claims:
         raise InputError(
             "there is nothing to fit",
             place=applied[0].place if applied else "",
             cure="give a ResourceClaim, a ResourceClaimTemplate, a Pod, or what makes pods",
         )
-    others = tuple(one for one in applied if _kind(one.tree) not in (_CLAIM, _TEMPLATE))
+    others = tuple(one for one in applied if meta.kind(one.tree) not in (_CLAIM, _TEMPLATE))
     return [_of_claim(one, others) for one in claims]
 
 
@@ -169,9 +167,9 @@ def _check_beside(one: Apply) -> None:
 
 def _pod_of(one: Apply) -> JsonObject | None:
     """The pod itself, or the pod template of a workload."""
-    if _kind(one.tree) == "Pod":
+    if meta.kind(one.tree) == "Pod":
         return one.tree
-    if _kind(one.tree) in (_CLAIM, _TEMPLATE):
+    if meta.kind(one.tree) in (_CLAIM, _TEMPLATE):
         return None
     for template in (_template(one.tree), _job_template(one.tree)):
         if isinstance(template, dict) and isinstance(_spec(template), dict):
@@ -180,7 +178,7 @@ def _pod_of(one: Apply) -> JsonObject | None:
 
 
 def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> CapacitySubject:
-    kind, name = _kind(one.tree), meta.name(one.tree) or NAME
+    kind, name = meta.kind(one.tree), meta.name(one.tree) or NAME
     namespace = meta.namespace(one.tree) or _DEFAULT
     text = f"{kind} {namespace}/{name}"
     problem = None
@@ -207,7 +205,7 @@ def _of_pod(one: Apply, pod: JsonObject, beside: tuple[Apply, ...]) -> CapacityS
 
 
 def _of_claim(one: Apply, beside: tuple[Apply, ...]) -> CapacitySubject:
-    kind, name = _kind(one.tree), meta.name(one.tree) or NAME
+    kind, name = meta.kind(one.tree), meta.name(one.tree) or NAME
     namespace = meta.namespace(one.tree) or _DEFAULT
     text, spec = f"{kind} {namespace}/{name}", _spec(one.tree)
     problem = None
@@ -218,7 +216,7 @@ def _of_claim(one: Apply, beside: tuple[Apply, ...]) -> CapacitySubject:
     if problem is not None or not isinstance(spec, dict):
         return CapacitySubject(text=text, pod={}, beside=beside, problem=problem)
     of_template = dict(spec) if kind == _TEMPLATE else {"spec": spec}
-    tree = _template_with(of_template, _version(one.tree), namespace)
+    tree = _template_with(of_template, meta.api_version(one.tree), namespace)
     return CapacitySubject(
         text=text,
         pod=_pod_with(NAME, namespace),

@@ -31,7 +31,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
 from app.domain.objects.kinds import pod_resources
 from app.domain.values import api_resources, counts, identifiers, well_known
-from app.domain.values.fields import core, dra, meta, paths
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -44,8 +44,6 @@ HOLDERS_MAX = 200
 _FAILED = re.compile(r"\b(class|claim) (\S+): selector #(\d+)\b")
 """The part of an error that names a selector."""
 
-_of_class = paths.objects("spec", "selectors")
-_expression = paths.text("cel", "expression")
 
 _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
@@ -253,7 +251,7 @@ def _failing_selectors(
     for (kind, name, number), requests in failed.items():
         if kind == "class":
             key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
-            owners = [(f"class {name}", tuple(_of_class(views.objects.get(key) or {})))]
+            owners = [(f"class {name}", tuple(dra.class_selectors(views.objects.get(key) or {})))]
         else:
             namespace, _, short = name.rpartition("/")
             claim = views.objects.get(claim_key(namespace, short)) or {}
@@ -265,7 +263,8 @@ def _failing_selectors(
             ]
         for owner, selectors in owners:
             if int(number) < len(selectors):
-                said[f"selector #{number} of {owner}: {_expression(selectors[int(number)])}"] = None
+                expression = dra.selector_expression(selectors[int(number)])
+                said[f"selector #{number} of {owner}: {expression}"] = None
     for text in list(said)[:NAMES_MAX]:
         yield Reason(text=text, is_kept=True)
 

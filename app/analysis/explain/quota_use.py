@@ -18,7 +18,6 @@ from app.domain.values.fields import core, dra, paths
 from app.domain.values.json_tree import JsonView
 
 _hard = paths.mapping("spec", "hard")
-_used = paths.mapping("status", "used")
 
 _COUNTED = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 """The kinds whose objects are named as those that use a quota."""
@@ -95,7 +94,7 @@ def limits_exceeded(quota: JsonView, refusal: str) -> Iterator[tuple[str, str]]:
 
 def limits_exceeded_now(quota: JsonView) -> Iterator[tuple[str, str, str]]:
     """The names of which more is in use than a quota allows, with both amounts."""
-    used = _used(quota)
+    used = core.quota_used(quota)
     for name, allowed in sorted(_hard(quota).items()):
         if name in used and _more(str(used[name]), str(allowed)):
             yield name, str(used[name]), str(allowed)
@@ -103,7 +102,7 @@ def limits_exceeded_now(quota: JsonView) -> Iterator[tuple[str, str, str]]:
 
 def limits_reached(quota: JsonView) -> Iterator[tuple[str, str]]:
     """What a quota has no room for, as its status says, with the amounts that it allows."""
-    for name, used in sorted(_used(quota).items()):
+    for name, used in sorted(core.quota_used(quota).items()):
         now = limit(quota, name)
         if now and not _more(now, str(used)):
             yield name, now
@@ -134,7 +133,7 @@ def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, i
 
 def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterator[Reason]:
     """How much of a quota is used, as its status says, and the claims and pods that use it."""
-    used = _used(tree)
+    used = core.quota_used(tree)
     for name, limit in sorted(_hard(tree).items()):
         users: tuple[Reason, ...] = ()
         if not limits.places_of(name).isdisjoint(_COUNTED):

@@ -20,7 +20,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Scheduler
 from app.domain.controllers.work_queue import RETRY_MAX_MICROS
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, condition_types, counts, well_known
-from app.domain.values.fields import core, dra, meta, paths
+from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -28,8 +28,6 @@ FAILED_CLAIM = "FailedResourceClaimCreation"
 
 _GATED = "SchedulingGated"
 """The reason of the condition PodScheduled of a pod with gates, and its status in tables."""
-
-_gate_name = paths.text("name")
 
 
 def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
@@ -39,7 +37,7 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     if not core.node_name(tree):
         gates = core.scheduling_gates(tree)
         if gates:
-            names = [_gate_name(gate) for gate in gates]
+            names = [entries.name(gate) for gate in gates]
             noun = counts.plural(len(names), "scheduling gate")
             hold = "holds" if len(names) == 1 else "hold"
             return f"{noun} {listed(names, len(names))} {hold} it back"
@@ -117,7 +115,7 @@ def remedies(
         return [f"create the pod again with schedulerName {pod_spec.DEFAULT_SCHEDULER}"]
     changes = [
         f"remove {counts.plural(len(gates), 'scheduling gate')} {listed(gates, len(gates))}"
-        for gates in [[_gate_name(gate) for gate in core.scheduling_gates(tree)]]
+        for gates in [[entries.name(gate) for gate in core.scheduling_gates(tree)]]
         if gates and not core.node_name(tree)
     ]
     changes += [f"create deviceclass {name}" for name in missing_classes(views, tree)]

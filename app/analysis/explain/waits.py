@@ -86,7 +86,7 @@ def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
         if claim.allocation is None:
             continue
         selector = json_tree.mapping(claim.allocation, "nodeSelector")
-        terms = [term_text(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
+        terms = [term_text(term) for term in core.node_selector_terms(selector)]
         where = " or ".join(terms) if terms else "on every node"
         users = [consumer.name for consumer in dra.consumers(claim.tree)]
         used = f", and reserved for {listed(users, len(users))}" if users else ""

@@ -19,13 +19,10 @@ from app.domain.devices.device_selectors import (
 from app.domain.devices.model import Device
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts, timestamps
-from app.domain.values.fields import dra, meta, paths
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
-
-_of_class = paths.objects("spec", "selectors")
-_expression = paths.text("cel", "expression")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +47,8 @@ def wishes_of(
             if wish is None:
                 continue
             key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
-            trees = (*_of_class(views.objects.get(key) or {}), *wish.selectors)
-            texts = map(_expression, trees)
+            trees = (*dra.class_selectors(views.objects.get(key) or {}), *wish.selectors)
+            texts = map(dra.selector_expression, trees)
             try:
                 compiled = [compiler.compile(text) for text in texts if text]
             except SelectorCompileError:

@@ -14,7 +14,7 @@ from typing import Any
 
 from app.domain.errors import InputError
 from app.domain.values import json_tree, well_known
-from app.domain.values.fields import records
+from app.domain.values.fields import dra, entries, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -68,7 +68,7 @@ def units(row: JsonView, seed: str) -> list[Unit]:
     count = json_tree.integer(row, "units") or 1
     if not 1 <= count <= UNITS_MAX:
         raise InputError(f"a pool cannot have {count} units", place="profile")
-    counters = {name: str(value) for name, value in json_tree.mapping(row, "counters").items()}
+    counters = {name: str(value) for name, value in dra.counters(row).items()}
     made: list[Unit] = []
     for number in range(count):
         digest = hashlib.sha256(f"{seed}/{number}".encode()).hexdigest()
@@ -163,12 +163,12 @@ def _devices(
             }
             if start is not None:
                 known["start"] = str(start)
-            device = _described(row, kind, known, json_tree.mapping(variant, "capacity"))
+            device = _described(row, kind, known, dra.capacity(variant))
             consumed = _consumed(kind, variant, counters, start)
             if consumed:
                 values = {name: {"value": str(value)} for name, value in consumed.items()}
                 device["consumesCounters"] = [{"counterSet": unit, "counters": values}]
-            yield {"name": filled(json_tree.text(kind, "name"), known), **device}
+            yield {"name": filled(entries.name(kind), known), **device}
 
 
 def _consumed(
@@ -191,12 +191,12 @@ def _described(
 ) -> JsonObject:
     """Attributes, capacity and flags of a device: the pool's, then its kind's, then its own."""
     attributes = {
-        **json_tree.mapping(row, "attributes"),
-        **json_tree.mapping(kind, "attributes"),
+        **dra.attributes(row),
+        **dra.attributes(kind),
     }
     capacity = {
-        **json_tree.mapping(row, "capacity"),
-        **json_tree.mapping(kind, "capacity"),
+        **dra.capacity(row),
+        **dra.capacity(kind),
         **more,
     }
     described: JsonObject = {}

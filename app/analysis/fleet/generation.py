@@ -17,7 +17,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, condition_types, json_tree, well_known
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NODES_MAX = 100_000
@@ -43,7 +43,7 @@ class FleetPool:
     def devices(self) -> list[str]:
         """The names of its devices."""
         return [
-            json_tree.text(device, "name")
+            entries.name(device)
             for spec in self.specs
             for device in json_tree.objects(spec, "devices")
         ]
@@ -65,7 +65,7 @@ class Fleet:
 
 def build(profile: JsonView, count: int, seed: int) -> Fleet:
     """Builds the fleet of a profile. Raises InputError for an unreadable profile."""
-    name = json_tree.text(profile, "name")
+    name = entries.name(profile)
     if not name:
         raise InputError("the profile has no name", place="profile")
     if not 1 <= count <= NODES_MAX:
@@ -142,7 +142,7 @@ def manifests(fleet: Fleet) -> list[JsonObject]:
 
 
 def _node_names(profile: JsonView, total: int) -> list[str]:
-    prefix = json_tree.text(profile, "node", "prefix") or json_tree.text(profile, "name")
+    prefix = json_tree.text(profile, "node", "prefix") or entries.name(profile)
     width = len(str(total))
     return [f"{prefix}-{number:0{width}d}" for number in range(1, total + 1)]
 
@@ -178,7 +178,7 @@ def _class(row: JsonView) -> JsonObject:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
-        "metadata": {"name": json_tree.text(row, "name")},
+        "metadata": {"name": entries.name(row)},
         "spec": {"selectors": selectors},
     }
 

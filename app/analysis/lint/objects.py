@@ -15,7 +15,7 @@ from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups, counts
-from app.domain.values.fields import meta, paths
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -68,9 +68,6 @@ RULES = (INVALID, UNKNOWN_FIELD, SELECTOR_INVALID, SELECTOR_TOO_COSTLY, DUPLICAT
 EXPRESSION = ".cel.expression"
 _WARN = WriteOptions(field_validation=FieldValidation.WARN)
 
-kind_of = paths.text("kind")
-version_of = paths.text("apiVersion")
-
 
 def admit(
     subject: LintedObject, rules: Rules, now: Instant
@@ -122,8 +119,8 @@ def _rule_of(error: FieldError) -> LintRule:
 
 
 def _kind_of(tree: JsonObject) -> tuple[Kind | None, str, str]:
-    name = kind_of(tree)
-    group, version = registry.split_api_version(version_of(tree))
+    name = meta.kind(tree)
+    group, version = registry.split_api_version(meta.api_version(tree))
     kind = registry.find_kind(group, version, name)
     if kind is None and group == api_groups.RESOURCE:
         kind = next(
@@ -138,7 +135,7 @@ def _kind_of(tree: JsonObject) -> tuple[Kind | None, str, str]:
 
 
 def _lack_of_kind(tree: JsonObject) -> str:
-    version, kind = version_of(tree), kind_of(tree)
+    version, kind = meta.api_version(tree), meta.kind(tree)
     if not version or not kind:
         return f"{'kind' if version else 'apiVersion'} is missing, or is not text"
     return f"there is no kind {kind!r} in {version}"

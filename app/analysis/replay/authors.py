@@ -362,7 +362,7 @@ def _maker(event: Event) -> str:
     """The author that created an object."""
     if event.key.resource != "resourceclaims":
         return ""
-    annotations = json_tree.mapping(event.object, "metadata", "annotations")
+    annotations = meta.annotations_as_stored(event.object)
     if extended_resources.ANNOTATION in annotations:
         return SCHEDULER
     return CLAIMS if well_known.POD_CLAIM_NAME in annotations else ""
@@ -447,7 +447,7 @@ def _begins_to_end(before: JsonView, after: JsonView) -> bool:
 
 def _is_made(claim: JsonView) -> bool:
     """Whether a controller created the claim: from a template, or for extended resources."""
-    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    annotations = meta.annotations_as_stored(claim)
     return well_known.POD_CLAIM_NAME in annotations or extended_resources.ANNOTATION in annotations
 
 

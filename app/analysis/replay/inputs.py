@@ -237,7 +237,7 @@ def _deletion(write: Input) -> DeleteObject:
     version = event.stamp.origin.version if event.stamp.origin is not None else ""
     return DeleteObject(
         key=event.key,
-        version=version or json_tree.text(event.object, "apiVersion").rpartition("/")[2],
+        version=version or meta.api_version(event.object).rpartition("/")[2],
         grace_seconds=_grace(write),
         propagation=_propagation(write),
         uid=event.uid,

@@ -12,7 +12,7 @@ from app.domain.devices import taints
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, durations, timestamps
-from app.domain.values.fields import core, dra, meta, paths
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -27,8 +27,6 @@ LOOKED_FOR = (WAITING, NAME_TWICE, STAYS, RENEWED, TOO_LATE)
 EVICTING = "NoExecute"
 
 _RULES = api_resources.DEVICE_TAINT_RULES
-
-_rule_taint = paths.mapping("spec", "taint")
 
 
 class Standing:
@@ -146,7 +144,7 @@ class Standing:
         """The evicting taints of a device as in the API, each after its rule or slice."""
         for key, (rule, event) in self._rules.items():
             if rule.matches(device, without_selector=False):
-                yield key, _rule_taint(event.object)
+                yield key, dra.taint(event.object)
         for key, ids in self._tainted.items():
             is_used = device in ids and self._is_newest(self._slices[key])
             for tree in dra.devices(self._slices[key]) if is_used else ():

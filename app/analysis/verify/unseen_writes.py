@@ -27,9 +27,9 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.devices.pools import PoolState, Reading
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
-from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _CHOICE_ALONE = frozenset(
@@ -304,7 +304,7 @@ class UnseenWrites:
             id_
             for each in {each.name: each for each in view.slices}.values()
             for device in dra.devices(each.tree)
-            if (id_ := (*each.pool, DeviceName(json_tree.text(device, "name")))) not in kept
+            if (id_ := (*each.pool, dra.published_name(device))) not in kept
             and holds.may_have(each, device)
         }
         return [{each} for each in sorted(gone)] if holds.is_of_one(gone) else [gone]
@@ -349,7 +349,7 @@ class _Holds:
         patches = self.views.objects.keys(*api_resources.RESOURCE_SLICE_PATCHES)
         if self.keepers is None or pool is None or pool.counters or patches:
             return True
-        place = (*resource_slice.pool, json_tree.text(device, "name"))
+        place = (*resource_slice.pool, dra.published_name(device))
         if any(place == result.id for claim in self.freed for result in dra.results(claim)):
             return True
         return any(

@@ -7,6 +7,7 @@ from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Invalid, StatusCause
 from app.domain.objects.write.commands import FieldValidation, PatchType, Propagation, WriteOptions
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 
@@ -125,7 +126,7 @@ def write_options(request: HttpRequest, *, patch: PatchType | None, action: str)
 def delete_options(request: HttpRequest, body: JsonObject | None) -> tuple[DeleteOptions, bool]:
     """The options of a delete from its body or else its query; and whether it is a dry run."""
     if body:
-        kind = json_tree.text(body, "kind")
+        kind = meta.kind(body)
         if kind and kind != "DeleteOptions":
             raise BadRequest(f'the body of a delete must be DeleteOptions, not "{kind[:64]}"')
         grace = body.get("gracePeriodSeconds")

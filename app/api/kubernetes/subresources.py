@@ -27,7 +27,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import condition_types, json_tree, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject
 
 _CREATED: JsonObject = {
@@ -106,15 +106,15 @@ class Subresources:
 
     async def _bind_pod(self, call: ResourceCall, tree: JsonObject) -> Response:
         options = parameters.write_options(call.request, patch=None, action="Create")
-        if json_tree.text(tree, "kind") not in ("Binding", ""):
+        if meta.kind(tree) not in ("Binding", ""):
             raise BadRequest("the body must be a Binding")
         _check_name(call, tree, "Binding")
         target = json_tree.mapping(tree, "target")
-        if (kind := json_tree.text(target, "kind")) not in ("Node", ""):
+        if (kind := meta.kind(target)) not in ("Node", ""):
             raise BadRequest(
                 str(field_errors.not_supported("target.kind", kind, ("Node", "<empty>")))
             )
-        node = json_tree.text(target, "name")
+        node = entries.name(target)
         if not node:
             error = field_errors.required("target.name")
             raise field_errors.rejection("Binding", "", call.path.name, [error])
@@ -135,7 +135,7 @@ class Subresources:
     async def _evict(self, call: ResourceCall) -> Response:
         """POST of an Eviction: a delete that first asks the disruption budgets."""
         tree, _ = await self._writes.read_object(call)
-        if json_tree.text(tree, "kind") not in ("Eviction", ""):
+        if meta.kind(tree) not in ("Eviction", ""):
             raise BadRequest("the body must be an Eviction")
         _check_name(call, tree, "Eviction")
         wanted = json_tree.get(tree, "deleteOptions")
@@ -243,7 +243,7 @@ class Subresources:
     async def _request_token(self, call: ResourceCall) -> Response:
         """POST of a TokenRequest. Nothing is written: the log contains no token."""
         tree, _ = await self._writes.read_object(call)
-        if json_tree.text(tree, "kind") not in ("TokenRequest", ""):
+        if meta.kind(tree) not in ("TokenRequest", ""):
             raise BadRequest("the body must be a TokenRequest")
         timeline = call.timeline
         issued = self._tokens.issue(timeline.runtime, call.key, tree, timeline.now)
@@ -272,7 +272,7 @@ class Subresources:
         """PUT of a Scale."""
         options = parameters.write_options(call.request, patch=None, action="Update")
         tree, _ = await self._writes.read_object(call)
-        if json_tree.text(tree, "kind") not in ("Scale", ""):
+        if meta.kind(tree) not in ("Scale", ""):
             raise BadRequest("the body must be a Scale")
         outcome = await self._writes.submit(
             call,

@@ -12,7 +12,7 @@ from app.adapters.history import kinds, opening
 from app.adapters.history.field_lines import FieldLines
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
-from app.analysis.lint import linting, objects
+from app.analysis.lint import linting
 from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import LintReport
 from app.analysis.lint.placing import PlacingBounds
@@ -31,6 +31,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects import registry
 from app.domain.objects.rules import Rules
 from app.domain.values import api_groups
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -70,7 +71,7 @@ class _Sources:
             for prefix, tree in _objects(document):
                 if not _is_ours(tree):
                     continue
-                kind = objects.kind_of(tree)
+                kind = meta.kind(tree)
                 subject = LintedObject(
                     kind=kind or "object", tree=_placed(tree), source=source, line=int(line)
                 )
@@ -251,8 +252,8 @@ def _is_ours(tree: JsonObject) -> bool:
 
     An object without a version is taken for what its kind says.
     """
-    kind = objects.kind_of(tree)
-    group, version = registry.split_api_version(objects.version_of(tree))
+    kind = meta.kind(tree)
+    group, version = registry.split_api_version(meta.api_version(tree))
     if kind in TOLD:
         return group in (api_groups.RESOURCE, api_groups.CORE)
     return group == api_groups.RESOURCE and not registry.find_kind(group, version, kind)

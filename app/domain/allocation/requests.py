@@ -12,7 +12,7 @@ from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.devices import compiling, taints
 from app.domain.devices.model import Toleration
 from app.domain.values import json_tree
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
@@ -154,9 +154,9 @@ class _RequestCompiler:
 
     def compile(self) -> tuple[tuple[Request, ...], str]:
         """The alternatives compiled before the first error, and that error's text."""
-        name = json_tree.text(self.tree, "name")
+        name = entries.name(self.tree)
         place = f"claim {self.key}, request {name}"
-        subrequests = json_tree.objects(self.tree, "firstAvailable")
+        subrequests = dra.alternatives(self.tree)
         if subrequests and not self.features.prioritized_list:
             return (), f"{place}: has subrequests, but the DRAPrioritizedList feature is disabled"
         if not self.features.consumable_capacity:
@@ -165,7 +165,7 @@ class _RequestCompiler:
                 return (), f"{place}: {asks}"
             for subrequest in subrequests:
                 if subrequest.get("capacity") is not None:
-                    inner = json_tree.text(subrequest, "name")
+                    inner = entries.name(subrequest)
                     return (), f"claim {self.key}, subrequest {inner}: {asks}"
         if not subrequests:
             exactly = json_tree.get(self.tree, "exactly")
@@ -175,7 +175,7 @@ class _RequestCompiler:
             return ((request,) if request else ()), error
         compiled: list[Request] = []
         for index, subrequest in enumerate(subrequests):
-            request, error = self._one(subrequest, json_tree.text(subrequest, "name"), index)
+            request, error = self._one(subrequest, entries.name(subrequest), index)
             if request is None:
                 return tuple(compiled), error
             compiled.append(request)
@@ -195,7 +195,7 @@ class _RequestCompiler:
             and content.get("adminAccess") is not None
         ):
             return None, f"{place}: admin access is requested, but the feature is disabled"
-        class_name = json_tree.text(content, "deviceClassName")
+        class_name = dra.device_class_name(content)
         if not class_name:
             return None, f"{place}: missing device class name (unsupported request type?)"
         class_tree = self.classes.get(class_name)
@@ -210,7 +210,7 @@ class _RequestCompiler:
             return None, f"{place}: unsupported count mode {mode}"
         if mode == "ExactCount" and count > PLATFORM_INTEGER_MAX:
             return None, f"{place}: exact count {count} is too large"
-        main = json_tree.text(self.tree, "name")
+        main = entries.name(self.tree)
         request = Request(
             name=name,
             main=main,
@@ -225,8 +225,7 @@ class _RequestCompiler:
             admin=alternative is None and json_tree.flag(content, "adminAccess"),
             alternative=alternative,
             tolerations=tuple(
-                taints.toleration_of(toleration)
-                for toleration in json_tree.objects(content, "tolerations")
+                taints.toleration_of(toleration) for toleration in core.tolerations_of(content)
             ),
             capacity={
                 name: compiling.read_quantity(value, f"{place}: capacity[{name}]")
@@ -245,15 +244,12 @@ def _expressions(request: JsonView, place: str) -> tuple[tuple[str, ...], str]:
                 (),
                 f"{place}, selector #{index}: CEL expression empty (unsupported selector type?)",
             )
-        expressions.append(json_tree.text(selector, "cel", "expression"))
+        expressions.append(dra.selector_expression(selector))
     return tuple(expressions), ""
 
 
 def _class_expressions(tree: JsonView) -> tuple[str, ...]:
-    return tuple(
-        json_tree.text(selector, "cel", "expression")
-        for selector in json_tree.objects(tree, "spec", "selectors")
-    )
+    return tuple(dra.selector_expression(selector) for selector in dra.class_selectors(tree))
 
 
 def _constraints(

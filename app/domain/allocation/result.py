@@ -13,6 +13,7 @@ from app.domain.allocation.requests import AttemptAborted, ClaimPlan, Request
 from app.domain.allocation.usage import Taken
 from app.domain.devices.node_views import NodeView
 from app.domain.values import json_tree
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ShareIds = Callable[[], str]
@@ -58,15 +59,15 @@ def node_selector(problem: Problem, plan: ClaimPlan, results: Sequence[Taken]) -
             return {"nodeSelectorTerms": [{"matchFields": [_is_node(name)]}]}
         if choice.tree is None:
             continue
-        terms = json_tree.objects(choice.tree, "nodeSelectorTerms")
+        terms = core.node_selector_terms(choice.tree)
         if len(terms) > 1:
             raise AttemptAborted(
                 f"create NodeSelector for claim {plan.name}: "
                 f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
             )
         for term in terms:
-            _merge(fields, json_tree.objects(term, "matchFields"))
-            _merge(expressions, json_tree.objects(term, "matchExpressions"))
+            _merge(fields, core.field_expressions(term))
+            _merge(expressions, core.expressions(term))
     if not fields and not expressions:
         return None
     combined: JsonObject = {}

@@ -27,6 +27,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.errors import InputError
 from app.domain.values import json_tree
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 DEVICES_MAX = 200_000
@@ -297,7 +298,7 @@ def _claims(given: JsonView, place: str) -> list[JsonObject]:
 
 def _check_selectors(tree: JsonView, place: str) -> None:
     for index, selector in enumerate(_objects(tree, "selectors", place, DEVICES_MAX)):
-        expression = json_tree.text(selector, "cel", "expression")
+        expression = dra.selector_expression(selector)
         if len(expression) > EXPRESSION_MAX:
             raise InputError(
                 f"the expression has more than {EXPRESSION_MAX} characters",

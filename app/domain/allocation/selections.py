@@ -5,7 +5,7 @@ evaluates one device at a time.
 """
 
 from app.domain.cel import STORED, CompileError, DeviceInput, Program, compile_expression
-from app.domain.values import json_tree
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
 
@@ -33,8 +33,8 @@ class Selections:
             return None
         shown = DeviceInput(
             driver=driver,
-            attributes=json_tree.mapping(device, "attributes"),
-            capacity=json_tree.mapping(device, "capacity"),
+            attributes=dra.attributes(device),
+            capacity=dra.capacity(device),
             allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
         )
         outcome = compiled.evaluate(shown)

@@ -41,7 +41,7 @@ def refusal(
                 return OTHER_LABELS
         except SelectorError:
             return OTHER_LABELS
-    tolerations = json_tree.objects(spec, "tolerations") + tolerations_of(spec)
+    tolerations = core.tolerations_of(spec) + tolerations_of(spec)
     for taint in core.taints(node):
         is_tolerated = any(tolerates(toleration, taint) for toleration in tolerations)
         if taint.get("effect") in effects and not is_tolerated:

@@ -26,7 +26,7 @@ from app.domain.objects.write.commands import (
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values import names as object_names
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -81,8 +81,8 @@ class Reporter:
         """
         text = timestamps.seconds_text(now)
         fact: _Fact = (
-            json_tree.text(subject, "uid"),
-            json_tree.text(subject, "name"),
+            entries.uid(subject),
+            entries.name(subject),
             kind,
             reason,
             message,

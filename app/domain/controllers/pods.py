@@ -11,12 +11,11 @@ import msgspec
 
 from app.domain.log import Event
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import core, dra, meta, paths
+from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _read_uid: Callable[[JsonView], Any] = itemgetter("uid")
-_uid_of = paths.typed(Uid, paths.text("uid"))
 
 RESERVED_MAX = 256
 """The most consumers of a claim (controllers.md 6.2)."""
@@ -233,7 +232,7 @@ def reserved_uids(claim: JsonView) -> frozenset[Uid]:
             return uids
     except (KeyError, TypeError):
         pass
-    return frozenset([_uid_of(reference) for reference in reserved])
+    return frozenset([entries.uid(reference) for reference in reserved])
 
 
 def has_room(claim: JsonView) -> bool:

@@ -24,13 +24,10 @@ from app.domain.devices.model import (
 from app.domain.devices.nodes import NodeChoice
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
-from app.domain.values.fields import dra, meta, paths
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.identifiers import DeviceName, DriverName, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
-
-device_name = paths.typed(DeviceName, paths.text("name"))
-"""The name in one entry of a slice's `spec.devices`."""
 
 
 def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = None) -> Slice:
@@ -56,7 +53,7 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
         devices=devices,
         counter_sets=tuple(
             (
-                json_tree.text(counter_set, "name"),
+                entries.name(counter_set),
                 counters_of(counter_set, f"{place}.sharedCounters[{index}]"),
             )
             for index, counter_set in enumerate(json_tree.objects(spec, "sharedCounters"))
@@ -99,14 +96,14 @@ def _devices_of(
 def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
     """The compiled device, as published."""
     kind = _kind_of(tree, place)
-    attributes = json_tree.mapping(tree, "attributes")
+    attributes = dra.attributes(tree)
     # The order of the fields remains that of the published device.
     shared = {**tree, **kind.common}
     if attributes:
         attributes = {name: _shared_value(value) for name, value in attributes.items()}
         shared["attributes"] = attributes
     return Device(
-        id=(*pool, DeviceName(intern(device_name(tree)))),
+        id=(*pool, DeviceName(intern(dra.published_name(tree)))),
         attributes=attributes,
         capacity_tree=kind.capacity_tree,
         capacity=kind.capacity,
@@ -165,7 +162,7 @@ def _kind_written(written: bytes) -> _DeviceKind:
 
 
 def _compiled_kind(tree: JsonView, place: str) -> _DeviceKind:
-    capacity_tree = json_tree.mapping(tree, "capacity")
+    capacity_tree = dra.capacity(tree)
     return _DeviceKind(
         common=tree,
         capacity_tree=capacity_tree,
@@ -233,7 +230,7 @@ def counters_of(tree: JsonView, place: str) -> Mapping[str, int]:
     """The counters of a set or of a device's consumption, in nanos."""
     return {
         name: read_quantity(counter.get("value"), f"{place}.counters[{name}].value").nanos
-        for name, counter in json_tree.mapping(tree, "counters").items()
+        for name, counter in dra.counters(tree).items()
         if isinstance(counter, Mapping)
     }
 

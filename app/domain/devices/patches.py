@@ -17,7 +17,7 @@ from app.domain.devices.device_selectors import (
 )
 from app.domain.devices.model import AppliedPatch, Device, PatchProblem
 from app.domain.values import json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -75,7 +75,7 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> 
     spec = json_tree.mapping(tree, "spec", "devices")
     chosen = json_tree.mapping(spec, "filter")
     name = meta.name(tree)
-    capacity = json_tree.mapping(spec, "capacity")
+    capacity = dra.capacity(spec)
     compiling.capacity_of(capacity, f"ResourceSlicePatch {name}: spec.devices.capacity")
     selectors, problem = _compiled(json_tree.objects(chosen, "selectors"), compiler)
     return SlicePatch(
@@ -84,13 +84,13 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> 
         priority=json_tree.integer(spec, "priority") or 0,
         created_at=meta.creation_timestamp(tree),
         created=created,
-        class_name=json_tree.text(chosen, "deviceClassName"),
+        class_name=dra.device_class_name(chosen),
         driver=json_tree.text(chosen, "driver"),
         pool=json_tree.text(chosen, "pool"),
         device=json_tree.text(chosen, "device"),
         selectors=selectors,
         problem=problem,
-        attributes=json_tree.mapping(spec, "attributes"),
+        attributes=dra.attributes(spec),
         capacity=capacity,
     )
 
@@ -104,7 +104,7 @@ def as_old_as(patch: SlicePatch, before: SlicePatch | None) -> SlicePatch:
 
 def class_filter_of(tree: JsonView, compiler: SelectorCompiler) -> ClassFilter:
     """The selectors of a DeviceClass object."""
-    selectors, problem = _compiled(json_tree.objects(tree, "spec", "selectors"), compiler)
+    selectors, problem = _compiled(dra.class_selectors(tree), compiler)
     return ClassFilter(selectors=selectors, problem=problem)
 
 
@@ -207,7 +207,7 @@ def _compiled(
 ) -> tuple[tuple[DeviceSelector, ...], str]:
     selectors = []
     for index, tree in enumerate(trees):
-        expression = json_tree.text(tree, "cel", "expression")
+        expression = dra.selector_expression(tree)
         try:
             selectors.append(compiler.compile(expression))
         except SelectorCompileError as problem:

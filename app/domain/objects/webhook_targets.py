@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from app.domain.errors import InputError
 from app.domain.values import json_tree
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 
 HTTPS_PORT = 443
@@ -75,7 +76,7 @@ class Targets:
         )
 
     def _service(self, service: JsonView, client: JsonView) -> WebhookTarget | None:
-        namespace, name = json_tree.text(service, "namespace"), json_tree.text(service, "name")
+        namespace, name = json_tree.text(service, "namespace"), entries.name(service)
         port = json_tree.integer(service, "port") or HTTPS_PORT
         held = self.services.get((namespace, name, port)) or self.services.get((namespace, name, 0))
         if held is None:

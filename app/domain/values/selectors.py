@@ -157,7 +157,7 @@ def label_selector_of(tree: JsonView) -> LabelSelector:
         Requirement(key=key, operator="in", values=frozenset((value,)))
         for key, value in sorted(json_tree.labels(tree, "matchLabels").items())
     ]
-    for expression in json_tree.objects(tree, "matchExpressions"):
+    for expression in core.expressions(tree):
         requirements.append(_expression_requirement(expression))
     return LabelSelector(requirements=tuple(requirements))
 
@@ -190,15 +190,15 @@ def node_selector_of(tree: JsonView) -> NodeSelector:
     One unreadable term makes the whole selector an error. Parity: allocator.md 2.1.
     """
     terms = []
-    for index, term in enumerate(json_tree.objects(tree, "nodeSelectorTerms")):
+    for index, term in enumerate(core.node_selector_terms(tree)):
         path = f"nodeSelectorTerms[{index}]"
         labels = [
             _expression_requirement(expression, f"{path}.matchExpressions[{number}]")
-            for number, expression in enumerate(json_tree.objects(term, "matchExpressions"))
+            for number, expression in enumerate(core.expressions(term))
         ]
         fields = [
             _node_field(expression, f"{path}.matchFields[{number}]")
-            for number, expression in enumerate(json_tree.objects(term, "matchFields"))
+            for number, expression in enumerate(core.field_expressions(term))
         ]
         terms.append(NodeSelectorTerm(labels=tuple(labels), fields=tuple(fields)))
     return NodeSelector(terms=tuple(terms))
@@ -209,7 +209,7 @@ def node_selector_text(tree: JsonView) -> str:
     terms = "".join(
         f"NodeSelectorTerm{{MatchExpressions:{_go_text('Node', core.requirements(term))},"
         f"MatchFields:{_go_text('Node', core.field_requirements(term))},}},"
-        for term in json_tree.objects(tree, "nodeSelectorTerms")
+        for term in core.node_selector_terms(tree)
     )
     return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{terms}}},}}"
 

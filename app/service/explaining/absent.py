@@ -12,13 +12,11 @@ from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, well_known
-from app.domain.values.fields import meta, paths
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import quotas
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.explaining.former_circumstances import loss
-
-_of_class = paths.objects("spec", "selectors")
 
 
 async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
@@ -78,7 +76,7 @@ def _has_selectors(selectors: Sequence[JsonView], tree: JsonView) -> bool:
 
 
 def _selectors(tree: JsonView) -> list[JsonView]:
-    return [dict(each) for each in _of_class(tree)]
+    return [dict(each) for each in dra.class_selectors(tree)]
 
 
 async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:

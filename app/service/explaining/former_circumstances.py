@@ -35,8 +35,6 @@ COUNTER = "counter "
 _NODE_WORKLOADS = frozenset(("DaemonSet", "Node"))
 """The controllers of pods that run once on each node: DaemonSets, and nodes for static pods."""
 
-_capacity = paths.mapping("capacity")
-_counters = paths.mapping("counters")
 _value = paths.get("value")
 
 
@@ -253,11 +251,11 @@ def _published(tree: JsonView, device: str, about: str) -> Quantity | None:
     if about.startswith(CAPACITY):
         amount = about.removeprefix(CAPACITY)
         holders = [each for each in dra.devices(tree) if each.get("name") == device]
-        amounts = [_capacity(each).get(amount) for each in holders]
+        amounts = [dra.capacity(each).get(amount) for each in holders]
     else:
         amount, _, name = about.removeprefix(COUNTER).partition(" of set ")
         sets = [each for each in dra.shared_counters(tree) if each.get("name") == name]
-        amounts = [_counters(each).get(amount) for each in sets]
+        amounts = [dra.counters(each).get(amount) for each in sets]
     try:
         return next((quantity.from_json(_value(each or {})) for each in amounts), None)
     except QuantityError:

@@ -25,7 +25,7 @@ from app.domain.devices.model import Device
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import Match, Opinion, SecondOpinion
 
@@ -250,8 +250,8 @@ class SelectorHistory:
         if device.patches:
             published = replace(
                 device,
-                attributes=json_tree.mapping(device.tree, "attributes"),
-                capacity_tree=json_tree.mapping(device.tree, "capacity"),
+                attributes=dra.attributes(device.tree),
+                capacity_tree=dra.capacity(device.tree),
                 patches=(),
             )
             self._keep_values(published)
@@ -286,14 +286,14 @@ def expressions_of(resource: str, tree: JsonView) -> Iterator[str]:
             return
     for part in selected:
         for selector in json_tree.objects(part, "selectors"):
-            if expression := json_tree.text(selector, "cel", "expression"):
+            if expression := dra.selector_expression(selector):
                 yield expression
 
 
 def _requests(spec: JsonView) -> Iterator[JsonView]:
     for request in json_tree.objects(spec, "devices", "requests"):
         yield json_tree.mapping(request, "exactly")
-        yield from json_tree.objects(request, "firstAvailable")
+        yield from dra.alternatives(request)
 
 
 def _values_of(device: Device) -> bytes:

@@ -187,7 +187,7 @@ def _placed(
     version = reference.api_version
     group = reference.api_group
     if tree is not None and tree.get("apiVersion"):
-        group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+        group, version = kinds.split_version(meta.api_version(tree))
     return Record(
         source=source,
         position=position,
@@ -195,7 +195,7 @@ def _placed(
         group=group,
         version=version,
         resource=key.resource,
-        kind=json_tree.text(tree, "kind") if tree is not None else outcome.kind,
+        kind=meta.kind(tree) if tree is not None else outcome.kind,
         namespace=key.namespace,
         name=key.name,
         uid=outcome.uid,

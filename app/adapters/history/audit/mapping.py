@@ -22,7 +22,7 @@ from app.domain.log.records import (
     TerminatingEffect,
 )
 from app.domain.values import json_tree
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -107,7 +107,7 @@ def _conditional(event: AuditEvent, outcome: RequestOutcome) -> RequestOutcome:
     return replace(
         outcome,
         upon=json_tree.text(condition, "resourceVersion"),
-        meant=Uid(json_tree.text(condition, "uid")),
+        meant=entries.uid(condition),
     )
 
 
@@ -350,7 +350,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
     return RequestOutcome(
         op=Op.ADDED if event.verb == "create" else Op.MODIFIED,
         tree=tree,
-        kind=json_tree.text(tree, "kind"),
+        kind=meta.kind(tree),
         quality=Quality.PARTIAL,
         losses=(Loss.NO_RV, Loss.NO_UID),
         **common,
@@ -396,7 +396,7 @@ def _about(
         namespace=meta.namespace(tree),
         name=meta.name(tree),
         uid=meta.uid(tree),
-        kind=json_tree.text(tree, "kind"),
+        kind=meta.kind(tree),
         tree=tree,
         quality=quality,
         effect=effect,

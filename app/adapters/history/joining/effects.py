@@ -37,9 +37,9 @@ def bind(
         if value is not None:
             labels[name] = value
     if labels:
-        metadata["labels"] = {**json_tree.labels(metadata, "labels"), **labels}
+        metadata["labels"] = {**meta.labels_of(metadata), **labels}
     if effect.annotations:
-        annotations = json_tree.labels(metadata, "annotations")
+        annotations = meta.annotations_of(metadata)
         metadata["annotations"] = {**annotations, **effect.annotations}
     tree.setdefault("spec", {})["nodeName"] = effect.node
     status = tree.setdefault("status", {})
@@ -47,7 +47,7 @@ def bind(
     condition: JsonObject = {"type": condition_types.POD_SCHEDULED, "status": "True"}
     if at is not None:
         condition["lastTransitionTime"] = timestamps.seconds_text(at)
-    before = json_tree.objects(status, "conditions")
+    before = meta.conditions_of(status)
     old = next((item for item in before if item.get("type") == condition_types.POD_SCHEDULED), None)
     # Parity: controllers.md 4.6. Nothing of the earlier condition stays, nor is a generation set.
     status["conditions"] = [item for item in before if item is not old] + [condition]

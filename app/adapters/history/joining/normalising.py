@@ -97,9 +97,7 @@ def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None
 
 def _converted(record: Record, tree: JsonObject, kind: Kind) -> Record:
     """The record with its object in the storage version. Raises InputError for other versions."""
-    recorded = json_tree.text(tree, "apiVersion") or registry.api_version(
-        record.group, record.version
-    )
+    recorded = meta.api_version(tree) or registry.api_version(record.group, record.version)
     if recorded == kind.storage_api_version:
         if "kind" not in tree or "apiVersion" not in tree:
             tree = {"apiVersion": recorded, "kind": kind.kind, **tree}

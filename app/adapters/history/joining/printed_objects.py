@@ -20,7 +20,7 @@ from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Record, join_losses
 from app.domain.values import api_groups, api_resources, json_tree, patches
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 
 _GROUPS_OF_EVENTS = ("", api_groups.EVENTS)
 
@@ -149,9 +149,9 @@ def _subject(record: Record) -> tuple[str, str, str]:
     involved = json_tree.mapping(record.object or {}, "involvedObject")
     if not involved:
         return record.group, record.resource, record.name
-    group, _ = kinds.split_version(json_tree.text(involved, "apiVersion"))
-    resource = kinds.resource_of(json_tree.text(involved, "kind"))
-    return group, resource, json_tree.text(involved, "name")
+    group, _ = kinds.split_version(meta.api_version(involved))
+    resource = kinds.resource_of(meta.kind(involved))
+    return group, resource, entries.name(involved)
 
 
 def _numbered(key: ObjectKey, states: Sequence[Record], named: str) -> Iterator[Record]:

@@ -16,7 +16,7 @@ import msgspec
 
 from app.adapters.history.joining.spool import Spool, key_of
 from app.adapters.history.reading import Notes
-from app.domain.devices import compiling, taints
+from app.domain.devices import taints
 from app.domain.devices.model import Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import ObjectKey
@@ -208,7 +208,7 @@ def _tainted(tree: JsonView) -> dict[DeviceId, tuple[Taint, ...]]:
     """The devices of a slice that have taints."""
     driver, pool = _pool_of(tree)
     return {
-        (driver, pool, compiling.device_name(device)): tuple(map(taints.taint_of, trees))
+        (driver, pool, dra.published_name(device)): tuple(map(taints.taint_of, trees))
         for device in dra.devices(tree)
         if (trees := dra.device_taints(device))
     }

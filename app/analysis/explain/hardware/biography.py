@@ -12,7 +12,7 @@ from app.analysis.explain.reasons import Reason, listed, written
 from app.domain.devices import taints
 from app.domain.log import Event, EventType
 from app.domain.values import api_groups, counts
-from app.domain.values.fields import dra, paths
+from app.domain.values.fields import dra
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
@@ -20,9 +20,6 @@ from app.domain.values.timestamps import Instant
 HOLDERS_MAX = 10
 """The number of holders shown one by one, the newest; the others are counted."""
 
-attributes_of = paths.mapping("attributes")
-capacity_of = paths.mapping("capacity")
-"""The attributes and the capacity in one entry of a slice's `spec.devices`."""
 
 CHANGES_MAX = 10
 """The number of attribute changes, and of taints, shown one by one, the newest."""
@@ -255,7 +252,7 @@ class Biography:
             span.end = event
 
     def _compare(self, event: Event, before: JsonView, after: JsonView) -> None:
-        for part, noun in ((attributes_of, "attribute"), (capacity_of, "capacity")):
+        for part, noun in ((dra.attributes, "attribute"), (dra.capacity, "capacity")):
             old, new = part(before), part(after)
             for name in sorted({*old, *new}):
                 if old.get(name) != new.get(name):

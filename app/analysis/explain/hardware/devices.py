@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from app.analysis.explain import tainted
-from app.analysis.explain.hardware.biography import attributes_of, capacity_of, shown
+from app.analysis.explain.hardware.biography import shown
 from app.analysis.explain.nearby import nodes
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
@@ -11,6 +11,7 @@ from app.domain.devices import pools
 from app.domain.devices.model import AppliedPatch
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
+from app.domain.values.fields import dra
 from app.domain.values.identifiers import DeviceId
 
 
@@ -27,9 +28,9 @@ def patched(
     device = slice_and_device[1]
     for applied in filter(wanted, device.patches):
         _, _, short = applied.name.rpartition("/")
-        effective, published = device.capacity_tree, capacity_of(device.tree)
+        effective, published = device.capacity_tree, dra.capacity(device.tree)
         if applied.field == "attributes":
-            effective, published = device.attributes, attributes_of(device.tree)
+            effective, published = device.attributes, dra.attributes(device.tree)
         now = effective.get(applied.name, effective.get(short))
         was = published.get(applied.name, published.get(short))
         value = "removed" if applied.removed else f"is {shown(now)}"

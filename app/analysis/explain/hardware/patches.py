@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from app.analysis.explain.hardware.biography import attributes_of, capacity_of, shown
+from app.analysis.explain.hardware.biography import shown
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.views import LiveViews
@@ -11,6 +11,7 @@ from app.domain.devices.model import Device
 from app.domain.devices.patches import SlicePatch
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
+from app.domain.values.fields import dra
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,8 +54,8 @@ def _on_device(views: LiveViews, patch: SlicePatch, device: Device) -> Iterator[
     """The effect of each change of the patch on one device."""
     applied = {(one.field, one.name): one for one in device.patches}
     for part, changes, published in (
-        ("attributes", patch.attributes, attributes_of(device.tree)),
-        ("capacity", patch.capacity, capacity_of(device.tree)),
+        ("attributes", patch.attributes, dra.attributes(device.tree)),
+        ("capacity", patch.capacity, dra.capacity(device.tree)),
     ):
         for name, value in changes.items():
             one = applied.get((part, name))

@@ -11,11 +11,8 @@ from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
-from app.domain.values.fields import dra, paths
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
-
-_of_class = paths.objects("spec", "selectors")
-_expression = paths.text("cel", "expression")
 
 
 def unpublished(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
@@ -30,8 +27,8 @@ def unpublished(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
 def of_class(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
     """The drivers without slices that a class selects."""
     published = _published(views)
-    for each in _of_class(tree) if published else ():
-        yield from _missing(published, f"class {key.name}", key, _expression(each))
+    for each in dra.class_selectors(tree) if published else ():
+        yield from _missing(published, f"class {key.name}", key, dra.selector_expression(each))
 
 
 def _published(views: LiveViews) -> list[str]:
@@ -70,11 +67,11 @@ def _selectors(views: LiveViews, pod: JsonObject) -> Iterator[tuple[str, ObjectK
             wishes += [(f"{request.name}/{one.name}", one) for one in request.first_available]
             for name, wish in wishes:
                 chosen = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
-                for tree in _of_class(views.objects.get(chosen) or {}):
-                    yield f"class {chosen.name}", chosen, _expression(tree)
+                for tree in dra.class_selectors(views.objects.get(chosen) or {}):
+                    yield f"class {chosen.name}", chosen, dra.selector_expression(tree)
                 for tree in wish.selectors:
                     whose = f"request {name} of claim {key.namespace}/{key.name}"
-                    yield whose, key, _expression(tree)
+                    yield whose, key, dra.selector_expression(tree)
 
 
 def _required(expression: str) -> tuple[str, ...]:
@@ -86,8 +83,8 @@ def _required(expression: str) -> tuple[str, ...]:
 
 def _has(expression: str, tree: JsonView) -> bool:
     """Whether a class or a claim has a selector with this expression."""
-    own = [_expression(each) for each in _of_class(tree)]
+    own = [dra.selector_expression(each) for each in dra.class_selectors(tree)]
     for request in dra.requests(tree):
         for wish in (request.exactly, *request.first_available):
-            own += [] if wish is None else map(_expression, wish.selectors)
+            own += [] if wish is None else map(dra.selector_expression, wish.selectors)
     return expression in own

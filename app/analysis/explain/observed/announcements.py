@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.domain.log import Event
 from app.domain.values import api_resources
-from app.domain.values.fields import core, meta, paths
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.fields.core import EventObject
 from app.domain.values.json_tree import JsonView
 from projections.objects import ObjectsProjection
@@ -18,8 +18,6 @@ _SAID_ELSEWHERE = frozenset(("FailedScheduling", "Scheduled", "FailedResourceCla
 """Reasons of Events whose words stand in other lines of an explanation."""
 
 _KUBELET = "kubelet"
-
-_gate_name = paths.text("name")
 
 
 def about(objects: ObjectsProjection, pod: JsonView) -> Iterator[Reason]:
@@ -56,7 +54,7 @@ def _reporter(said: EventObject) -> str:
 
 def of_gates(pod: JsonView) -> Iterator[Reason]:
     """The labels of a gated pod that are of the domain of a gate: they say who removes the gate."""
-    for name in map(_gate_name, core.scheduling_gates(pod)):
+    for name in map(entries.name, core.scheduling_gates(pod)):
         domain, slash, _ = name.partition("/")
         labels = [
             f"{label}={value}"

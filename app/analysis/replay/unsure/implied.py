@@ -15,7 +15,7 @@ from app.domain.log import Actor, Event, EventType, ObjectKey, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
 from app.domain.values import api_resources, json_tree, timestamps, well_known
-from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
@@ -80,7 +80,7 @@ class Implied:
     def _templates_of(self, pod: str, event: Event) -> Iterator[Event]:
         """The templates of the claims that were generated for a pod."""
         for entry in self._entries.get(pod, ()):
-            claim = self._claims.get((pod, json_tree.text(entry, "name")))
+            claim = self._claims.get((pod, entries.name(entry)))
             name = json_tree.text(entry, "resourceClaimTemplateName")
             if name and claim is not None:
                 yield from self._template(name, _template_of(claim), event)

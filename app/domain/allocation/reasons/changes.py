@@ -8,6 +8,7 @@ from app.domain.allocation import capacity
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices.inventory import Inventory
 from app.domain.values import json_tree, quantity
+from app.domain.values.fields import core
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -118,7 +119,7 @@ class EditRequest:
         def edit(claim: JsonObject) -> None:
             wish = _wish_of(claim, self.result_name)
             if self.field == "tolerations":
-                wish["tolerations"] = [*json_tree.objects(wish, "tolerations"), self.value]
+                wish["tolerations"] = [*core.tolerations_of(wish), self.value]
             elif self.field == "selectors":
                 kept = json_tree.objects(wish, "selectors")
                 wish["selectors"] = [one for one in kept if one != self.value]

@@ -13,7 +13,7 @@ from app.domain.objects.kinds import api_services
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_groups, api_resources, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -76,7 +76,7 @@ def _condition(objects: ObjectsReader, tree: JsonView, now: Instant) -> JsonObje
 
 def _service(tree: JsonView) -> tuple[str, str]:
     place = json_tree.mapping(tree, "spec", "service")
-    return json_tree.text(place, "namespace"), json_tree.text(place, "name")
+    return json_tree.text(place, "namespace"), entries.name(place)
 
 
 def _told(condition: JsonView) -> tuple[str, str, str]:

@@ -22,7 +22,7 @@ from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, UpdateObject, WriteOptions
-from app.domain.values import json_tree, well_known
+from app.domain.values import well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer
 from app.domain.values.identifiers import NamespacedName, Uid
@@ -198,7 +198,7 @@ def _status_update(claim: JsonObject, remaining: list[JsonObject], *, clears: bo
 
 def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
     metadata = dict(claim["metadata"])
-    left = [f for f in json_tree.texts(metadata, "finalizers") if f != well_known.CLAIM_PROTECTION]
+    left = [f for f in meta.finalizers_of(metadata) if f != well_known.CLAIM_PROTECTION]
     if left:
         metadata["finalizers"] = left
     else:

@@ -28,8 +28,8 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import api_resources, condition_types, json_tree, timestamps
-from app.domain.values.fields import decision_body, meta
+from app.domain.values import api_resources, condition_types, timestamps
+from app.domain.values.fields import decision_body, entries, meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -148,7 +148,7 @@ class EvictionReconciler:
             queue.retry(pod_id, now)
 
     def _queue_of(self, decision: Decision) -> tuple[WorkQueue[_PodId], _PodId]:
-        pod_id = (decision.namespace, decision.name, Uid(json_tree.text(decision.inputs, "uid")))
+        pod_id = (decision.namespace, decision.name, entries.uid(decision.inputs))
         cancels = decision.outcome == "Cancelled"
         return (self._cancelled if cancels else self._queue), pod_id
 

@@ -22,8 +22,8 @@ from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
-from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import dra, meta, paths
+from app.domain.values import api_resources
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import NO_UID, DeviceId, DeviceName, NamespacedName, PoolId, Uid
 from app.domain.values.json_tree import JsonObject
@@ -31,10 +31,6 @@ from app.domain.values.multimap import Multimap
 
 _Tainted = dict[DeviceName, tuple[tuple[int, NoExecuteTaint], ...]]
 """The NoExecute taints of devices that have some, each with its position in the device's list."""
-
-_device_name = paths.typed(DeviceName, paths.text("name"))
-_uid = paths.typed(Uid, paths.text("uid"))
-"""Namespace and name, or driver and pool."""
 
 
 READ = (
@@ -90,7 +86,7 @@ class TrackedClaim:
         """The name and uid of each pod that the claim is reserved for."""
         if self._reserved is None:
             self._reserved = tuple(
-                (json_tree.text(ref, "name"), _uid(ref))
+                (entries.name(ref), entries.uid(ref))
                 for ref in self.references
                 if ref.get("resource") == "pods"
             )
@@ -328,7 +324,7 @@ class TaintState:
             if device.get("taints"):
                 held = _no_execute(device)
                 if held:
-                    devices[_device_name(device)] = held
+                    devices[dra.published_name(device)] = held
         self._slice_pool[name] = pool
         tainted = self._pools.setdefault(pool, PoolTaints())
         if tainted.slices.get(name) == (generation, devices):

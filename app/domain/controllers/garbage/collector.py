@@ -241,4 +241,4 @@ def _without_finalizer(key: ObjectKey, tree: JsonObject, finalizer: str) -> Upda
 
 def _version_of(tree: JsonView) -> str:
     """The version in which the object is stored."""
-    return registry.split_api_version(json_tree.text(tree, "apiVersion"))[1]
+    return registry.split_api_version(meta.api_version(tree))[1]

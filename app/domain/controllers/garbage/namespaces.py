@@ -17,7 +17,7 @@ from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation, UpdateObject
 from app.domain.values import api_groups, api_resources, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -160,7 +160,7 @@ def _end(
     if update := _status_update(objects, namespace, name, remaining, now):
         yield update
         return
-    if not remaining and json_tree.texts(namespace, "spec", "finalizers"):
+    if not remaining and core.namespace_finalizers(namespace):
         tree = json_tree.copy(namespace)
         tree.setdefault("spec", {})["finalizers"] = []
         yield UpdateObject(

@@ -10,7 +10,7 @@ from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import pod_key
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
 from app.domain.values import condition_types, json_tree, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.fields.core import ContainerStatus
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -158,7 +158,7 @@ def _container(
     container: JsonView, state: JsonObject, *, restarts: int, is_ready: bool
 ) -> JsonObject:
     return {
-        "name": json_tree.text(container, "name"),
+        "name": entries.name(container),
         "state": state,
         "lastState": {},
         "ready": is_ready,

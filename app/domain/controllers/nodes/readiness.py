@@ -26,7 +26,7 @@ from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import api_resources, condition_types, json_tree, timestamps, well_known
-from app.domain.values.fields import core, decision_body, meta
+from app.domain.values.fields import core, decision_body, entries, meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -103,7 +103,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Settles the report of a deleted node, or the node of the plan."""
         if plan.decision is not None and plan.decision.outcome == "Removed":
-            uid = Uid(json_tree.text(plan.decision.inputs, "uid"))
+            uid = entries.uid(plan.decision.inputs)
             self._gone.settle((plan.key, uid), problem, now)
         else:
             super().settled(plan, problem, now)

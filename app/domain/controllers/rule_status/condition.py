@@ -7,7 +7,7 @@ from app.domain.controllers.eviction.state import TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, EvictionRule
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, condition_types, json_tree
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.identifiers import NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject
 
@@ -95,8 +95,7 @@ def published_devices(objects: ObjectsReader, state: TaintState, rule: EvictionR
         if generation < newest:
             continue
         here = sum(
-            state.selects(rule, driver, pool, json_tree.text(device, "name"))
-            for device in dra.devices(tree)
+            state.selects(rule, driver, pool, entries.name(device)) for device in dra.devices(tree)
         )
         pools[(driver, pool)] = (generation, here + (count if generation == newest else 0))
     return sum(count for _, count in pools.values())

@@ -17,7 +17,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import metadata
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
@@ -97,6 +97,6 @@ def _uses(pod: JsonView, claim: str) -> bool:
     for volume in core.volumes(pod):
         if json_tree.text(volume, "persistentVolumeClaim", "claimName") == claim:
             return True
-        if "ephemeral" in volume and f"{name}-{json_tree.text(volume, 'name')}" == claim:
+        if "ephemeral" in volume and f"{name}-{entries.name(volume)}" == claim:
             return True
     return False

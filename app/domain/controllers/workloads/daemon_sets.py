@@ -86,7 +86,7 @@ def _node_of(pod: JsonView) -> str:
     if node:
         return node
     affinity = json_tree.mapping(pod, "spec", "affinity", "nodeAffinity", _REQUIRED)
-    for term in json_tree.objects(affinity, "nodeSelectorTerms"):
+    for term in core.node_selector_terms(affinity):
         for field in core.field_requirements(term):
             if field.key == "metadata.name" and len(field.values) == 1:
                 return field.values[0]

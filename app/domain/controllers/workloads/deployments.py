@@ -148,7 +148,7 @@ def _create_set(rollout: _Rollout) -> list[Step]:
     name, code = _free_name(situation, template)
     label = {templates.HASH_LABEL: code}
     metadata = template.setdefault("metadata", {})
-    metadata["labels"] = json_tree.labels(metadata, "labels") | label
+    metadata["labels"] = meta.labels_of(metadata) | label
     selector: JsonObject = json_tree.copy(dict(core.selector(situation.tree)))
     selector["matchLabels"] = json_tree.labels(selector, "matchLabels") | label
     count = _room(rollout, 0)

@@ -81,7 +81,7 @@ def index_of(pod: JsonView) -> int | None:
 def freed(pod: JsonView) -> PatchObject | None:
     """The command that removes the finalizer; None when the pod has none."""
     metadata = meta.metadata(pod)
-    finalizers = json_tree.texts(metadata, "finalizers")
+    finalizers = meta.finalizers_of(metadata)
     if FINALIZER not in finalizers:
         return None
     left = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
@@ -161,12 +161,12 @@ def _pod(situation: Situation, index: int | None) -> JsonObject:
     owner = pods_of.owner_reference(situation, "batch/v1", "Job")
     pod = pods_of.from_template(situation, template, owner)
     metadata = pod["metadata"]
-    metadata["finalizers"] = [*json_tree.texts(metadata, "finalizers"), FINALIZER]
+    metadata["finalizers"] = [*meta.finalizers_of(metadata), FINALIZER]
     if index is None:
         return pod
     text = str(index)
-    metadata["annotations"] = json_tree.labels(metadata, "annotations") | {INDEX: text}
-    metadata["labels"] = json_tree.labels(metadata, "labels") | {INDEX: text}
+    metadata["annotations"] = meta.annotations_of(metadata) | {INDEX: text}
+    metadata["labels"] = meta.labels_of(metadata) | {INDEX: text}
     spec = pod["spec"]
     spec["hostname"] = f"{situation.key.name}-{index}"
     variable = {

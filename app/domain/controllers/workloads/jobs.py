@@ -55,7 +55,7 @@ class _Job:
         return json_tree.integer(self.status, field) or 0
 
     def condition(self, kind: str) -> JsonView:
-        for condition_tree in json_tree.objects(self.status, "conditions"):
+        for condition_tree in meta.conditions_of(self.status):
             if condition_tree.get("type") == kind and condition_tree.get("status") == "True":
                 return condition_tree
         return json_tree.EMPTY
@@ -300,7 +300,7 @@ def _refresh(job: _Job) -> None:
 
 def _put(job: _Job, kind: str, status: str, reason: str, message: str) -> None:
     text = timestamps.seconds_text(job.situation.now)
-    kept = [c for c in json_tree.objects(job.status, "conditions") if c.get("type") != kind]
+    kept = [c for c in meta.conditions_of(job.status) if c.get("type") != kind]
     kept.append(
         {
             "type": kind,

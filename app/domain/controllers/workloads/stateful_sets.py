@@ -125,7 +125,7 @@ def _create(stateful_set: _Set, ordinal: int) -> list[Step]:
     name = f"{situation.key.name}-{ordinal}"
     metadata = pod["metadata"]
     metadata |= {"name": name, "generateName": f"{situation.key.name}-"}
-    metadata["labels"] = json_tree.labels(metadata, "labels") | {
+    metadata["labels"] = meta.labels_of(metadata) | {
         NAME_LABEL: name,
         INDEX_LABEL: str(ordinal),
         templates.REVISION_LABEL: revision,

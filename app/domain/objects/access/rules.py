@@ -12,7 +12,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree, selectors
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MASTERS = "system:masters"
@@ -365,8 +365,8 @@ def _binding(tree: JsonView, roles: RolesOfObjects, *, namespace: str) -> Bindin
     users: set[str] = set()
     groups: set[str] = set()
     for subject in json_tree.objects(tree, "subjects"):
-        subject_name = json_tree.text(subject, "name")
-        match json_tree.text(subject, "kind"):
+        subject_name = entries.name(subject)
+        match meta.kind(subject):
             case "User":
                 users.add(subject_name)
             case "Group":

@@ -14,7 +14,7 @@ from app.domain.objects.expressions import ObjectRules
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.schema.definition_schemas import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.values import json_paths, json_tree, names
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 APPROVED = "api-approved.kubernetes.io"
@@ -28,7 +28,7 @@ def fill(tree: JsonObject) -> None:
     """Sets the singular name, the list kind and the conversion in place where they are missing."""
     spec = tree.setdefault("spec", {})
     named = spec.setdefault("names", {})
-    kind = json_tree.text(named, "kind")
+    kind = meta.kind(named)
     if kind and not named.get("singular"):
         named["singular"] = kind.lower()
     if kind and not named.get("listKind"):
@@ -64,7 +64,7 @@ def check_change(tree: JsonView, old: JsonView, rules: ObjectRules) -> list[Fiel
             value = json_tree.get(tree, "spec", *path)
             if value != json_tree.get(old, "spec", *path):
                 errors.append(field_errors.immutable(f"spec.{'.'.join(path)}", value))
-    offered = [json_tree.text(row, "name") for row in json_tree.objects(tree, "spec", "versions")]
+    offered = [entries.name(row) for row in json_tree.objects(tree, "spec", "versions")]
     for index, stored in enumerate(json_tree.texts(tree, "status", "storedVersions")):
         if stored not in offered:
             errors.append(
@@ -145,7 +145,7 @@ def _check_names(accepted: JsonView) -> Iterator[FieldError]:
     for index, category in enumerate(json_tree.texts(accepted, "categories")):
         for problem in names.label(category):
             yield field_errors.invalid(f"spec.names.categories[{index}]", category, problem)
-    kind, list_kind = json_tree.text(accepted, "kind"), json_tree.text(accepted, "listKind")
+    kind, list_kind = meta.kind(accepted), json_tree.text(accepted, "listKind")
     if kind and kind == list_kind:
         yield field_errors.invalid(
             "spec.names.listKind", list_kind, "kind and listKind may not be the same"
@@ -159,7 +159,7 @@ def _check_versions(rows: list[JsonObject]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, row in enumerate(rows):
         path = f"spec.versions[{index}]"
-        name = json_tree.text(row, "name")
+        name = entries.name(row)
         for problem in names.label(name) if name else ("must not be empty",):
             yield field_errors.invalid(f"{path}.name", name, problem)
         if name in seen:
@@ -192,7 +192,7 @@ def _check_version(row: JsonObject, path: str) -> Iterator[FieldError]:
 
 
 def _check_column(column: JsonObject, path: str) -> Iterator[FieldError]:
-    if not json_tree.text(column, "name"):
+    if not entries.name(column):
         yield field_errors.required(f"{path}.name")
     kind = json_tree.text(column, "type")
     if not kind:

@@ -16,7 +16,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
 from app.domain.objects.schema import definition_schemas
 from app.domain.values import api_groups, condition_types, json_paths, json_tree
-from app.domain.values.fields import meta, paths, records
+from app.domain.values.fields import entries, meta, paths, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -86,7 +86,7 @@ def kind_of(tree: JsonView) -> Kind:
     is_namespaced = json_tree.text(spec, "scope") != "Cluster"
     return Kind(
         group=group,
-        versions=tuple(json_tree.text(row, "name") for row in ordered),
+        versions=tuple(entries.name(row) for row in ordered),
         kind=kind,
         plural=names.plural,
         singular=names.singular or kind.lower(),
@@ -97,13 +97,9 @@ def kind_of(tree: JsonView) -> Kind:
         has_generation=True,
         unconditional_update=False,
         field_labels=(*(BOTH_LABELS if is_namespaced else NAME_LABEL), *_selectable(rows)),
-        served={
-            json_tree.text(row, "name"): _NEVER for row in rows if row.get("served") is not True
-        },
+        served={entries.name(row): _NEVER for row in rows if row.get("served") is not True},
         custom=Custom(
-            versions={
-                json_tree.text(row, "name"): _version(row, group, kind, rows) for row in rows
-            },
+            versions={entries.name(row): _version(row, group, kind, rows) for row in rows},
             list_kind=names.list_kind or f"{kind}List",
             revision=int(meta.resource_version(tree) or 0),
             is_terminating=bool(meta.deletion_timestamp(tree)),
@@ -112,7 +108,7 @@ def kind_of(tree: JsonView) -> Kind:
 
 
 def _version(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> CustomVersion:
-    name = json_tree.text(row, "name")
+    name = entries.name(row)
     return CustomVersion(
         name=name,
         schema=json_tree.mapping(row, "schema", "openAPIV3Schema"),
@@ -133,12 +129,12 @@ def _warning(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> st
     given = json_tree.text(row, "deprecationWarning")
     if given:
         return given
-    name = json_tree.text(row, "name")
+    name = entries.name(row)
     text = f"{group}/{name} {kind} is deprecated"
     newer = [
         other
         for other in (
-            json_tree.text(version_row, "name")
+            entries.name(version_row)
             for version_row in rows
             if version_row.get("served") is True and version_row.get("deprecated") is not True
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from app.domain.objects.custom.definitions import RESOURCE
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, condition_types, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -34,8 +34,7 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
     owners = _owners(reader, json_tree.text(spec, "group"), meta.name(tree))
     accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), owners)
     held = {
-        json_tree.text(condition, "type"): condition
-        for condition in json_tree.objects(before, "conditions")
+        json_tree.text(condition, "type"): condition for condition in meta.conditions_of(before)
     }
     conditions = dict(held)
     if problem is None:
@@ -61,8 +60,7 @@ def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> Json
     """The status of a definition with the condition Terminating set."""
     before = meta.status(tree)
     conditions = {
-        json_tree.text(condition, "type"): condition
-        for condition in json_tree.objects(before, "conditions")
+        json_tree.text(condition, "type"): condition for condition in meta.conditions_of(before)
     }
     state = "False" if reason == "InstanceDeletionCompleted" else "True"
     _put(conditions, "Terminating", (state, reason, message), now)
@@ -127,7 +125,7 @@ def _accept(
 def _stored_versions(spec: JsonView, before: JsonView) -> list[str]:
     stored = json_tree.texts(before, "storedVersions")
     for version in json_tree.objects(spec, "versions"):
-        name = json_tree.text(version, "name")
+        name = entries.name(version)
         if version.get("storage") is True and name not in stored:
             stored = [*stored, name]
     return stored

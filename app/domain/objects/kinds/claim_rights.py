@@ -14,7 +14,7 @@ from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AccessRequest, Grants
 from app.domain.objects.field_errors import FieldError
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 NODE_NAME = "authentication.kubernetes.io/node-name"
@@ -111,7 +111,7 @@ def _allocated_node(status: JsonView) -> str:
     terms = json_tree.objects(status, "allocation", "nodeSelector", "nodeSelectorTerms")
     if len(terms) != 1 or json_tree.get(terms[0], "matchExpressions"):
         return ""
-    fields = json_tree.objects(terms[0], "matchFields")
+    fields = core.field_expressions(terms[0])
     if len(fields) != 1:
         return ""
     values = json_tree.texts(fields[0], "values")

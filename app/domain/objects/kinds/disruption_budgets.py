@@ -34,7 +34,7 @@ def selector_of(budget: JsonView) -> LabelSelector | None:
 
 def condition_of(status: JsonView) -> JsonView:
     """The condition of the budget; empty if the status was not counted yet."""
-    for condition in json_tree.objects(status, "conditions"):
+    for condition in meta.conditions_of(status):
         if condition.get("type") == ALLOWED:
             return condition
     return json_tree.EMPTY
@@ -81,7 +81,7 @@ def with_condition(
         "reason": reason,
         "message": message,
     }
-    conditions = json_tree.objects(status, "conditions")
+    conditions = meta.conditions_of(status)
     if known:
         conditions = [condition if other is known else other for other in conditions]
     else:

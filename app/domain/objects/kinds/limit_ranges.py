@@ -12,7 +12,7 @@ from app.domain.objects import registry, rejections
 from app.domain.objects.kinds import pod_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
@@ -31,7 +31,7 @@ def fill_pod(pod: JsonObject, reader: ObjectsReader) -> None:
             for container in json_tree.objects(spec, field):
                 changes += _fill(container, limits, prefix)
         if changes:
-            before = json_tree.mapping(pod, "metadata", "annotations")
+            before = meta.annotations_as_stored(pod)
             text = f"LimitRanger plugin set: {'; '.join(changes)}"
             pod["metadata"]["annotations"] = {**before, ANNOTATION: text}
 
@@ -83,7 +83,7 @@ def _of(reader: ObjectsReader, namespace: str) -> Iterator[list[JsonObject]]:
 
 def _fill(container: JsonObject, limits: list[JsonObject], prefix: str) -> Iterator[str]:
     """Sets the defaults of one container; yields the text of the annotation about them."""
-    name = json_tree.text(container, "name")
+    name = entries.name(container)
     resources = container.setdefault("resources", {})
     for field, source, word in (
         ("requests", "defaultRequest", "request"),

@@ -9,7 +9,7 @@ fields.
 from collections.abc import Iterator
 
 from app.domain.values import json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -31,7 +31,7 @@ def merge(pod: JsonObject) -> None:
             for key in json_tree.texts(term, field):
                 if key in labels:
                     wanted = {"key": key, "operator": operator, "values": [labels[key]]}
-                    known = json_tree.objects(selector, "matchExpressions")
+                    known = core.expressions(selector)
                     selector["matchExpressions"] = [*known, wanted]
 
 

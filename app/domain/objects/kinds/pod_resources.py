@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.domain.values import json_tree, quantity
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -18,10 +19,10 @@ def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
     is added.
     """
     total: dict[str, Quantity] = {}
-    for container in json_tree.objects(spec, "containers"):
+    for container in core.containers_of(spec):
         add(total, of(container, field))
     sidecars: dict[str, Quantity] = {}
-    for container in json_tree.objects(spec, "initContainers"):
+    for container in core.init_containers_of(spec):
         own = of(container, field)
         if container.get("restartPolicy") == "Always":
             add(total, own)

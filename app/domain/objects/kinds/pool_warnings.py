@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SEARCHED_MAX = 1_000
@@ -79,21 +79,19 @@ def _is_same_pool(tree: JsonView, other: JsonView) -> bool:
 
 def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
     owners = {
-        json_tree.text(device, "name"): meta.name(other)
-        for other in others
-        for device in dra.devices(other)
+        entries.name(device): meta.name(other) for other in others for device in dra.devices(other)
     }
     return [
         f"spec.devices[{index}].name: {name} is also a device of ResourceSlice {owners[name]}: the "
         "pool is invalid on nodes of both, and none of its devices will be allocated there"
         for index, device in enumerate(dra.devices(tree))
-        if (name := json_tree.text(device, "name")) in owners
+        if (name := entries.name(device)) in owners
     ]
 
 
 def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
     owners = {
-        json_tree.text(counters, "name"): meta.name(other)
+        entries.name(counters): meta.name(other)
         for other in others
         for counters in dra.shared_counters(other)
     }
@@ -102,13 +100,13 @@ def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
         f"{owners[name]}: the pool is invalid on nodes of both, and none of its devices will be "
         "allocated there"
         for index, counters in enumerate(dra.shared_counters(tree))
-        if (name := json_tree.text(counters, "name")) in owners
+        if (name := entries.name(counters)) in owners
     ]
 
 
 def _missing_counters(trees: list[JsonObject]) -> list[str]:
     known = {
-        json_tree.text(counters, "name"): json_tree.mapping(counters, "counters")
+        entries.name(counters): dra.counters(counters)
         for tree in trees
         for counters in dra.shared_counters(tree)
     }
@@ -127,7 +125,7 @@ def _missing_counters(trees: list[JsonObject]) -> list[str]:
                     else [f"counter set {name}"]
                 )
                 for what in lacking:
-                    missing.setdefault(what, json_tree.text(device, "name"))
+                    missing.setdefault(what, entries.name(device))
     return [
         f"spec: device {device} consumes {what}, which no slice of the complete pool "
         "declares: the pool is invalid and none of its devices will be allocated"

@@ -17,7 +17,7 @@ from app.domain.objects import field_errors
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -145,7 +145,7 @@ def fill(tree: JsonObject) -> None:
         spec.setdefault("allocateLoadBalancerNodePorts", True)
     if kind != EXTERNAL:
         spec.setdefault("internalTrafficPolicy", "Cluster")
-    for port in json_tree.objects(spec, "ports"):
+    for port in core.ports(spec):
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port.get("port", 0))
 
@@ -216,8 +216,8 @@ def _needs_health_port(spec: JsonView) -> bool:
 
 def _keep_ports(spec: JsonObject, before: JsonView) -> None:
     """Keeps the old node ports where none is named, or removes them if the type has none."""
-    had = {port.get("name", ""): port for port in json_tree.objects(before, "ports")}
-    ports = [dict(port) for port in json_tree.objects(spec, "ports")]
+    had = {port.get("name", ""): port for port in core.ports(before)}
+    ports = [dict(port) for port in core.ports(spec)]
     if _needs_ports(spec):
         for port in ports:
             kept = had.get(port.get("name", ""), {}).get("nodePort")
@@ -225,7 +225,7 @@ def _keep_ports(spec: JsonObject, before: JsonView) -> None:
                 port["nodePort"] = kept
     elif _needs_ports(before):
         listed = [port.get("nodePort") for port in ports]
-        if listed == [port.get("nodePort") for port in json_tree.objects(before, "ports")]:
+        if listed == [port.get("nodePort") for port in core.ports(before)]:
             for port in ports:
                 port.pop("nodePort", None)
     if ports:
@@ -341,7 +341,7 @@ def _set_ports(
     """Allocates requested node ports, and free ones for the others, in place; returns errors."""
     used_ports = _taken_ports(reader, own)
     errors: list[FieldError] = []
-    ports = spec["ports"] = [dict(port) for port in json_tree.objects(spec, "ports")]
+    ports = spec["ports"] = [dict(port) for port in core.ports(spec)]
     wanted: dict[int, set[str]] = {}
     for index, port in enumerate(ports):
         number = port.get("nodePort")
@@ -404,7 +404,7 @@ def _taken_ports(reader: ObjectsReader, own: str) -> frozenset[int]:
         for spec in _others(reader, own)
         for number in (
             json_tree.integer(spec, "healthCheckNodePort"),
-            *(json_tree.integer(port, "nodePort") for port in json_tree.objects(spec, "ports")),
+            *(json_tree.integer(port, "nodePort") for port in core.ports(spec)),
         )
         if number
     )

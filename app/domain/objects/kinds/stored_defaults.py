@@ -9,6 +9,7 @@ from collections.abc import Callable
 from app.domain.log import Actor
 from app.domain.objects.kinds import limit_ranges
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
 
 _CPU_PERCENT = 80
@@ -48,7 +49,7 @@ def _network_policy(tree: JsonObject) -> None:
         spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
     for way in ("ingress", "egress"):
         for rule in json_tree.objects(spec, way):
-            for port in json_tree.objects(rule, "ports"):
+            for port in core.ports(rule):
                 port.setdefault("protocol", "TCP")
 
 
@@ -59,7 +60,7 @@ def _ingress_class(tree: JsonObject) -> None:
 
 
 def _endpoint_slice(tree: JsonObject) -> None:
-    for port in json_tree.objects(tree, "ports"):
+    for port in core.ports(tree):
         port.setdefault("name", "")
         port.setdefault("protocol", "TCP")
 
@@ -89,7 +90,7 @@ def _scaling(behavior: JsonObject, way: str) -> JsonObject:
 
 def _endpoints(tree: JsonObject) -> None:
     for subset in json_tree.objects(tree, "subsets"):
-        for port in json_tree.objects(subset, "ports"):
+        for port in core.ports(subset):
             port.setdefault("protocol", "TCP")
 
 

@@ -23,7 +23,7 @@ def prepare_job(tree: JsonObject) -> None:
     metadata = tree["metadata"]
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
     written = template.setdefault("metadata", {})
-    written["labels"] = json_tree.labels(written, "labels") | {
+    written["labels"] = meta.labels_of(written) | {
         CONTROLLER_UID: uid,
         "controller-uid": uid,
         JOB_NAME: name,

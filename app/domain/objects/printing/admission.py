@@ -7,14 +7,14 @@ from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import UNSET, Cell
 from app.domain.values import api_groups, json_tree, selectors
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 
 def _kind(tree: JsonObject, _: Instant) -> Cell:
     kind = json_tree.mapping(tree, "spec", "paramKind")
-    shown = f"{json_tree.text(kind, 'apiVersion')}/{json_tree.text(kind, 'kind')}"
+    shown = f"{meta.api_version(kind)}/{meta.kind(kind)}"
     return shown if "paramKind" in meta.spec(tree) else UNSET
 
 
@@ -24,7 +24,7 @@ def _parameters(tree: JsonObject, _: Instant) -> Cell:
     `*` stands for a missing namespace, because it is unknown here whether they are namespaced.
     """
     reference = json_tree.mapping(tree, "spec", "paramRef")
-    name = json_tree.text(reference, "name")
+    name = entries.name(reference)
     if name:
         return f"{json_tree.text(reference, 'namespace') or '*'}/{name}"
     if "selector" not in reference:

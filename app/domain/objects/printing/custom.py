@@ -11,7 +11,7 @@ from app.domain.objects.kind import CustomVersion
 from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import Cells, Printer, TableColumn
 from app.domain.values import json_paths, json_tree, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -32,7 +32,7 @@ def printer(version: CustomVersion) -> Printer:
     columns = [_NAME]
     columns += [
         TableColumn(
-            name=json_tree.text(row, "name"),
+            name=entries.name(row),
             type=json_tree.text(row, "type"),
             format=json_tree.text(row, "format"),
             description=json_tree.text(row, "description"),

@@ -4,7 +4,7 @@ from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import NONE, UNKNOWN, UNSET, Cell, Cells, Printer, columns
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -31,11 +31,11 @@ def _parameters(tree: JsonObject, _: Instant) -> Cell:
     parameters = json_tree.mapping(tree, "spec", "parameters")
     kind, group = (json_tree.text(parameters, key) for key in ("kind", "apiGroup"))
     qualified = f"{kind}.{group}" if group else kind
-    return f"{qualified}/{json_tree.text(parameters, 'name')}" if parameters else NONE
+    return f"{qualified}/{entries.name(parameters)}" if parameters else NONE
 
 
 def _ports(tree: JsonObject, _: Instant) -> Cell:
-    ports = [json_tree.integer(port, "port") for port in json_tree.objects(tree, "ports")]
+    ports = [json_tree.integer(port, "port") for port in core.ports(tree)]
     return _some(["*" if port is None else str(port) for port in ports]) or UNSET
 
 
@@ -59,7 +59,7 @@ def _address(tree: JsonObject, now: Instant) -> Cells:
 
 def _target(tree: JsonObject, _: Instant) -> Cell:
     target = json_tree.mapping(tree, "spec", "scaleTargetRef")
-    return f"{json_tree.text(target, 'kind')}/{json_tree.text(target, 'name')}"
+    return f"{meta.kind(target)}/{entries.name(target)}"
 
 
 def _least(tree: JsonObject, _: Instant) -> Cell:

@@ -3,7 +3,7 @@
 from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, columns
 from app.domain.values import condition_types, json_tree
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.fields.core import ContainerStatus, Terminated
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -49,7 +49,7 @@ def _phase_reason(pod: JsonView) -> str:
 def _sidecar_names(pod: JsonView) -> set[str]:
     """The names of sidecars: init containers with restartPolicy Always."""
     return {
-        json_tree.text(container, "name")
+        entries.name(container)
         for container in core.init_containers(pod)
         if container.get("restartPolicy") == "Always"
     }

@@ -7,7 +7,7 @@ from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import NONE, Cell, CellOf, Cells, Printer, cell_at, columns
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -43,7 +43,7 @@ def _role(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _quota(tree: JsonObject, now: Instant) -> Cells:
-    used = json_tree.mapping(tree, "status", "used")
+    used = core.quota_used(tree)
     requests: list[str] = []
     limits: list[str] = []
     for name, amount in sorted(json_tree.mapping(tree, "status", "hard").items()):
@@ -58,7 +58,7 @@ def _claim(tree: JsonObject, _: Instant) -> Cell:
 
 
 def _place(reference: JsonView) -> str:
-    return f"{json_tree.text(reference, 'namespace')}/{json_tree.text(reference, 'name')}"
+    return f"{json_tree.text(reference, 'namespace')}/{entries.name(reference)}"
 
 
 def _modes(*path: str) -> CellOf:
@@ -81,7 +81,7 @@ def _phase(tree: JsonObject, _: Instant) -> Cell:
 def _endpoints(tree: JsonObject, _: Instant) -> Cell:
     endpoints = []
     for subset in json_tree.objects(tree, "subsets"):
-        ports = json_tree.objects(subset, "ports") or [{}]
+        ports = core.ports(subset) or [{}]
         for port in ports:
             number = json_tree.integer(port, "port")
             for address in json_tree.objects(subset, "addresses"):

@@ -17,7 +17,7 @@ from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.values import api_resources, json_tree, quantity
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityFormat
 
@@ -175,7 +175,7 @@ def _of_service(spec: JsonView) -> dict[str, Quantity]:
     A load balancer that does not allocate node ports counts only the ports that have one.
     """
     kind = json_tree.text(spec, "type")
-    ports = json_tree.objects(spec, "ports")
+    ports = core.ports(spec)
     if kind == "NodePort":
         return {NODE_PORTS: quantity.from_integer(len(ports))}
     if kind != "LoadBalancer":
@@ -187,7 +187,7 @@ def _of_service(spec: JsonView) -> dict[str, Quantity]:
 
 def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
     """The requested storage, in total and of the storage class, and the claims of that class."""
-    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    annotations = meta.annotations_as_stored(claim)
     name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
         claim, "spec", "storageClassName"
     )
@@ -206,16 +206,16 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
     total: dict[str, int] = {}
     for request in dra.request_trees(claim):
         worst: dict[str, int] = {}
-        alternatives = json_tree.objects(request, "firstAvailable")
+        alternatives = dra.alternatives(request)
         exactly = request.get("exactly")
         for ask in alternatives or ([exactly] if isinstance(exactly, dict) else []):
-            name = json_tree.text(ask, "deviceClassName")
+            name = dra.device_class_name(ask)
             worst[name] = max(
                 worst.get(name, 0), devices_of(ask.get("allocationMode"), ask.get("count"))
             )
         for name, amount in worst.items():
             total[name] = total.get(name, 0) + amount
-    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    annotations = meta.annotations_as_stored(claim)
     is_of_pod = annotations.get(extended_resources.ANNOTATION) == "true"
     amounts = {}
     for name, count in total.items():
@@ -249,15 +249,15 @@ def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
         return ""
     required = sorted({name for name in names if name in _REQUIRED})
     containers = [
-        *json_tree.objects(spec, "containers"),
-        *json_tree.objects(spec, "initContainers"),
+        *core.containers_of(spec),
+        *core.init_containers_of(spec),
     ]
     parts = []
     for name in required:
         field, resource = _REQUIRED[name]
         silent = sorted(
             {
-                json_tree.text(container, "name")
+                entries.name(container)
                 for container in containers
                 if resource not in json_tree.mapping(container, "resources", field)
             }

@@ -22,7 +22,7 @@ from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.rules import Rules
 from app.domain.objects.webhook_targets import WebhookTarget
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import records
+from app.domain.values.fields import entries, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -53,7 +53,7 @@ class Hook:
     @property
     def name(self) -> str:
         """The name of the webhook, as used in messages."""
-        return json_tree.text(self.tree, "name")
+        return entries.name(self.tree)
 
     @property
     def seconds(self) -> int:
@@ -199,7 +199,7 @@ def _response(hook: Hook, body: bytes, uid: str) -> JsonView:
     if not isinstance(response, dict):
         raise _unexpected("webhook response was absent")
     if hook.version == "v1" and response.get("uid") != uid:
-        got = json_tree.text(response, "uid")
+        got = entries.uid(response)
         raise _unexpected(f'expected response.uid="{uid}", got "{got}"')
     return response
 

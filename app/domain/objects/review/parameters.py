@@ -11,7 +11,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.schema import conversion
 from app.domain.values import json_tree, selectors
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -30,8 +30,8 @@ def of_binding(
     wanted = json_tree.mapping(spec, "paramKind")
     if not wanted:
         return [None]
-    group, version = registry.split_api_version(json_tree.text(wanted, "apiVersion"))
-    name = json_tree.text(wanted, "kind")
+    group, version = registry.split_api_version(meta.api_version(wanted))
+    name = meta.kind(wanted)
     kind = history_kinds.find_kind(reader, group, version, name)
     if kind is None:
         place = f"{group}/{version}, Kind={name}"
@@ -80,7 +80,7 @@ def _namespace(kind: Kind, reference: JsonView, attributes: Attributes) -> str:
 def _objects(
     kind: Kind, reference: JsonView, namespace: str, reader: ObjectsReader
 ) -> list[JsonObject]:
-    name = json_tree.text(reference, "name")
+    name = entries.name(reference)
     if name:
         tree = reader.get(ObjectKey(kind.group, kind.plural, namespace, name))
         return [] if tree is None else [tree]

@@ -17,7 +17,7 @@ from app.domain.objects.review import matching, parameters
 from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta, paths, records
+from app.domain.values.fields import entries, meta, paths, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -230,7 +230,7 @@ def conditions_met(conditions: list[JsonObject], session: PolicySession) -> tupl
 def policy_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
     """The variables that the expressions of a policy can use."""
     variables = tuple(
-        (json_tree.text(variable, "name"), json_tree.text(variable, "expression"))
+        (entries.name(variable), json_tree.text(variable, "expression"))
         for variable in json_tree.objects(spec, "variables")
     )
     return rules.scope(has_params="paramKind" in spec, variables=variables)

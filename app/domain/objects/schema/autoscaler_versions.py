@@ -160,7 +160,7 @@ def _status_from_hub(status: JsonView, annotations: JsonObject) -> JsonObject:
             converted[_CURRENT] = share
     if measured:
         annotations[MEASURED] = _text([_metric_from_hub(metric, _MEASURED) for metric in measured])
-    if conditions := json_tree.objects(status, "conditions"):
+    if conditions := meta.conditions_of(status):
         annotations[CONDITIONS] = _text([_ordered(held, _CONDITION) for held in conditions])
     return converted
 

@@ -186,7 +186,7 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
             continue
         if isinstance(request.get("exactly"), dict):
             yield request["exactly"]
-        yield from json_tree.objects(request, "firstAvailable")
+        yield from dra.alternatives(request)
 
 
 def _inside(*path: str) -> _Places:

@@ -18,7 +18,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.pods import ephemeral_containers, placing, specs
 from app.domain.objects.write import metadata
 from app.domain.values import json_tree, names
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonView
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
@@ -73,8 +73,8 @@ def update_pod(
     if parts[0] != parts[1] or not _is_same_grace(new, stored):
         errors.append(forbidden("spec", UPDATE_TEXT))
     errors += _gates(new, stored)
-    kept = [_without_time(item) for item in json_tree.objects(new, "tolerations")]
-    if any(_without_time(item) not in kept for item in json_tree.objects(stored, "tolerations")):
+    kept = [_without_time(item) for item in core.tolerations_of(new)]
+    if any(_without_time(item) not in kept for item in core.tolerations_of(stored)):
         errors.append(forbidden("spec.tolerations", TOLERATION_TEXT))
     return errors
 
@@ -83,7 +83,7 @@ def create_namespace(tree: JsonView, _context: Context) -> list[FieldError]:
     """Checks a new namespace: `spec.finalizers` follow the rules of `metadata.finalizers`."""
     return [
         error
-        for name in json_tree.texts(tree, "spec", "finalizers")
+        for name in core.namespace_finalizers(tree)
         for error in metadata.check_finalizer("spec.finalizers", name)
     ]
 
@@ -126,9 +126,9 @@ def _is_same_grace(new: JsonView, stored: JsonView) -> bool:
 def _gates(new: JsonView, stored: JsonView) -> list[FieldError]:
     """Checks changes of gates, which can only be removed; until then nodeSelector can only grow."""
     errors: list[FieldError] = []
-    before = [json_tree.text(gate, "name") for gate in json_tree.objects(stored, "schedulingGates")]
+    before = [entries.name(gate) for gate in json_tree.objects(stored, "schedulingGates")]
     for index, gate in enumerate(json_tree.objects(new, "schedulingGates")):
-        name = json_tree.text(gate, "name")
+        name = entries.name(gate)
         if name not in before:
             detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
             errors.append(forbidden(f"spec.schedulingGates[{index}].name", detail))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.domain.values import json_tree
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _REQUEST = (
@@ -123,7 +124,7 @@ def _request(item: JsonView) -> JsonObject:
     exactly = item.get("exactly")
     alternatives = item.get("firstAvailable")
     return {
-        "Name": json_tree.text(item, "name"),
+        "Name": entries.name(item),
         "Exactly": None if exactly is None else _fields(exactly, _REQUEST),
         "FirstAvailable": _each(
             alternatives,

@@ -6,6 +6,7 @@ from typing import Any
 from app.domain.objects.field_errors import FieldError, forbidden, invalid, required
 from app.domain.objects.validation import shared
 from app.domain.values import json_tree, names, selectors
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonView
 
 NEGATIVE_TEXT = "must be greater than or equal to 0"
@@ -21,7 +22,7 @@ PERCENT_TEXT = (
 def check(selector: JsonView, path: str) -> list[FieldError]:
     """Checks the labels and expressions of a selector."""
     errors = shared.labels(selector.get("matchLabels"), f"{path}.matchLabels")
-    for index, item in enumerate(json_tree.objects(selector, "matchExpressions")):
+    for index, item in enumerate(core.expressions(selector)):
         errors += _expression(item, f"{path}.matchExpressions[{index}]")
     return errors
 

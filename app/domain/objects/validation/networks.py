@@ -5,7 +5,7 @@ from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonView
 
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -59,7 +59,7 @@ def _backend(backend: JsonView, path: str) -> list[FieldError]:
         return [invalid(path, "", "resource or service backend is required")]
     if service is None:
         return []
-    name = json_tree.text(service, "name")
+    name = entries.name(service)
     port = json_tree.mapping(service, "port")
     errors = shared.required_name(name, f"{path}.service.name", names.label)
     if port.get("name") and port.get("number"):

@@ -6,6 +6,7 @@ from app.domain.objects.field_errors import FieldError, invalid, required
 from app.domain.objects.field_errors import forbidden as _forbidden
 from app.domain.objects.validation.go_form import node_selector_terms_in_go
 from app.domain.values import json_tree, names
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonView
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -14,7 +15,7 @@ OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[FieldError]:
     """Checks a selector: at least one term (exactly one with `one_term`), all valid."""
     tree = selector if isinstance(selector, dict) else {}
-    terms = json_tree.objects(tree, "nodeSelectorTerms")
+    terms = core.node_selector_terms(tree)
     place = f"{path}.nodeSelectorTerms"
     errors: list[FieldError] = []
     if not terms:
@@ -30,9 +31,9 @@ def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[F
 def term(tree: JsonView, path: str) -> list[FieldError]:
     """Checks the requirements of one term, for labels and for fields."""
     errors: list[FieldError] = []
-    for number, item in enumerate(json_tree.objects(tree, "matchExpressions")):
+    for number, item in enumerate(core.expressions(tree)):
         errors += _expression(item, f"{path}.matchExpressions[{number}]")
-    for number, item in enumerate(json_tree.objects(tree, "matchFields")):
+    for number, item in enumerate(core.field_expressions(tree)):
         errors += _field(item, f"{path}.matchFields[{number}]")
     return errors
 

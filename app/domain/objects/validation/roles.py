@@ -7,6 +7,7 @@ from app.domain.objects.field_errors import FieldError, invalid, not_supported, 
 from app.domain.objects.validation import label_selectors, shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import api_groups, json_tree, names
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonView
 
 _SUBJECTS = ("Group", "ServiceAccount", "User")
@@ -72,12 +73,12 @@ def _kept(tree: JsonView, old: JsonView) -> list[FieldError]:
 def _binding(tree: JsonView, kinds: tuple[str, ...], *, is_namespaced: bool) -> list[FieldError]:
     role = json_tree.mapping(tree, "roleRef")
     errors: list[FieldError] = []
-    group, kind = json_tree.text(role, "apiGroup"), json_tree.text(role, "kind")
+    group, kind = json_tree.text(role, "apiGroup"), meta.kind(role)
     if group != api_groups.RBAC:
         errors.append(not_supported("roleRef.apiGroup", group, (api_groups.RBAC,)))
     if kind not in kinds:
         errors.append(not_supported("roleRef.kind", kind, kinds))
-    name = json_tree.text(role, "name")
+    name = entries.name(role)
     errors += shared.required_name(name, "roleRef.name", names.path_segment)
     for index, subject in enumerate(json_tree.objects(tree, "subjects")):
         errors += _subject(subject, f"subjects[{index}]", is_namespaced=is_namespaced)
@@ -85,7 +86,7 @@ def _binding(tree: JsonView, kinds: tuple[str, ...], *, is_namespaced: bool) -> 
 
 
 def _subject(subject: JsonView, path: str, *, is_namespaced: bool) -> list[FieldError]:
-    name, kind = json_tree.text(subject, "name"), json_tree.text(subject, "kind")
+    name, kind = entries.name(subject), meta.kind(subject)
     group = json_tree.text(subject, "apiGroup")
     errors: list[FieldError] = [] if name else [required(f"{path}.name")]
     if kind == "ServiceAccount":

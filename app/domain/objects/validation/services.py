@@ -20,7 +20,7 @@ from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonView
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -57,7 +57,7 @@ def _check(tree: JsonView) -> list[FieldError]:
     spec = meta.spec(tree)
     kind = json_tree.text(spec, "type")
     is_headless = spec.get("clusterIP") == HEADLESS
-    ports = json_tree.objects(spec, "ports")
+    ports = core.ports(spec)
     errors: list[FieldError] = []
     if not ports and not is_headless and kind != EXTERNAL:
         errors.append(required("spec.ports"))
@@ -103,7 +103,7 @@ def _ports(ports: Sequence[JsonView], kind: str) -> list[FieldError]:
     seen: set[tuple[object, ...]] = set()
     for index, port in enumerate(ports):
         path = f"spec.ports[{index}]"
-        name = json_tree.text(port, "name")
+        name = entries.name(port)
         if not name and len(ports) > 1:
             errors.append(required(f"{path}.name"))
         elif name:

@@ -227,7 +227,7 @@ def _yielded(
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return {}
-    text = json_tree.labels(metadata.of(old), "annotations").get(well_known.LAST_APPLIED)
+    text = meta.annotations_of(metadata.of(old)).get(well_known.LAST_APPLIED)
     if not text:
         return {}
     try:
@@ -254,16 +254,16 @@ def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return
-    if well_known.LAST_APPLIED not in json_tree.labels(metadata.of(old), "annotations"):
+    if well_known.LAST_APPLIED not in meta.annotations_of(metadata.of(old)):
         return
     assert isinstance(command.body, dict), "an applied configuration is an object"
     applied = dict(command.body)
     written = dict(meta.metadata(applied))
-    if json_tree.labels(written, "annotations"):
+    if meta.annotations_of(written):
         written["annotations"] = dict(written["annotations"])
         written["annotations"].pop(well_known.LAST_APPLIED, None)
     applied["metadata"] = written
-    annotations = json_tree.labels(tree["metadata"], "annotations")
+    annotations = meta.annotations_of(tree["metadata"])
     annotations[well_known.LAST_APPLIED] = canonical_json(applied).decode() + "\n"
     if metadata.annotations_size(annotations) > metadata.ANNOTATIONS_MAX:
         del annotations[well_known.LAST_APPLIED]

@@ -9,7 +9,7 @@ from app.domain.objects.write import admission, metadata, review_calls
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
-from app.domain.values import api_groups, condition_types, json_tree, timestamps, well_known
+from app.domain.values import api_groups, condition_types, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -92,7 +92,7 @@ def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
         "status": "True",
         "type": condition_types.POD_SCHEDULED,
     }
-    conditions = json_tree.objects(status, "conditions")
+    conditions = meta.conditions_of(status)
     places = [
         place
         for place, each in enumerate(conditions)
@@ -120,9 +120,7 @@ def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: R
         theirs = meta.labels(node)
         added |= {key: theirs[key] for key in TOPOLOGY_LABELS if key in theirs}
     if added:
-        own_metadata["labels"] = added | json_tree.labels(own_metadata, "labels")
+        own_metadata["labels"] = added | meta.labels_of(own_metadata)
     if command.annotations:
-        own_metadata["annotations"] = (
-            json_tree.labels(own_metadata, "annotations") | command.annotations
-        )
+        own_metadata["annotations"] = meta.annotations_of(own_metadata) | command.annotations
     return own_metadata

@@ -30,7 +30,7 @@ from app.domain.objects.write.commands import CreateObject
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.values import api_groups, json_tree, names, timestamps, well_known
+from app.domain.values import api_groups, names, timestamps, well_known
 from app.domain.values.fields import core, dra
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
@@ -325,7 +325,7 @@ def _prepare(
         case (api_groups.SCHEDULING, "PriorityClass"):
             priorities.check_class(tree, reader)
         case ("", "Namespace"):
-            given = json_tree.texts(tree, "spec", "finalizers")
+            given = core.namespace_finalizers(tree)
             tree["spec"] = {"finalizers": list(dict.fromkeys([*given, "kubernetes"]))}
             tree["status"] = {"phase": "Active"}
         case ("", "Node"):

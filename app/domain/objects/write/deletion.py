@@ -153,10 +153,10 @@ def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
     if "deletionTimestamp" not in before:
         after = {**before, "deletionTimestamp": timestamps.seconds_text(stamp.time)}
         status = {**meta.status(old), "phase": "Terminating"}
-        if json_tree.texts(old, "spec", "finalizers") or before.get("finalizers"):
+        if core.namespace_finalizers(old) or before.get("finalizers"):
             tree = {**old, "metadata": after, "status": status}
             return [(EventType.OBJECT_UPDATED, tree)]
-    elif json_tree.texts(old, "spec", "finalizers") or before.get("finalizers"):
+    elif core.namespace_finalizers(old) or before.get("finalizers"):
         return []
     return [(EventType.OBJECT_DELETED, {**old, "metadata": dict(before)})]
 
@@ -224,7 +224,7 @@ def _kept_or_orphan(old: JsonObject) -> Propagation | None:
 
 def _finalizers(before: JsonObject, propagation: Propagation | None) -> list[str]:
     """The finalizers after a delete with this propagation; None leaves them unchanged."""
-    present = json_tree.texts(before, "finalizers")
+    present = meta.finalizers_of(before)
     if propagation is None:
         return present
     kept = [item for item in present if item not in (ORPHAN, FOREGROUND)]

@@ -8,6 +8,7 @@ from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
 from app.domain.objects.write import managed_fields
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -76,7 +77,7 @@ def changed(metadata: JsonView, old: JsonView) -> JsonObject:
 
 def finalizers(tree: JsonView) -> list[str]:
     """The finalizers of an object."""
-    return json_tree.texts(of(tree), "finalizers")
+    return meta.finalizers_of(of(tree))
 
 
 def is_terminating(tree: JsonView) -> bool:
@@ -126,7 +127,7 @@ def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
     """Returns an error if a change adds finalizers to an object that is being deleted."""
     if "deletionTimestamp" not in old:
         return []
-    before = json_tree.texts(old, "finalizers")
+    before = meta.finalizers_of(old)
     added = [item for item in metadata.get("finalizers", ()) if item not in before]
     if not added:
         return []

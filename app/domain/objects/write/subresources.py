@@ -10,7 +10,7 @@ from app.domain.objects.kind import Scale
 from app.domain.objects.registry import Kind
 from app.domain.objects.write import managed_fields, metadata
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = managed_fields.SCALE
@@ -95,15 +95,13 @@ def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
     """The spec of a pod with resources and resizePolicy of wanted containers of equal names."""
     pod = dict(old)
     for field in ("containers", "initContainers"):
-        resources = {
-            json_tree.text(item, "name"): item for item in json_tree.objects(wanted, field)
-        }
+        resources = {entries.name(item): item for item in json_tree.objects(wanted, field)}
         if field not in old:
             continue
         pod[field] = items = []
         for item in json_tree.objects(old, field):
             resized = dict(item)
-            if (named := resources.get(json_tree.text(item, "name"))) is not None:
+            if (named := resources.get(entries.name(item))) is not None:
                 _take(resized, "resources", named)
                 _take(resized, "resizePolicy", named)
             items.append(resized)

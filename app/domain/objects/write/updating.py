@@ -44,7 +44,7 @@ from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.values import api_groups, json_tree, timestamps
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 
@@ -466,6 +466,6 @@ def _is_finished(kind: Kind, tree: JsonObject) -> bool:
     own_metadata = metadata.of(tree)
     if "deletionTimestamp" not in own_metadata or own_metadata.get("finalizers"):
         return False
-    if kind.qualified_kind == "Namespace" and json_tree.texts(tree, "spec", "finalizers"):
+    if kind.qualified_kind == "Namespace" and core.namespace_finalizers(tree):
         return False
     return not own_metadata.get("deletionGracePeriodSeconds")

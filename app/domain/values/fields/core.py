@@ -19,6 +19,14 @@ priority = paths.integer("spec", "priority")
 containers = paths.objects("spec", "containers")
 init_containers = paths.objects("spec", "initContainers")
 volumes = paths.objects("spec", "volumes")
+containers_of = paths.objects("containers")
+init_containers_of = paths.objects("initContainers")
+tolerations_of = paths.objects("tolerations")
+"""The containers and tolerations in the spec of a pod; the tolerations of a device request, too."""
+
+ports = paths.objects("ports")
+"""The ports of a container, and those in the spec of a service or in a subset of endpoints."""
+
 resource_claims = paths.objects("spec", "resourceClaims")
 scheduling_gates = paths.objects("spec", "schedulingGates")
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
@@ -30,6 +38,12 @@ taints = paths.objects("spec", "taints")
 
 unschedulable = paths.flag("spec", "unschedulable")
 allocatable = paths.mapping("status", "allocatable")
+
+namespace_finalizers = paths.texts("spec", "finalizers")
+"""The finalizers in the spec of a namespace: it stays until they are removed."""
+
+quota_used = paths.mapping("status", "used")
+"""The amounts of a ResourceQuota that are used, by name."""
 
 replicas = paths.integer("spec", "replicas")
 min_ready_seconds = paths.integer("spec", "minReadySeconds")
@@ -130,6 +144,12 @@ container_statuses = records.of_list(ContainerStatus, paths.get("status", "conta
 init_container_statuses = records.of_list(
     ContainerStatus, paths.get("status", "initContainerStatuses")
 )
+
+
+node_selector_terms = paths.objects("nodeSelectorTerms")
+expressions = paths.objects("matchExpressions")
+field_expressions = paths.objects("matchFields")
+"""The terms of a node selector; the requirements of a term or of a label selector, as stored."""
 
 
 class SelectorRequirement(FieldRecord, frozen=True):

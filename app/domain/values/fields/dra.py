@@ -18,15 +18,29 @@ from app.domain.values.identifiers import (
 from app.domain.values.json_tree import JsonObject, JsonView
 
 allocation = paths.get("status", "allocation")
+"""The allocation of a claim as stored, or None."""
+
 allocation_time = paths.text("allocationTimestamp")
 """The time of an allocation; empty where the API drops it."""
-"""The allocation of a claim as stored, or None."""
 
 reserved_for = paths.objects("status", "reservedFor")
 """The consumers of a claim as stored."""
 
 request_trees = paths.objects("spec", "devices", "requests")
 """The requests of a claim as stored."""
+
+alternatives = paths.objects("firstAvailable")
+"""The alternatives of a request as stored; empty for a request of one kind."""
+
+device_class_name = paths.text("deviceClassName")
+"""The class that a request, or one of its alternatives, names."""
+
+class_selectors = paths.objects("spec", "selectors")
+"""The selectors of a DeviceClass."""
+
+selector_expression = paths.text("cel", "expression")
+"""The CEL expression of one selector."""
+
 driver = paths.typed(DriverName, paths.text("spec", "driver"))
 node_name = paths.text("spec", "nodeName")
 """The node whose devices a slice publishes; empty when other nodes can access them."""
@@ -36,8 +50,16 @@ devices = paths.objects("spec", "devices")
 """The devices of a slice."""
 
 shared_counters = paths.objects("spec", "sharedCounters")
+published_name = paths.typed(DeviceName, paths.text("name"))
+attributes = paths.mapping("attributes")
+capacity = paths.mapping("capacity")
+"""The name, the attributes and the capacity in one entry of a slice's `spec.devices`."""
+
 device_taints = paths.objects("taints")
 """The taints in one entry of a slice's `spec.devices`."""
+
+counters = paths.mapping("counters")
+"""The counters of one counter set, or those that a device consumes of it."""
 
 consumptions = paths.objects("consumesCounters")
 """What one entry of a slice's `spec.devices` consumes of the counters of its pool."""

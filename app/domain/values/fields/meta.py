@@ -6,6 +6,10 @@ from app.domain.values.fields.records import FieldRecord
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
+kind = paths.text("kind")
+api_version = paths.text("apiVersion")
+"""The kind, and the group and version, of an object or of the object that a reference is to."""
+
 metadata = paths.mapping("metadata")
 spec = paths.mapping("spec")
 status = paths.mapping("status")
@@ -19,12 +23,20 @@ generate_name = paths.text("metadata", "generateName")
 uid = paths.typed(Uid, paths.text("metadata", "uid"))
 labels = paths.labels("metadata", "labels")
 annotations = paths.labels("metadata", "annotations")
+annotations_as_stored = paths.mapping("metadata", "annotations")
+"""The annotations with values of any type, not copied."""
+
 finalizers = paths.texts("metadata", "finalizers")
 generation = paths.integer("metadata", "generation")
 resource_version = paths.text("metadata", "resourceVersion")
 creation_timestamp = paths.text("metadata", "creationTimestamp")
 deletion_timestamp = paths.text("metadata", "deletionTimestamp")
 """The time at which deletion of the object was requested; empty before."""
+
+labels_of = paths.labels("labels")
+annotations_of = paths.labels("annotations")
+finalizers_of = paths.texts("finalizers")
+"""The labels, annotations and finalizers in the metadata of an object."""
 
 UNKNOWN_TIME = "0001-01-01T00:00:00Z"
 """The zero time, which clients show as unknown: a field that is set at a time that nobody knows."""
@@ -38,6 +50,9 @@ managed_entries = paths.objects("metadata", "managedFields")
 owner_references = paths.objects("metadata", "ownerReferences")
 condition_trees = paths.objects("status", "conditions")
 """Owner references and conditions as stored; `owners` and `conditions` read them as records."""
+
+conditions_of = paths.objects("conditions")
+"""The conditions in a status, as stored."""
 
 
 class Owner(FieldRecord, frozen=True):

@@ -186,10 +186,10 @@ def _reserve_claim(
     # Unchanged parts are not copied, because claims may have long lists.
     metadata = dict(claim.tree["metadata"])
     tree = {**claim.tree, "metadata": metadata}
-    has_finalizer = well_known.CLAIM_PROTECTION in json_tree.texts(metadata, "finalizers")
+    has_finalizer = well_known.CLAIM_PROTECTION in meta.finalizers_of(metadata)
     if fresh is not None and not has_finalizer:
         metadata["finalizers"] = [
-            *json_tree.texts(metadata, "finalizers"),
+            *meta.finalizers_of(metadata),
             well_known.CLAIM_PROTECTION,
         ]
         yield UpdateObject(key=claim.key, version="v1", tree=tree, options=MANAGER)

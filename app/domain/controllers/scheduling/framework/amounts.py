@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.domain.values import json_tree, quantity
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
 
@@ -52,8 +53,8 @@ def of_pod(spec: JsonView) -> PodAmounts:
     of the sidecars before it. The larger of both counts. Requests of the pod as a whole
     (`spec.resources`) replace the sums, and then the overhead is added.
     """
-    containers = json_tree.objects(spec, "containers")
-    inits = json_tree.objects(spec, "initContainers") if "initContainers" in spec else []
+    containers = core.containers_of(spec)
+    inits = core.init_containers_of(spec) if "initContainers" in spec else []
     plain = [_requests(container) for container in containers]
     effective = _effective(plain, [(c, _requests(c)) for c in inits])
     scored = _effective(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from app.domain.values import json_tree
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCORE_MAX = 100
@@ -105,8 +105,8 @@ def wanted_by(pod: JsonView, *, counts_volumes: bool) -> WantedImages:
     names = [
         full_name(json_tree.text(container, "image"))
         for container in (
-            *json_tree.objects(spec, "initContainers"),
-            *json_tree.objects(spec, "containers"),
+            *core.init_containers_of(spec),
+            *core.containers_of(spec),
         )
     ]
     count = len(names)

@@ -98,7 +98,7 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     affinity = json_tree.mapping(spec, "affinity") if "affinity" in spec else json_tree.EMPTY
     namespace = meta.namespace(tree)
     labels = meta.labels(tree)
-    tolerations = tuple(json_tree.objects(spec, "tolerations"))
+    tolerations = tuple(core.tolerations_of(spec))
     wanted = amounts.of_pod(spec)
     node_selector = tuple(sorted(json_tree.labels(spec, "nodeSelector").items()))
     ports = host_ports(spec)
@@ -146,7 +146,7 @@ def read_again(event: Event, before: PodSpec) -> PodSpec:
     changeable = (
         meta.labels(tree),
         bool(spec.get("schedulingGates")),
-        tuple(json_tree.objects(spec, "tolerations")),
+        tuple(core.tolerations_of(spec)),
         facts.entries,
     )
     known = (before.labels, before.is_gated, before.tolerations, before.facts.entries)
@@ -214,7 +214,7 @@ def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
     for term in terms:
         named = [
             frozenset(json_tree.texts(field, "values"))
-            for field in json_tree.objects(term, "matchFields")
+            for field in core.field_expressions(term)
             if field.get("key") == _NAME_FIELD and field.get("operator") == "In"
         ]
         if not named:
@@ -298,10 +298,10 @@ def host_ports(spec: JsonView) -> tuple[HostPort, ...]:
     Ports of sidecars count; ports of other init containers do not.
     """
     ports: list[HostPort] = []
-    for container in (*_sidecars(spec), *json_tree.objects(spec, "containers")):
+    for container in (*_sidecars(spec), *core.containers_of(spec)):
         if "ports" not in container:
             continue
-        for port in json_tree.objects(container, "ports"):
+        for port in core.ports(container):
             number = json_tree.integer(port, "hostPort") or 0
             if number:
                 address = json_tree.text(port, "hostIP") or ANY_ADDRESS
@@ -312,5 +312,5 @@ def host_ports(spec: JsonView) -> tuple[HostPort, ...]:
 def _sidecars(spec: JsonView) -> list[JsonObject]:
     if "initContainers" not in spec:
         return []
-    inits = json_tree.objects(spec, "initContainers")
+    inits = core.init_containers_of(spec)
     return [container for container in inits if container.get("restartPolicy") == "Always"]

@@ -62,7 +62,7 @@ from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -464,9 +464,9 @@ def _claims_of(
     if wanted is not None:
         spec = meta.spec(tree)
         for container in (
-            *json_tree.objects(spec, "initContainers"),
+            *core.init_containers_of(spec),
             None,
-            *json_tree.objects(spec, "containers"),
+            *core.containers_of(spec),
         ):
             parts.append(
                 None

@@ -17,6 +17,7 @@ from app.domain.objects.review.policies import condition_scope, policy_scope
 from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 
 FAILURE_POLICIES = ("Fail", "Ignore")
@@ -146,7 +147,7 @@ def conditions(holder: JsonView, path: str, context: Context) -> list[FieldError
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         at = f"{place}[{index}]"
-        name = json_tree.text(condition, "name")
+        name = entries.name(condition)
         text = json_tree.text(condition, "expression").strip()
         if not text:
             errors.append(required(f"{at}.expression"))

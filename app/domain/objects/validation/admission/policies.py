@@ -19,7 +19,7 @@ from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.admission import matching
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
-from app.domain.values.fields import meta
+from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonView
 
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
@@ -120,7 +120,7 @@ def _common(spec: JsonView, context: Context) -> list[FieldError]:
 
 
 def _parameter_kind(param_kind: JsonView, path: str) -> list[FieldError]:
-    version, kind = json_tree.text(param_kind, "apiVersion"), json_tree.text(param_kind, "kind")
+    version, kind = meta.api_version(param_kind), meta.kind(param_kind)
     errors = [required(f"{path}.apiVersion")] if not version else _version(version, path)
     if not kind:
         return [*errors, required(f"{path}.kind")]
@@ -146,7 +146,7 @@ def _version(text: str, path: str) -> list[FieldError]:
 
 def _variable(variable: JsonView, path: str, spec: JsonView, context: Context) -> list[FieldError]:
     errors: list[FieldError] = []
-    name = json_tree.text(variable, "name")
+    name = entries.name(variable)
     if not name.strip():
         errors.append(required(f"{path}.name", "name is not specified"))
     elif not _identifier(name) or name in _RESERVED:
@@ -234,7 +234,7 @@ def _mutation(mutation: JsonView, path: str) -> list[FieldError]:
 
 
 def _reference(param_ref: JsonView, path: str) -> list[FieldError]:
-    name, exclusive = json_tree.text(param_ref, "name"), "name and selector are mutually exclusive"
+    name, exclusive = entries.name(param_ref), "name and selector are mutually exclusive"
     has_selector = "selector" in param_ref
     errors = [invalid(f"{path}.name", name, detail) for detail in names.path_segment(name)]
     if name and has_selector:

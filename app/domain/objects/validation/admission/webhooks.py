@@ -17,6 +17,7 @@ from app.domain.objects.validation.admission import matching
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.ports import PORT_MAX, RANGE_TEXT
 from app.domain.values import json_tree, names
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 
 SIDE_EFFECTS = ("None", "NoneOnDryRun")
@@ -33,7 +34,7 @@ def create(tree: JsonView, context: Context) -> list[FieldError]:
     seen: set[str] = set()
     for index, webhook in enumerate(json_tree.objects(tree, "webhooks")):
         path = f"webhooks[{index}]"
-        name = json_tree.text(webhook, "name")
+        name = entries.name(webhook)
         errors += _webhook(webhook, path, context)
         versions = json_tree.texts(webhook, "admissionReviewVersions")
         errors += _versions(versions, f"{path}.admissionReviewVersions")
@@ -44,7 +45,7 @@ def create(tree: JsonView, context: Context) -> list[FieldError]:
 
 
 def _webhook(webhook: JsonView, path: str, context: Context) -> list[FieldError]:
-    errors = _name(json_tree.text(webhook, "name"), f"{path}.name")
+    errors = _name(entries.name(webhook), f"{path}.name")
     for index, rule in enumerate(json_tree.objects(webhook, "rules")):
         errors += matching.operations_rule(rule, f"{path}.rules[{index}]")
     for name, choices in (

@@ -22,7 +22,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.go_form import allocation_in_go
 from app.domain.objects.validation.node_selectors import node_selector
 from app.domain.values import json_tree, names, well_known
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 RESULTS_MAX = 32
@@ -126,7 +126,7 @@ def _consumers(status: JsonView, stored: JsonView, *, terminating: bool) -> list
             for name in _OF_CONSUMERS:
                 if not json_tree.text(consumer, name):
                     errors.append(required(f"{place}.{name}"))
-            uid = json_tree.text(consumer, "uid")
+            uid = entries.uid(consumer)
             if uid in seen:
                 errors.append(duplicate(place, uid))
             seen.add(uid)
@@ -135,8 +135,8 @@ def _consumers(status: JsonView, stored: JsonView, *, terminating: bool) -> list
     if status.get("allocation") is None:
         errors.append(forbidden(path, "may not be specified when `allocated` is not set"))
     elif terminating:
-        before = {json_tree.text(item, "uid") for item in json_tree.objects(stored, "reservedFor")}
-        if any(json_tree.text(item, "uid") not in before for item in consumers):
+        before = {entries.uid(item) for item in json_tree.objects(stored, "reservedFor")}
+        if any(entries.uid(item) not in before for item in consumers):
             errors.append(
                 forbidden(
                     path,

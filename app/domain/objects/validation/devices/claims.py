@@ -18,7 +18,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import claim_status
 from app.domain.objects.validation.go_form import claim_spec_in_go
 from app.domain.values import json_tree, names, well_known
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.json_tree import JsonView
 
 REQUESTS_MAX = 32
@@ -116,10 +116,10 @@ def request_references(tree: JsonView) -> frozenset[str]:
     """The valid references to requests: `main` and `main/sub`."""
     known: set[str] = set()
     for request in dra.request_trees(tree):
-        name = json_tree.text(request, "name")
+        name = entries.name(request)
         known.add(name)
-        for sub in json_tree.objects(request, "firstAvailable"):
-            known.add(f"{name}/{json_tree.text(sub, 'name')}")
+        for sub in dra.alternatives(request):
+            known.add(f"{name}/{entries.name(sub)}")
     return frozenset(known)
 
 
@@ -133,7 +133,7 @@ def check_spec(spec: JsonView, path: str, context: Context) -> list[FieldError]:
         f"{place}.requests",
         REQUESTS_MAX,
         lambda item, at: _request(item, at, context),
-        key=lambda item: json_tree.text(item, "name"),
+        key=lambda item: entries.name(item),
     )
     errors += shared.bounded(
         devices.get("constraints"),
@@ -171,7 +171,7 @@ def _request(item: Any, path: str, context: Context) -> list[FieldError]:
                 shared.required_name(json_tree.get(sub, "name"), f"{at}.name", names.label),
                 _device_request(sub, at, context),
             ),
-            key=lambda sub: json_tree.text(sub, "name"),
+            key=lambda sub: entries.name(sub),
         )
     return errors
 

@@ -8,6 +8,7 @@ from typing import Any
 from app.domain.objects.field_errors import FieldError, invalid, required
 from app.domain.objects.validation.devices.device_values import quantity_errors
 from app.domain.values import json_tree, quantity
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
 NAMES = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -18,7 +19,7 @@ ZERO = quantity.parse("0")
 def check(device: JsonView, path: str) -> list[FieldError]:
     """Checks the `nodeAllocatableResources` of a device."""
     resources = json_tree.mapping(device, "nodeAllocatableResources")
-    capacities = json_tree.mapping(device, "capacity")
+    capacities = dra.capacity(device)
     errors: list[FieldError] = []
     for name in sorted(resources):
         place = f"{path}.nodeAllocatableResources[{name}]"

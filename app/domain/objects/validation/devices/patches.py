@@ -8,6 +8,7 @@ from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices.device_values import quantity_errors
 from app.domain.values import json_tree, names
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
 TOGETHER_MAX = 32
@@ -28,8 +29,8 @@ def update(tree: JsonView, _old: JsonView, _subresource: str, context: Context) 
 def _devices(devices: JsonView, context: Context) -> list[FieldError]:
     path = "spec.devices"
     errors = _filter(json_tree.mapping(devices, "filter"), f"{path}.filter", context)
-    attributes = json_tree.mapping(devices, "attributes")
-    capacity = json_tree.mapping(devices, "capacity")
+    attributes = dra.attributes(devices)
+    capacity = dra.capacity(devices)
     if len(attributes) + len(capacity) > TOGETHER_MAX:
         count = len(attributes) + len(capacity)
         detail = "the total number of attributes and capacities must not exceed 32"

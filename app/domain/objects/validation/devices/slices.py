@@ -19,7 +19,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import device_values, node_resources
 from app.domain.objects.validation.node_selectors import node_selector
 from app.domain.values import json_tree, names
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.json_tree import JsonView
 
 DEVICES_MAX = 128
@@ -110,7 +110,7 @@ def _spec(spec: JsonView, stored: JsonView | None, context: Context) -> list[Fie
         "spec.sharedCounters",
         limits.sets,
         partial(_counter_set, limits=limits),
-        key=lambda item: json_tree.text(item, "name"),
+        key=lambda item: entries.name(item),
     )
     listed = devices if isinstance(devices, list) else []
     devices_max = _devices_max(listed, limits)
@@ -159,9 +159,7 @@ def _counters_in_all(spec: JsonView) -> list[FieldError]:
 def _by_set(items: Any, name_field: str) -> list[tuple[str, JsonView]]:
     """The set name and the counters of each entry."""
     trees = [each if isinstance(each, dict) else {} for each in items or ()]
-    return [
-        (json_tree.text(each, name_field), json_tree.mapping(each, "counters")) for each in trees
-    ]
+    return [(json_tree.text(each, name_field), dra.counters(each)) for each in trees]
 
 
 def _pool(pool: JsonView) -> list[FieldError]:
@@ -212,7 +210,7 @@ def _devices_max(devices: list[Any], limits: SliceLimits) -> int:
         tree = device if isinstance(device, dict) else {}
         if tree.get("taints") or tree.get("consumesCounters"):
             return limits.devices_with_features
-        attributes = json_tree.mapping(tree, "attributes").values()
+        attributes = dra.attributes(tree).values()
         if any(
             isinstance(value, dict) and any(name in value for name in device_values.LISTS)
             for value in attributes
@@ -228,7 +226,7 @@ def _counter_set(item: Any, path: str, limits: SliceLimits) -> list[FieldError]:
 
 
 def _counters(tree: JsonView, path: str, limits: SliceLimits) -> list[FieldError]:
-    counters = json_tree.mapping(tree, "counters")
+    counters = dra.counters(tree)
     if not counters:
         return [required(path)]
     return shared.bounded_map(
@@ -245,16 +243,13 @@ def _counters(tree: JsonView, path: str, limits: SliceLimits) -> list[FieldError
 def _devices(
     devices: list[Any], spec: JsonView, stored: JsonView | None, context: Context
 ) -> list[FieldError]:
-    before = {
-        json_tree.text(device, "name"): device
-        for device in json_tree.objects(stored or {}, "devices")
-    }
+    before = {entries.name(device): device for device in json_tree.objects(stored or {}, "devices")}
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, device in enumerate(devices):
         path = f"spec.devices[{index}]"
         tree = device if isinstance(device, dict) else {}
-        name = json_tree.text(tree, "name")
+        name = entries.name(tree)
         if name in seen:
             errors.append(duplicate(path, name))
         seen.add(name)
@@ -287,8 +282,8 @@ def _device(
 def _attributes_and_capacity(
     tree: JsonView, old: JsonView, path: str, context: Context
 ) -> list[FieldError]:
-    attributes = json_tree.mapping(tree, "attributes")
-    capacity = json_tree.mapping(tree, "capacity")
+    attributes = dra.attributes(tree)
+    capacity = dra.capacity(tree)
     count = len(attributes) + len(capacity)
     errors: list[FieldError] = []
     if count > TOGETHER_MAX:
@@ -399,7 +394,7 @@ def _partition_type(spec: JsonView) -> list[FieldError]:
     domain, _, identifier = name.partition("/")
     own = identifier if domain == spec.get("driver") else name
     for index, device in consuming:
-        attributes = json_tree.mapping(device, "attributes")
+        attributes = dra.attributes(device)
         value = attributes.get(name, attributes.get(own))
         place = f"spec.devices[{index}].attributes[{name}]"
         if value is None:

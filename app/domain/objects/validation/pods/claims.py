@@ -3,6 +3,7 @@
 from app.domain.objects.field_errors import FieldError, duplicate, invalid
 from app.domain.objects.validation import shared
 from app.domain.values import json_tree, names
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 
 SOURCE_TEXT = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
@@ -14,7 +15,7 @@ def check(spec: JsonView, path: str) -> list[FieldError]:
     seen: set[str] = set()
     for index, claim in enumerate(json_tree.objects(spec, "resourceClaims")):
         at = f"{path}.resourceClaims[{index}]"
-        name = json_tree.text(claim, "name")
+        name = entries.name(claim)
         errors += shared.required_name(name, f"{at}.name", names.label)
         if name in seen:
             errors.append(duplicate(f"{at}.name", name))

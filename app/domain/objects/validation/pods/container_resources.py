@@ -15,6 +15,7 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.validation import shared
 from app.domain.values import json_tree, names, quantity
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -127,7 +128,7 @@ def _claims(resources: JsonView, path: str, known: Set[str]) -> list[FieldError]
     used: set[tuple[str, str]] = set()
     for index, claim in enumerate(json_tree.objects(resources, "claims")):
         at = f"{path}[{index}]"
-        name, request = json_tree.text(claim, "name"), json_tree.text(claim, "request")
+        name, request = entries.name(claim), json_tree.text(claim, "request")
         if not name:
             errors.append(required(at))
             continue

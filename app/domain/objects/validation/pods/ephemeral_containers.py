@@ -12,6 +12,7 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.validation import shared
 from app.domain.values import json_tree, names
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 
 PATH = "spec.ephemeralContainers"
@@ -22,7 +23,7 @@ def update(spec: JsonView, stored: JsonView) -> list[FieldError]:
     """Checks a change: ephemeral containers may be added, but not changed or removed."""
     errors: list[FieldError] = []
     others = {
-        json_tree.text(container, "name")
+        entries.name(container)
         for field in ("containers", "initContainers")
         for container in json_tree.objects(spec, field)
     }
@@ -30,7 +31,7 @@ def update(spec: JsonView, stored: JsonView) -> list[FieldError]:
     seen: set[str] = set()
     for index, container in enumerate(containers):
         at = f"{PATH}[{index}]"
-        name = json_tree.text(container, "name")
+        name = entries.name(container)
         errors += shared.required_name(name, f"{at}.name", names.label)
         if name in others or name in seen:
             errors.append(duplicate(f"{at}.name", name))
@@ -42,9 +43,9 @@ def update(spec: JsonView, stored: JsonView) -> list[FieldError]:
             errors.append(required(f"{at}.image"))
         detail = "cannot be set for an Ephemeral Container"
         errors += [forbidden(f"{at}.{field}", detail) for field in _WITHOUT if container.get(field)]
-    by_name = {json_tree.text(container, "name"): container for container in containers}
+    by_name = {entries.name(container): container for container in containers}
     for container in json_tree.objects(stored, "ephemeralContainers"):
-        name = json_tree.text(container, "name")
+        name = entries.name(container)
         if name not in by_name:
             detail = f'existing ephemeral containers "{name}" may not be removed'
             errors.append(forbidden(PATH, detail))

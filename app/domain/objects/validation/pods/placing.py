@@ -16,6 +16,7 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.validation import label_selectors, node_selectors, shared
 from app.domain.values import json_tree, names
+from app.domain.values.fields import entries
 from app.domain.values.json_tree import JsonView
 
 GATED_TEXT = "cannot be set until all schedulingGates have been cleared"
@@ -52,7 +53,7 @@ def _gates(gates: Sequence[JsonView], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, gate in enumerate(gates):
-        name = json_tree.text(gate, "name")
+        name = entries.name(gate)
         errors += shared.formatted(name, f"{path}[{index}]", names.label_name)
         if name in seen:
             errors.append(duplicate(f"{path}[{index}]", name))

@@ -21,7 +21,7 @@ from app.domain.objects.validation import shared
 from app.domain.objects.validation.pods import claims as pod_claims
 from app.domain.objects.validation.pods import container_resources, placing
 from app.domain.values import json_tree, names, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonView
 
 DEADLINE_MAX = 2**31 - 1
@@ -54,7 +54,7 @@ def check_pod(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list
     for field in ("initContainers", "containers"):
         for index, container in enumerate(json_tree.objects(spec, field)):
             at = f"{path}.{field}[{index}].name"
-            name = json_tree.text(container, "name")
+            name = entries.name(container)
             errors += shared.required_name(name, at, names.label)
             if name in seen:
                 errors.append(duplicate(at, name))
@@ -76,7 +76,7 @@ def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[Fie
         errors += _volumes(json_tree.objects(spec, "volumes"), f"{path}.volumes", known)
     known.update(volumes)
     claims = spec.get("resourceClaims")
-    claim_names = {json_tree.text(item, "name") for item in claims} if claims else NONE
+    claim_names = {entries.name(item) for item in claims} if claims else NONE
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
             if not _is_plain(container):
@@ -141,7 +141,7 @@ def _container(
     if policy and policy not in _PULL_POLICIES:
         errors.append(not_supported(f"{path}.imagePullPolicy", policy, _PULL_POLICIES))
     if container.get("ports"):
-        errors += _ports(json_tree.objects(container, "ports"), f"{path}.ports")
+        errors += _ports(core.ports(container), f"{path}.ports")
     if container.get("env"):
         errors += _environment(json_tree.objects(container, "env"), f"{path}.env")
     if container.get("volumeMounts"):
@@ -159,7 +159,7 @@ def _ports(ports: Sequence[JsonView], path: str) -> list[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
         at = f"{path}[{index}]"
-        name = json_tree.text(port, "name")
+        name = entries.name(port)
         if name:
             problems = names.port_name(name)
             errors += [invalid(f"{at}.name", name, detail) for detail in problems]
@@ -183,7 +183,7 @@ def _environment(variables: Sequence[JsonView], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, variable in enumerate(variables):
         at = f"{path}[{index}]"
-        name = json_tree.text(variable, "name")
+        name = entries.name(variable)
         if not name:
             errors.append(required(f"{at}.name"))
         else:
@@ -203,7 +203,7 @@ def _mounts(mounts: Sequence[JsonView], path: str, volumes: set[str]) -> list[Fi
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         at = f"{path}[{index}]"
-        name, place = json_tree.text(mount, "name"), json_tree.text(mount, "mountPath")
+        name, place = entries.name(mount), json_tree.text(mount, "mountPath")
         if not name:
             errors.append(required(f"{at}.name"))
         elif name not in volumes:
@@ -221,7 +221,7 @@ def _volumes(volumes: Sequence[JsonView], path: str, known: set[str]) -> list[Fi
     errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
         at = f"{path}[{index}]"
-        name = json_tree.text(volume, "name")
+        name = entries.name(volume)
         errors += shared.required_name(name, f"{at}.name", names.label)
         if name in known:
             errors.append(duplicate(f"{at}.name", name))

@@ -16,7 +16,7 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, quantity
-from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
 
@@ -143,7 +143,7 @@ def _containers(pod: JsonView) -> list[_Container]:
         containers.append(
             _Container(
                 index=index,
-                name=json_tree.text(tree, "name"),
+                name=entries.name(tree),
                 lives_long=index >= len(inits) or tree.get("restartPolicy") == "Always",
                 requests=json_tree.mapping(tree, "resources", "requests"),
             )
