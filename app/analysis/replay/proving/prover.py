@@ -378,10 +378,11 @@ class Prover:
         The ends of these claims are taken as recorded, and what was done for their pods. A pod of
         which a write is recorded that no missing record explains is left to the run.
         """
+        doubting = self._doubting
         gaps = {
             key: gap
             for key, sides in self._open.items()
-            if (gap := self._doubting.gap(sides, self._again))
+            if (gap := doubting.gap(sides, self._again))
         }
         related = {uid for _, each, _ in gaps for uid in self._races.related(each, self._again)}
         claims = {uid for uid in related if self._is(uid, "resourceclaims")}
@@ -389,17 +390,13 @@ class Prover:
         users -= {
             sides.uid
             for key, sides in self._open.items()
-            if sides.uid in users and key not in gaps and self._is_of_own(sides)
+            if sides.uid in users and key not in gaps and doubting.is_of_own(sides, self._again)
         }
         for key, gap in gaps.items():
             self._settle(key, Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=gap))
             self._settled.add(key)
         writes = {(each, uid) for each in (CLAIMS, COLLECTOR, SCHEDULER) for uid in claims}
         await self._impose(writes | {(SCHEDULER, uid) for uid in users})
-
-    def _is_of_own(self, sides: Sides) -> bool:
-        """Whether a recorded content, which the run never gives, rests on nothing unrecorded."""
-        return self._doubting.has_unmade(sides, self._again) and not self._lack(sides)
 
     async def _try_local(self) -> None:
         """Tries orders, attempts and repetitions about single objects, many objects in one run."""

@@ -110,9 +110,9 @@ class Doubting:
                 return self._known(first)
         return _FOREVER
 
-    def has_unmade(self, sides: Sides, again: Trace) -> bool:
-        """Whether a write or a report is recorded whose content the run never gives."""
-        return self._never_made(sides, again) < _FOREVER
+    def is_of_own(self, sides: Sides, again: Trace) -> bool:
+        """Whether a recorded content, which the run never gives, rests on nothing unrecorded."""
+        return self._never_made(sides, again) < _FOREVER and not self.lack(sides, again)
 
     def _never_made(self, sides: Sides, again: Trace) -> Instant:
         """The instant of the first recorded write or report whose content the run never gives.
