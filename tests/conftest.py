@@ -8,14 +8,13 @@ be allowed to create databases, and only databases named `redra_test_…` are to
 
 import asyncio
 import gc
-import importlib
 import os
 import secrets
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 from urllib.parse import urlsplit, urlunsplit
@@ -23,13 +22,12 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.constants_ast import constants_from_module, is_local_module_file
 
 from app.adapters.postgres import migrating, server
 from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
-from tests import draws, in_memory, prepared_data
+from tests import draws, forked_workers, in_memory, prepared_data
 from tests.few_messages import FewMessages
 from tests.kept import Kept
 from tests.order_of_files import FileScheduling, in_order
@@ -43,8 +41,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tests")
-
-_TOKEN = secrets.token_hex(4)
 
 _COLLECT_EVERY = (1_000_000, 20, 10)
 """The thresholds of the garbage collector; with 700 new objects, Python collects all the time.
@@ -68,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
     run_folder()
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(FewMessages())
+    elif forked_workers.can_be(config):
+        config.pluginmanager.register(forked_workers.ForkedWorkers())
 
 
 def pytest_report_header() -> str:
@@ -82,56 +80,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileSched
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Excludes the collected tests and all modules from later garbage collections.
 
     They are a million objects that live to the end; scanning them took a third of the time.
     """
     gc.disable()
     try:
-        import_by_turns(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.set_threshold(*_COLLECT_EVERY)
         gc.enable()
-
-
-def import_by_turns(config: pytest.Config) -> None:
-    """Imports the test modules of a whole run, in each process beginning with another part.
-
-    Each process of xdist imports all modules. In a new checkout none of them is compiled, nor is
-    what they use. In one order, all processes would compile the same module at the same time; so
-    each compiles a part, and loads what the others have compiled.
-    """
-    worker: dict[str, str] = getattr(config, "workerinput", {})
-    if not worker or config.args != config.getini("testpaths"):
-        return
-    files = sorted((config.rootpath / "tests").rglob("test_*.py"))
-    number, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
-    begin = len(files) * number // count
-    for file in files[begin:] + files[:begin]:
-        name = ".".join(file.relative_to(config.rootpath).with_suffix("").parts)
-        # The collection imports such a module again and says what is wrong.
-        with suppress(Exception, pytest.skip.Exception):
-            importlib.import_module(name)
-    read_constants_by_turns(number, count)
-
-
-def read_constants_by_turns(number: int, count: int) -> None:
-    """Reads the constants of all modules, from which Hypothesis draws, beginning with another part.
-
-    In a new checkout Hypothesis parses each module, and keeps what it finds in a file for others:
-    6 CPU seconds, and each process would begin with the same module.
-    """
-    modules = [
-        module
-        for _, module in sorted(sys.modules.items())
-        if (file := getattr(module, "__file__", None)) and is_local_module_file(file)
-    ]
-    begin = len(modules) * number // count
-    for module in modules[begin:] + modules[:begin]:
-        constants_from_module(module)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -253,7 +213,7 @@ def new_database(server_url: str, name: str = "", template: str = "template1") -
 
     Copying the files takes a third of the work of logging each block, which is the default.
     """
-    name = f"redra_test_{_TOKEN}_{name or secrets.token_hex(4)}"
+    name = f"redra_test_{secrets.token_hex(8)}_{name}"
     make = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
     drop = f"DROP DATABASE {name} WITH (FORCE)"
     in_thread(lambda: asyncio.run(say(server_url, make)))
