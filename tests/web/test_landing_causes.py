@@ -30,6 +30,7 @@ from tests.web.test_incident_stories import HOME, stored
 
 D = "d.test"
 NODES = ("n1", "n2")
+HOST = "kubernetes.io/hostname"
 
 
 def hardware(count=2, *, each=lambda number: {}, **spec):
@@ -50,6 +51,15 @@ def shelf():
     devices = [{"name": "x0"}, {"name": "x1"}]
     return [space("lab"), class_of("c", D), *map(node, NODES),
             slice_of("s", D, "shelf", devices, allNodes=True)]  # fmt: skip
+
+
+def closed(name, *taints, **spec):
+    """A node with these taints."""
+    return node(name, taints=list(taints), **spec)
+
+
+def with_spec(made, **spec):
+    return {**made, "spec": {**made["spec"], **spec}}
 
 
 LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
@@ -146,6 +156,24 @@ ROWS = {
         ["on 2 nodes each device could be taken alone, but not as many together",
          f"together, their devices must have the same {D}/gen"],
     ),
+    "a taint of a node": (
+        [*hardware(), closed("n1", HOT | {"value": "a"}), closed("n2", HOT | {"value": "b"}),
+         *wanting(ask("c"))],
+        ["nodes n1, n2 are tainted x.test/hot:NoSchedule"],
+    ),
+    "a taint of one node, and devices of the other": (
+        [*hardware(each=lambda _: SMALL), closed("n1", HOT | {"value": "a"}),
+         *wanting(ask("c", selectors=LARGE))],
+        [f"{WANTS}2 devices on 1 node not selected ({FALSE})",
+         "node n1 is tainted x.test/hot=a:NoSchedule"],
+    ),
+    "a taint that is tolerated, and a cordon": (
+        [*hardware(), closed("n1", HOT, {"key": "x.test/warm", "effect": "PreferNoSchedule"}),
+         closed("n2", unschedulable=True), claim("want", "lab", ask("c")),
+         with_spec(pod("job", "lab", claim="want"), nodeSelector={HOST: "n2"},
+                   tolerations=[{"key": "x.test/hot", "operator": "Exists"}])],
+        ["node n2 is cordoned"],
+    ),
 }  # fmt: skip
 
 
@@ -199,6 +227,20 @@ async def test_landing_page_names_request_cause_and_devices(row):
 async def test_recording_without_decisions_has_the_same_causes(row):
     objects, expected = ROWS[row]
     assert await causes_on(await recorded(objects)) == expected
+
+
+async def test_claim_that_is_allocated_for_another_node_is_named():
+    shared = claim("want", "lab", ask("c"))
+    first, second = (
+        with_spec(pod(name, "lab", claim="want"), nodeSelector={HOST: on})
+        for name, on in (("first", "n2"), ("second", "n1"))
+    )
+    steps = ({"apply": [*hardware(), shared, first]}, {"wait": 5},
+             {"apply": [second]}, {"wait": 5})  # fmt: skip
+    made = Invented(told=(), steps=steps).incident()
+    assert await causes_on(await stored(made)) == [
+        "claim lab/want is allocated on node n2, and reserved for first"
+    ]
 
 
 async def test_causes_are_left_out_where_the_nodes_refuse_otherwise_than_recorded():

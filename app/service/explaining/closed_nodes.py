@@ -3,24 +3,22 @@
 The message of the scheduler does not name the taint that is not tolerated.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from app.analysis.explain import sources
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.nearby import closings
+from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.scheduling.framework import filters, pod_spec
-from app.domain.devices.taints import taint_of
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import core
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonObject
 from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
 _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
-_CORDON = "cordoned"
 
 
 async def reasons(
@@ -28,27 +26,23 @@ async def reasons(
 ) -> list[Reason]:
     """The taints and cordons that close nodes to the pod, with the write that set each."""
     spec = pod_spec.read(pod)
-    groups: dict[tuple[str, str], list[tuple[ObjectKey, str]]] = {}
-    for name in (one.node for one in nodes if one.text in _CLOSED):
-        key = ObjectKey(*api_resources.NODES, "", name)
-        for kind, text in _closings(spec, evidence.views.objects.get(key) or {}):
-            groups.setdefault(kind, []).append((key, text))
+    trees = {
+        name: evidence.views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
+        for name in (one.node for one in nodes if one.text in _CLOSED)
+    }
     reasons: list[Reason] = []
-    for kind, closed in [*groups.items()][:NAMES_MAX]:
-        key, text = closed[0]
-        names = [each.name for each, _ in closed]
-        since = sources.since(await evidence.changes(key), partial(_has, kind))
+    for closing in closings.of_pod(spec, trees)[:NAMES_MAX]:
+        key = ObjectKey(*api_resources.NODES, "", closing.nodes[0])
+        since = sources.since(await evidence.changes(key), closing.is_of)
         is_seen = since is not None and evidence.sight.sees(since)
         by = sources.by(since) if since is not None and is_seen else ""
-        if len(names) == 1:
-            said = f"node {key.name} is {text}" + (f", {by}" if by else "")
-        else:
-            said = f"nodes {listed(names, len(names))} are {' '.join(kind).strip()}"
-            said += f", node {key.name} {by}" if by else ""
+        said = closing.sentence
+        if by:
+            said += f", {by}" if len(closing.nodes) == 1 else f", node {key.name} {by}"
         reasons.append(
             Reason(
                 text=said,
-                count=len(names),
+                count=len(closing.nodes),
                 revision=since.revision if since is not None and is_seen else 0,
                 about=key,
                 is_kept=True,
@@ -83,46 +77,22 @@ async def before_eviction(
     if not earlier or earlier[0].type is EventType.OBJECT_DELETED:
         return []
     node = earlier[0].object
-    kinds = [((_CORDON, ""), _CORDON)] if core.unschedulable(node) else []
-    if not is_drain:
-        kinds = [
-            (("tainted", _kind(taint)), f"tainted {taint_of(taint).text}")
-            for taint in core.taints(node)
-            if taint.get("effect") == NO_EXECUTE
-        ]
+    if is_drain:
+        closed = [closings.cordon(name)] if core.unschedulable(node) else []
+    else:
+        tainted = (one for one in core.taints(node) if one.get("effect") == NO_EXECUTE)
+        closed = [closings.taint(name, one) for one in tainted]
     reasons = []
-    for kind, text in kinds:
-        set_by = sources.since(earlier, partial(_has, kind))
+    for closing in closed:
+        set_by = sources.since(earlier, closing.is_of)
         is_seen = set_by is not None and evidence.sight.sees(set_by)
         by = f", {sources.by(set_by)}" if set_by is not None and is_seen else ""
         reasons.append(
             Reason(
-                text=f"its node {name} was {text}{by}",
+                text=f"its node {name} was {closing.text}{by}",
                 revision=set_by.revision if set_by is not None and is_seen else 0,
                 about=key,
                 is_kept=True,
             )
         )
     return reasons
-
-
-def _closings(spec: pod_spec.PodSpec, node: JsonView) -> Iterator[tuple[tuple[str, str], str]]:
-    """The taints or the cordon that close a node: the kind, equal for many nodes, and a text."""
-    is_cordon_tolerated = filters.is_tolerated(spec, filters.UNSCHEDULABLE_TAINT)
-    if core.unschedulable(node) and not is_cordon_tolerated:
-        yield (_CORDON, ""), _CORDON
-        return
-    for taint in core.taints(node):
-        if taint.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(spec, taint):
-            yield ("tainted", _kind(taint)), f"tainted {taint_of(taint).text}"
-
-
-def _kind(taint: JsonView) -> str:
-    """The taint without its value, which may differ from node to node."""
-    return f"{taint.get('key')}:{taint.get('effect')}"
-
-
-def _has(kind: tuple[str, str], node: JsonView) -> bool:
-    if kind[0] == _CORDON:
-        return core.unschedulable(node)
-    return any(_kind(taint) == kind[1] for taint in core.taints(node))

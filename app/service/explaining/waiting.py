@@ -1,4 +1,5 @@
-"""The device causes of waiting pods, for findings: from recorded or repeated attempts."""
+"""The causes of waiting pods, for findings: those of devices from recorded or repeated attempts,
+and the taints, cordons and allocated claims that close nodes to them."""
 
 from collections.abc import Mapping
 
@@ -6,6 +7,7 @@ from msgspec.structs import replace
 
 from app.analysis.explain import node_answers
 from app.analysis.findings import devices
+from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.report import Finding, FindingKind, Findings
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
@@ -21,16 +23,17 @@ _DECISIONS_MAX = 10
 
 
 async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int) -> Findings:
-    """The findings; those about pods for which no node has devices get the device causes.
+    """The findings; those about pods that no node takes name devices, taints and claims as causes.
 
     At most `pods_max` pods are looked at, the newest of each finding.
     """
-    attempts = _Attempts(evidence)
+    attempts, obstacles = _Attempts(evidence), Obstacles(evidence.views)
     is_local = devices.is_local(evidence.views)
     left = pods_max
     items: list[Finding] = []
     for item in answer.items:
-        if item.kind is not FindingKind.WAITING_PODS or devices.REFUSED not in item.text:
+        is_about_devices = devices.REFUSED in item.text
+        if item.kind is not FindingKind.WAITING_PODS:
             items.append(item)
             continue
         causes: dict[tuple[str, ...], ObjectKey] = {}
@@ -39,12 +42,17 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             pod = evidence.views.objects.get(subject.key)
             if not left or pod is None or core.needs_no_node(pod):
                 continue
-            left -= 1
-            summary = await attempts.last(subject.key, pod)
+            lines = tuple(obstacles.lines(item.text, pod))
+            summary = None
+            if is_about_devices:
+                left -= 1
+                summary = await attempts.last(subject.key, pod)
             if summary is not None:
-                lines = devices.lines(summary, evidence.views, pod, is_local=is_local)
+                of_devices = devices.lines(summary, evidence.views, pod, is_local=is_local)
+                lines = (*of_devices, *lines)
+            if lines:
                 causes.setdefault(lines, subject.key)
-                explained += 1
+                explained += summary is not None or not is_about_devices
         items.append(replace(item, causes=_together(causes, are_all=explained == item.present)))
     return replace(answer, items=tuple(items))
 

@@ -1,0 +1,74 @@
+"""What closes nodes to a pod: taints that it does not tolerate, and cordons."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from app.analysis.explain.reasons import listed
+from app.domain.controllers.scheduling.framework import filters
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.devices.taints import taint_of
+from app.domain.values.fields import core
+from app.domain.values.json_tree import JsonView
+
+_CORDON = "cordoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """A cordon, or a taint of some key and effect, with the nodes that it closes.
+
+    `taint` is `KEY:EFFECT`, empty for a cordon. `text` describes the first node.
+    """
+
+    taint: str
+    text: str
+    nodes: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The nodes with what closes them. The values of taints may differ from node to node."""
+        if len(self.nodes) == 1:
+            return f"node {self.nodes[0]} is {self.text}"
+        what = f"tainted {self.taint}" if self.taint else _CORDON
+        return f"nodes {listed(self.nodes, len(self.nodes))} are {what}"
+
+    def is_of(self, node: JsonView) -> bool:
+        """Whether a state of a node has this cordon or taint."""
+        if not self.taint:
+            return core.unschedulable(node)
+        return any(_kind(taint) == self.taint for taint in core.taints(node))
+
+
+def cordon(node: str) -> Closing:
+    """The cordon of a node."""
+    return Closing(taint="", text=_CORDON, nodes=(node,))
+
+
+def taint(node: str, tree: JsonView) -> Closing:
+    """The taint `tree` of a node."""
+    return Closing(taint=_kind(tree), text=f"tainted {taint_of(tree).text}", nodes=(node,))
+
+
+def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
+    """What closes these nodes to a pod, in their order; the cordon alone where there is one."""
+    is_cordon_tolerated = filters.is_tolerated(pod, filters.UNSCHEDULABLE_TAINT)
+    closings: dict[str, Closing] = {}
+    for name, tree in nodes.items():
+        if core.unschedulable(tree) and not is_cordon_tolerated:
+            here = [cordon(name)]
+        else:
+            here = [
+                taint(name, one)
+                for one in core.taints(tree)
+                if one.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(pod, one)
+            ]
+        for one in here:
+            known = closings.get(one.taint)
+            both = one if known is None else replace(known, nodes=(*known.nodes, name))
+            closings[one.taint] = both
+    return list(closings.values())
+
+
+def _kind(tree: JsonView) -> str:
+    """The taint without its value."""
+    return f"{tree.get('key')}:{tree.get('effect')}"

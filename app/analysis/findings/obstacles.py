@@ -1,0 +1,50 @@
+"""The nodes and claims that keep pods waiting, which the scheduler's message leaves unnamed."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from app.analysis.explain import waits
+from app.analysis.explain.nearby import closings
+from app.analysis.explain.reasons import NAMES_MAX
+from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
+from app.domain.values import api_resources
+from app.domain.values.fields import core
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_ELSEWHERE = NOT_AVAILABLE.reasons[0]
+_TAINTED = "node(s) had untolerated taint"
+"""The words of all releases; older ones name the taint behind them."""
+_CORDONED = filters.UNSCHEDULABLE.reasons[0]
+
+
+class Obstacles:
+    """The taints, cordons and allocated claims that keep the pods of a history waiting."""
+
+    def __init__(self, views: LiveViews) -> None:
+        self._views = views
+
+    def lines(self, refusal: str, pod: JsonObject) -> Iterator[str]:
+        """A line for each closing and each allocated claim that the refusal of a pod is about."""
+        if _TAINTED in refusal or _CORDONED in refusal:
+            spec = pod_spec.read(pod)
+            only = spec.only_nodes
+            nodes = {
+                name: tree for name, tree in self._closed.items() if only is None or name in only
+            }
+            for closing in closings.of_pod(spec, nodes)[:NAMES_MAX]:
+                yield closing.sentence
+        if _ELSEWHERE in refusal:
+            yield from (reason.text for reason in waits.places(self._views, pod))
+
+    @cached_property
+    def _closed(self) -> dict[str, JsonView]:
+        """The nodes with a cordon or a taint."""
+        objects = self._views.objects
+        trees = {key.name: objects.get(key) or {} for key in objects.keys(*api_resources.NODES)}
+        return {
+            name: tree
+            for name, tree in trees.items()
+            if core.unschedulable(tree) or core.taints(tree)
+        }
