@@ -5,6 +5,7 @@ a claim also lists the pods that use it. A pod event touches the rows of the cla
 names, and only when the node, the phase or the names changed.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -21,19 +22,37 @@ from app.domain.values.identifiers import NO_UID, NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 from projections import outlines
+from projections.packed import Packed, Packer
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import CLAIM_DEVICES, CLAIMS
+
+PLAIN_MAX = 5_000
+"""Claims from which on older states are compressed."""
+
+LATEST_MAX = 1_000
+"""The states written last, which are not compressed."""
 
 
 class _Claim(msgspec.Struct, gc=False, array_like=True):
     """The last stored state of a claim, and facts that this state does not contain."""
 
-    body: bytes
+    body: bytes | Packed
     created: int
     devices: int = 0
     allocated: int | None = None
     allocated_revision: int | None = None
     doubt: str = ""
+
+    @property
+    def text(self) -> bytes:
+        """The stored state."""
+        return self.body if isinstance(self.body, bytes) else self.body.plain
+
+    def unpacked(self) -> "_Claim":
+        """The claim as it is in a dump."""
+        if isinstance(self.body, bytes):
+            return self
+        return msgspec.structs.replace(self, body=self.body.plain)
 
 
 class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -100,6 +119,8 @@ class ClaimsProjection(LateRows, PagedView):
     def __init__(self) -> None:
         self.revision = Revision(0)
         self._claims: dict[tuple[str, str], _Claim] = {}
+        self._latest: deque[tuple[tuple[str, str], _Claim]] = deque()
+        self._packer = Packer()
         self._pods: dict[tuple[str, str], _Pod] = {}
         self._noted: dict[ObjectKey, tuple[Uid, outlines.SeenPod | None]] = {}
         self._users: Multimap[tuple[str, str], str] = Multimap()
@@ -124,14 +145,15 @@ class ClaimsProjection(LateRows, PagedView):
     def dump(self) -> bytes:
         """All claims and the pods that name claims, sorted by key."""
         self._catch_up()
-        state = (self.revision, sorted(self._claims.items()), sorted(self._pods.items()))
+        claims = [(key, self._claims[key].unpacked()) for key in sorted(self._claims)]
+        state = (self.revision, claims, sorted(self._pods.items()))
         return _encoder.encode(state)
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
         self.revision, claims, pods = _snapshot.decode(state)
         for key, claim in claims:
-            self._claims[key] = claim
+            self._set_claim(key, claim)
             self._touched.add(key)
             self._touched_devices.update((*key, number) for number in range(claim.devices))
         for key, pod in pods:
@@ -175,10 +197,21 @@ class ClaimsProjection(LateRows, PagedView):
             else:
                 claim.allocated = old.allocated
                 claim.allocated_revision = old.allocated_revision
-        self._claims[key] = claim
+        self._set_claim(key, claim)
         count = claim.devices if old is None else max(claim.devices, old.devices)
         if count:
             self._touch_devices(key, count)
+
+    def _set_claim(self, key: tuple[str, str], claim: _Claim) -> None:
+        """Set a claim; of many claims, the older ones are compressed."""
+        self._claims[key] = claim
+        if len(self._claims) <= PLAIN_MAX:
+            return
+        self._latest.append((key, claim))
+        if len(self._latest) > LATEST_MAX:
+            place, older = self._latest.popleft()
+            if self._claims.get(place) is older and isinstance(older.body, bytes):
+                older.body = self._packer.pack(older.body)
 
     def _touch_devices(self, key: tuple[str, str], count: int) -> None:
         for number in range(count):
@@ -205,7 +238,7 @@ class ClaimsProjection(LateRows, PagedView):
         claim = self._claims.get((namespace, name))
         if claim is None or (table == CLAIM_DEVICES.name and not int(key[2]) < claim.devices):
             return None
-        shown = _shown(claim.body)
+        shown = _shown(claim.text)
         if table == CLAIM_DEVICES.name:
             return _device_row(namespace, name, int(key[2]), shown.status)
         return self._claim_row((namespace, name), claim, shown)

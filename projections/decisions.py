@@ -4,6 +4,7 @@ A decision never changes, so rows are only appended. The body is kept as bytes a
 row is read.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +15,12 @@ from app.domain.log.projection import Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
+from projections.packed import PackedList
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import DECISIONS
+
+PLAIN_MAX = 5_000
+"""The latest decisions, which are not compressed."""
 
 _DECIDED_TYPE = EventType.DECISION_RECORDED
 
@@ -45,17 +50,18 @@ class DecisionsProjection(PagedView):
 
     def __init__(self) -> None:
         self.revision = Revision(0)
-        self._decided: list[_Decided] = []
+        self._decided = PackedList(_Decided, PLAIN_MAX)
         self._numbers: dict[Revision, int] = {}
         self._about: dict[tuple[str, str], list[Revision]] = {}
         self._changes = AppendedRows(DECISIONS.name, self._key, self._row)
 
     def _take(self, page: Page) -> None:
         """Append the decisions; other events only move the revision."""
+        new: list[_Decided] = []
         for event in page.events:
             if event.type is _DECIDED_TYPE:
                 stamp, key = event.stamp, event.key
-                self._append(
+                new.append(
                     _Decided(
                         event.revision,
                         stamp.time,
@@ -67,6 +73,7 @@ class DecisionsProjection(PagedView):
                         event.body,
                     )
                 )
+        self._append(new)
 
     def about(self, namespace: str, name: str) -> list[Revision]:
         """Revisions of the decisions about an object, in order."""
@@ -97,19 +104,20 @@ class DecisionsProjection(PagedView):
 
     def dump(self) -> bytes:
         """All decisions, in order."""
-        return _encoder.encode((self.revision, self._decided))
+        return _encoder.encode((self.revision, list(self._decided)))
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
         revision, decided = _snapshot.decode(state)
-        for one in decided:
-            self._append(one)
+        self._append(decided)
         self.revision = revision
 
-    def _append(self, decided: _Decided) -> None:
-        self._numbers[decided.revision] = len(self._decided)
-        self._decided.append(decided)
-        self._about.setdefault((decided.namespace, decided.name), []).append(decided.revision)
+    def _append(self, decided: Sequence[_Decided]) -> None:
+        first = len(self._decided)
+        self._decided.extend(decided)
+        for number, one in enumerate(decided, first):
+            self._numbers[one.revision] = number
+            self._about.setdefault((one.namespace, one.name), []).append(one.revision)
 
     def _key(self, number: int) -> RowKey:
         return (self._decided[number].revision,)

@@ -7,9 +7,11 @@ interesting. This module keeps the last followed state of each object, gets the 
 from `timeline_kinds`, and appends it.
 """
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import cast
 
 import msgspec
 
@@ -18,9 +20,13 @@ from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.log.records import Loss, TimeQuality
 from projections import outlines, timeline_kinds, warning_events
+from projections.packed import PackedList
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
 from projections.timeline_kinds import FollowedKind, State, States, Told
+
+PLAIN_MAX = 20_000
+"""The latest entries, which are not compressed."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -49,8 +55,8 @@ class TimelineProjection(PagedView):
 
     def __init__(self) -> None:
         self.revision = Revision(0)
-        self._entries: list[Entry] = []
-        self._revisions: list[Revision] = []
+        self._entries = PackedList(Entry, PLAIN_MAX)
+        self._revisions = array("q")
         self._states: dict[ObjectKey, State] = {}
         self._changes = AppendedRows(TIMELINE.name, self._key, self._row)
 
@@ -79,8 +85,7 @@ class TimelineProjection(PagedView):
                 self._follow(kind, kind.states(page, place), new)
         # Entries were made one kind at a time; the log's order must be restored.
         new.sort(key=_revision)
-        self._entries += new
-        self._revisions += [entry.revision for entry in new]
+        self._append(new)
 
     def _follow(self, kind: FollowedKind, states: States, new: list[Entry]) -> None:
         """Append an entry for each followed change of the objects of one kind."""
@@ -106,7 +111,7 @@ class TimelineProjection(PagedView):
     @property
     def revisions(self) -> Sequence[Revision]:
         """The revision of each entry."""
-        return self._revisions
+        return cast(Sequence[Revision], self._revisions)
 
     def tables(self) -> tuple[Table, ...]:
         """One row per interesting event."""
@@ -128,14 +133,18 @@ class TimelineProjection(PagedView):
     def dump(self) -> bytes:
         """All entries in order and what each object looks like, sorted by key."""
         return _encoder.encode(
-            (self.revision, self._entries, sorted(self._states.items(), key=_first))
+            (self.revision, list(self._entries), sorted(self._states.items(), key=_first))
         )
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
-        self.revision, self._entries, states = _snapshot.decode(state)
-        self._revisions = [entry.revision for entry in self._entries]
+        self.revision, entries, states = _snapshot.decode(state)
+        self._append(entries)
         self._states = dict(states)
+
+    def _append(self, entries: Sequence[Entry]) -> None:
+        self._entries.extend(entries)
+        self._revisions.extend([entry.revision for entry in entries])
 
     def _find(self, revision: int) -> int | None:
         number = bisect_left(self._revisions, revision)

@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
-from projections import last_events
+from projections import packed as packed_values
 from projections.last_events import PackedEvent
 from projections.objects import ObjectsProjection
 from projections.tables import OBJECTS
@@ -116,7 +116,7 @@ def packed(view: ObjectsProjection) -> int:
 def test_view_with_compressed_objects_shows_what_a_plain_one_shows(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(last_events, "SAMPLE_USES_MAX", 3)
+    monkeypatch.setattr(packed_values, "SAMPLE_USES_MAX", 3)
     pick = random.Random(seed)
     small, plain = ObjectsProjection(2, plain_max=3), ObjectsProjection()
     most = 0

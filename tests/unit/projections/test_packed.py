@@ -1,0 +1,86 @@
+"""Compressed values are those that were given; views with compressed parts show the same."""
+
+import random
+
+import msgspec
+import pytest
+
+from app.domain.log import Event
+from app.domain.log.pages import Page
+from app.domain.log.projection import Projection, Row, RowKey
+from projections import all_projections, claims, decisions, packed, timeline
+from projections.packed import PackedList, Packer
+from tests.properties.event_worlds import world
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True):
+    number: int
+    text: str
+
+
+def test_packed_bytes_are_those_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "SAMPLE_USES_MAX", 3)
+    pick, packer = random.Random(1), Packer()
+    values = [pick.randbytes(n) * 9 for n in (0, 1, 40, 5_000)] + [b"", b'{"kind":"Pod"}' * 9000]
+    made = [packer.pack(value) for value in values]
+    assert [each.plain for each in made] == values
+    assert len({each.sample for each in made}) == 2
+
+
+@pytest.mark.parametrize("plain_max", [0, 1, 300])
+def test_packed_list_is_a_list(plain_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "BLOCKS_MAX", 1)
+    pick = random.Random(plain_max)
+    made, model = PackedList(Item, plain_max), list[Item]()
+    for _ in range(40):
+        more = [Item(pick.randrange(9), "x" * pick.randrange(5)) for _ in range(pick.randrange(40))]
+        made.extend(more)
+        model += more
+        assert (len(made), made[:3], made[-2:]) == (len(model), model[:3], model[-2:])
+        for number in pick.sample(range(-len(model), len(model)), min(8, len(model))):
+            assert made[number] == model[number]
+    assert list(made) == model
+    for number in (len(model), -len(model) - 1):
+        with pytest.raises(IndexError):
+            made[number]
+
+
+def rows_of(view: Projection, events: list[Event]) -> dict[tuple[str, RowKey], Row | None]:
+    """The rows of a view that folds pages of 16 events and is read after each."""
+    rows: dict[tuple[str, RowKey], Row | None] = {}
+    for first in range(0, len(events), 16):
+        view.fold_page(Page(events[first : first + 16]))
+        for table, keys in view.take_changed().items():
+            rows |= {(table, key): view.row(table, key) for key in keys}
+    return rows
+
+
+def packed_parts(view: Projection) -> int:
+    """The blocks and bodies of a view that are compressed."""
+    blocks = [len(part._blocks) for part in vars(view).values() if isinstance(part, PackedList)]
+    return sum(blocks) + repr(vars(view)).count("Packed(")
+
+
+def test_views_with_compressed_parts_show_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("claims", "decisions", "timeline")
+    events = list(world(7, 400))
+    plain = {view.name: view for view in all_projections() if view.name in names}
+    shown = {name: rows_of(view, events) for name, view in plain.items()}
+    for module in (claims, decisions, timeline):
+        monkeypatch.setattr(module, "PLAIN_MAX", 1)
+    monkeypatch.setattr(claims, "LATEST_MAX", 1)
+    monkeypatch.setattr(packed, "BLOCK", 4)
+    for view in all_projections():
+        if view.name not in names:
+            continue
+        usual = plain[view.name]
+        assert rows_of(view, events) == shown[view.name]
+        assert view.dump() == usual.dump()
+        assert {key: view.row(*key) for key in shown[view.name]} == {
+            key: usual.row(*key) for key in shown[view.name]
+        }
+        again = type(view)()
+        again.load(view.dump())
+        assert again.state_hash() == usual.state_hash() == view.state_hash()
+        assert again.dump() == usual.dump()
+        assert packed_parts(view) > 3
