@@ -60,6 +60,8 @@ def parse(
                     notes.lose_repeated(text.repeated_keys(), f"{place}:{text.line}")
                 yield str(text.line), text.value
             return
+        if json_text.is_commented(content.decode("utf-8", "replace")):
+            raise InputError("it is not JSON: it has comments", place=place)
         if values := python_values.documents(content, place, limits):
             yield from ((str(line), value) for line, value in values)
             return

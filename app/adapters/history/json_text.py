@@ -5,6 +5,7 @@ support them.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +21,39 @@ _NOT_BRACKETS = bytes(code for code in range(256) if code not in b'[]{}"\\')
 INTEGER_MIN = -(2**63)
 INTEGER_MAX = 2**64 - 1
 
+_COMMENTED = re.compile(
+    r'"(?:[^"\\\n]++|\\.)*+"|(?P<comment>//[^\n]*+|\#[^\n]*+|/\*(?s:.*?)\*/)'
+    r"|(?P<dots>\.\.\.|\u2026)|[\[\]{},:]|[^\s\"\[\]{},:/#.\u2026]++|\S"
+)
+_DEPTHS = {"{": 1, "[": 1, "}": -1, "]": -1}
+_OMITS = re.compile(
+    r"\.\.\.|\u2026|\b(?:omitted|truncated|snip(?:ped)?|elided|redacted|removed|more|etc)\b",
+    re.IGNORECASE,
+)
+_NOT_SPACE = re.compile(r"\S")
+
+
 _REASONS = {
     "Invalid control character at": "a text breaks off at the end of the line",
     "Unterminated string starting at": "it ends within a text",
 }
 """What problems of the library mean for a file; its other words speak for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedDocument:
+    """A document within a text, as it was before people or programs altered it.
+
+    `end` is where it ends in the text, `breaks` the number of line breaks taken out; it is not
+    certain if one may have been a break between two lines. `left_out` are the positions in the text
+    where somebody left something out.
+    """
+
+    text: str
+    end: int
+    breaks: int = 0
+    is_certain: bool = True
+    left_out: tuple[int, ...] = ()
 
 
 def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
@@ -55,6 +84,55 @@ def check_text_depth(content: bytes, place: str, limits: ImportLimits) -> None:
     """Raise InputError when a JSON text is nested too deep; cheap for ordinary texts."""
     if _may_be_deep(content, limits.depth_max):
         decode(content, place, limits)
+
+
+def uncommented(text: str, start: int) -> RepairedDocument | None:
+    """The JSON document that begins at a position, without comments, dots and needless commas.
+
+    None for a text without any of them, and for one that does not end. Dots, and comments that say
+    that something is missing, are left out parts; dots in place of a value become null.
+
+        "count": 1, // one is enough       a comment, also after # and between /* and */
+        ...                                what somebody left out
+        }                                  the comma before it separates nothing
+    """
+    pieces: list[str] = []
+    left_out: list[int] = []
+    depth, at, comma = 0, start, -1
+    is_plain, last = True, ""
+    for token in _COMMENTED.finditer(text, start):
+        word = token.group()
+        if token["comment"] or token["dots"]:
+            is_value = token["dots"] is not None and last == ":"
+            pieces += [text[at : token.start()], "null" if is_value else " "]
+            at, is_plain = token.end(), False
+            if token["dots"] or _OMITS.search(word):
+                left_out.append(token.start())
+            continue
+        if word == ",":
+            # The comma is a piece of its own, so that a bracket behind it can replace it.
+            pieces += [text[at : token.start()], word]
+            at, comma = token.end(), len(pieces) - 1
+        elif word in ("}", "]") and comma >= 0:
+            pieces[comma], is_plain = " ", False
+        comma, last = comma if word == "," else -1, word
+        depth += _DEPTHS.get(word, 0)
+        if not depth:
+            if is_plain:
+                return None
+            pieces.append(text[at : token.end()])
+            return RepairedDocument("".join(pieces), token.end(), left_out=tuple(left_out))
+    return None
+
+
+def is_commented(text: str) -> bool:
+    """True for a text of JSON with comments or dots, which YAML could take for values.
+
+    Example: `"count": 1 // one` is a text for YAML.
+    """
+    begin = _NOT_SPACE.search(text)
+    whole = uncommented(text, begin.start()) if begin is not None else None
+    return whole is not None and _loaded(whole.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +222,13 @@ def check_depth(value: Any, place: str, limits: ImportLimits) -> None:
     """Raise InputError when a decoded value is nested too deep."""
     if _depth(value) > limits.depth_max:
         raise _too_deep(place, limits)
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _too_deep(place: str, limits: ImportLimits) -> BoundReached:

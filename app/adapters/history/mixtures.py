@@ -27,7 +27,12 @@ from app.adapters.history import (
     yaml_documents,
 )
 from app.adapters.history.audit import envelopes
-from app.adapters.history.enclosed import broken_lines, line_documents, texts, yaml_blocks
+from app.adapters.history.enclosed import (
+    broken_lines,
+    line_documents,
+    texts,
+    yaml_blocks,
+)
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import descriptions, pages, pipe_tables, printed
 from app.adapters.history.printouts.commands import Commands
@@ -314,9 +319,9 @@ class _Block:
         return bool(text)
 
     def _broken(self, text: str, start: int) -> bool:
-        """Reads a document whose lines a terminal has broken."""
+        """Reads a document whose lines a terminal has broken, or one with comments."""
         self._wasted += len(text) - start
-        whole = broken_lines.json_document(text, start)
+        whole = broken_lines.json_document(text, start) or json_text.uncommented(text, start)
         if whole is None:
             return False
         try:
@@ -326,6 +331,8 @@ class _Block:
         number = self._first + self._at
         json_text.check_depth(value, f"{self._place}:{number}", self._limits)
         self._mixture.joined_lines += whole.breaks
+        for at in whole.left_out:
+            self._damage(descriptions.LEFT_OUT, self._at + text.count("\n", start, at))
         self._take(number, value, whole.text)
         self._pass(whole.end)
         return True
@@ -489,12 +496,3 @@ class _Block:
     def _damage(self, problem: str, at: int | None = None) -> None:
         place = f"{self._place}:{self._first + (self._at if at is None else at)}"
         self._mixture.damaged.append(InputError(problem, place=place))
-
-
-def as_lines(parts: list[Part]) -> bytes:
-    """The documents as JSON lines, each at its original line number, to keep places correct."""
-    out: list[bytes] = []
-    for part in parts:
-        out += [b""] * (part.line - 1 - len(out))
-        out.append(part.content)
-    return b"\n".join(out) + b"\n"

@@ -285,7 +285,7 @@ class Finder:
         if mixture.text_lines and not has_attempts:
             self._notes.pass_over(source.name, "text between documents", mixture.text_lines)
         for chosen, parts in buckets.items():
-            lines = mixtures.as_lines(parts)
+            lines = _as_lines(parts)
             yield SourceFile(
                 source=unpacking.bytes_source(lines, source.name, source.limits),
                 format=chosen,
@@ -389,3 +389,12 @@ def _no_text(source: ByteSource) -> InputError:
 
 def _format_of(part: Part, name: str) -> Format:
     return Format.PRINTED if part.is_printed else detection.classify(part.value, name)
+
+
+def _as_lines(parts: list[Part]) -> bytes:
+    """The documents as JSON lines, each at its original line number, to keep places correct."""
+    out: list[bytes] = []
+    for part in parts:
+        out += [b""] * (part.line - 1 - len(out))
+        out.append(part.content)
+    return b"\n".join(out) + b"\n"

@@ -249,7 +249,7 @@ def test_parts_of_metadata_that_people_remove_from_a_copy_are_no_damage(tmp_path
 def test_damage_is_the_reason_where_nothing_else_is_in_a_text(tmp_path):
     """The line within the document is that of the file."""
     text = (
-        'It logged this:\n\n{"kind": "Pod",\n"apiVersion": "v1",\n// a comment\n"metadata": {}}\n'
+        'It logged this:\n\n{"kind": "Pod",\n"apiVersion": "v1",\n= no comment\n"metadata": {}}\n'
     )
     with pytest.raises(InputError, match=r"text:3: it is not JSON: .*, in line 5"):
         read(tmp_path, text)

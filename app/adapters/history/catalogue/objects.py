@@ -100,6 +100,17 @@ ENTRIES = (
         example="print(api.sanitize_for_serialization(pod))",
     ),
     CatalogueEntry(
+        name="JSON with comments",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by=(
+            "`//`, `#` and `/* */` in a document of JSON, commas before its brackets, dots for "
+            "what somebody left out"
+        ),
+        gives="the objects without them",
+        lacks=f"{_MOMENT}; what dots or a comment say is left out, which is named",
+        example="a manifest out of an editor, or out of a conversation",
+    ),
+    CatalogueEntry(
         name="Text in Windows-1252",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="bytes that are not UTF-8",

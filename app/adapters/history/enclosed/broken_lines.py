@@ -12,7 +12,8 @@ somebody made instead of a space, so it is left as it is.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from app.adapters.history.json_text import RepairedDocument
 
 BREAKS_MIN = 2
 """The least number of breaks at one width that shows a terminal."""
@@ -27,20 +28,7 @@ _FIELD = re.compile(r"""\s*(?:-(?: |$)|[\w.$/"'-]+:(?:\s|$))""")
 _IN_A_WORD = re.compile(r"(?<=[\w.+-])\n(?=[\w.+-])")
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedDocument:
-    """A document without the breaks, where it ends in the text, and the number of breaks.
-
-    It is not certain if a break may have been one between two lines.
-    """
-
-    text: str
-    end: int
-    breaks: int
-    is_certain: bool = True
-
-
-def json_document(text: str, start: int) -> JoinedDocument | None:
+def json_document(text: str, start: int) -> RepairedDocument | None:
     """The JSON document that begins at a position; None if no terminal has broken its lines."""
     tokens = [*_document(text, start)]
     if not tokens:
@@ -59,7 +47,7 @@ def json_document(text: str, start: int) -> JoinedDocument | None:
     for token in tokens:
         pieces += [_IN_A_WORD.sub("", text[at : token.start()]), token.group().replace("\n", "")]
         at = token.end()
-    return JoinedDocument("".join(pieces), end, len(breaks))
+    return RepairedDocument("".join(pieces), end, len(breaks))
 
 
 def _document(text: str, start: int) -> Iterator[re.Match[str]]:
@@ -75,7 +63,7 @@ def _document(text: str, start: int) -> Iterator[re.Match[str]]:
 
 def yaml_document(
     lines: Sequence[str], begin: int, end: int, goes_on: Callable[[str], bool]
-) -> JoinedDocument | None:
+) -> RepairedDocument | None:
     """The YAML document whose lines seem to end at `end`; None if it does not go on behind it.
 
     `goes_on` tells the lines of a document; the rest of a broken line may be none of them. Every
@@ -103,7 +91,7 @@ def yaml_document(
     is_last = at == len(lines) and goes_between
     if breaks < BREAKS_MIN or at <= end or not (goes_behind or is_last):
         return None
-    return JoinedDocument("\n".join(joined), at, breaks, is_certain)
+    return RepairedDocument("\n".join(joined), at, breaks, is_certain)
 
 
 def may_go_on(lines: Sequence[str], begin: int, end: int) -> bool:

@@ -112,6 +112,18 @@ def printed_by_python(folder):
     return one(folder, "client.log", "\n".join([*texts, "done"]))
 
 
+def commented(folder):
+    """A comment behind each value and a comma before each bracket, beside text in a fence."""
+    first, *rest = truth.objects()
+    texts = [
+        re.sub(
+            r"(?<![\[{,])$(?=\n *[\]}])", ", // the last", json.dumps(tree, indent=2), flags=re.M
+        )
+        for tree in (first, listed(rest))
+    ]
+    return one(folder, "issue.md", "```json\n{}\n```\nand\n\n{}\n".format(*texts))
+
+
 def windows_text(folder):
     """The comment of an editor that writes other bytes than UTF-8."""
     text = f"# Jérôme’s copy\n{yaml.safe_dump_all(truth.objects())}"

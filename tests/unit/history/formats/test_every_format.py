@@ -73,6 +73,7 @@ CASES = {
     "Objects as Python prints them": Case(
         dumps.printed_by_python, left_out=("client.log: text between",)
     ),
+    "JSON with comments": Case(dumps.commented, left_out=("issue.md: text between",)),
     "Text in Windows-1252": Case(dumps.windows_text, left_out=("pods.yaml: text between",)),
     "Table with objects": Case(dumps.table_with_objects),
     "Markdown": Case(dumps.markdown, left_out=("issue.md: text between",)),
