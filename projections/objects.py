@@ -126,7 +126,10 @@ class ObjectsProjection:
                 uids.pop(old.uid, None)
                 created[key] = event.revision
             else:
-                event.uid = old.uid  # (one text for all events of an object)
+                # One key and one uid for all events of an object, and for whoever keeps them.
+                event.uid = uid = old.uid
+                if uids.get(uid) == key:
+                    event.key = key = uids[uid]
             known[key] = event
             if uid:
                 uids[uid] = key

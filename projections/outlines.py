@@ -11,6 +11,7 @@ most parts unchanged.
 """
 
 from functools import lru_cache
+from sys import intern
 
 import msgspec
 
@@ -262,8 +263,8 @@ def seen_pod(parts: RawPod) -> SeenPod:
         claims = tuple(sorted({*(claims or ()), name})) if name else claims
     disruption, unschedulable = _reasons_in(bytes(conditions)) if conditions else ("", "")
     return SeenPod(
-        spec.node_name,
-        status.phase,
+        intern(spec.node_name),
+        intern(status.phase),
         parts.metadata.deletion_timestamp != "",
         claims,
         named,
@@ -333,7 +334,15 @@ def _held_in(allocation: bytes) -> tuple[Held, ...] | None:
     """The devices of an allocation; None when the bytes are not an object."""
     if not allocation.startswith(b"{"):
         return None
-    return _held_allocation(allocation).devices.results
+    return tuple(
+        msgspec.structs.replace(
+            held,
+            driver=DriverName(intern(held.driver)),
+            pool=PoolName(intern(held.pool)),
+            device=DeviceName(intern(held.device)),
+        )
+        for held in _held_allocation(allocation).devices.results
+    )
 
 
 _entries = records.of_list_bytes(PodClaimOutline)

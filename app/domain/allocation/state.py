@@ -6,6 +6,7 @@ allocation is chosen but not yet written are included; they are *in flight*.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import NamedTuple
 
 from app.domain.devices import compiling
@@ -59,8 +60,9 @@ class AllocatedState:
         self._dedicated: dict[DeviceId, int] = {}
         self._shares: dict[DeviceId, dict[str, int]] = {}
         self._aggregated: dict[DeviceId, dict[str, int]] = {}
-        # The inner mappings are shared between copies: they are replaced, never changed.
-        self._holders: dict[DeviceId, Mapping[str, int]] = {}
+        # How often each claim holds a device; for one claim that holds it once, its key alone. The
+        # inner mappings are shared between copies: they are replaced, never changed.
+        self._holders: dict[DeviceId, str | Mapping[str, int]] = {}
         self._stamps: dict[PoolId, int] = {}
 
     @classmethod
@@ -184,7 +186,7 @@ class AllocatedState:
 
     def holders(self, device: DeviceId) -> tuple[str, ...]:
         """The claims that hold the device, as `namespace/name`."""
-        return tuple(_shown(key) for key in self._holders.get(device, ()))
+        return tuple(_shown(key) for key in _counts(self._holders.get(device)))
 
     def stamp_of(self, pool: PoolId) -> int:
         """A number that grows with every allocation or release in the pool."""
@@ -200,9 +202,9 @@ class AllocatedState:
             holdings.append(
                 Holding(
                     device=(
-                        _driver(result),
-                        _pool(result),
-                        _device(result),
+                        DriverName(intern(_driver(result))),
+                        PoolName(intern(_pool(result))),
+                        DeviceName(intern(_device(result))),
                     ),
                     share=share,
                     consumed={
@@ -231,8 +233,11 @@ class AllocatedState:
     def _take(self, key: str, holding: Holding) -> None:
         device = holding.device
         self._touch(device)
-        holders = self._holders.get(device, {})
-        self._holders[device] = {**holders, key: holders.get(key, 0) + 1}
+        if device in self._holders:
+            holders = _counts(self._holders[device])
+            self._holders[device] = {**holders, key: holders.get(key, 0) + 1}
+        else:
+            self._holders[device] = key
         if not holding.share:
             self._dedicated[device] = self._dedicated.get(device, 0) + 1
             return
@@ -246,13 +251,15 @@ class AllocatedState:
     def _release(self, key: str, holding: Holding) -> None:
         device = holding.device
         self._touch(device)
-        holders = {**self._holders[device], key: self._holders[device][key] - 1}
-        if not holders[key]:
-            del holders[key]
-        if holders:
-            self._holders[device] = holders
-        else:
+        held = self._holders[device]
+        if held.__class__ is str and held == key:
             del self._holders[device]
+        else:
+            counts = _counts(held)
+            left = {**counts, key: counts[key] - 1}
+            if not left[key]:
+                del left[key]
+            self._holders[device] = next(iter(left)) if list(left.values()) == [1] else left
         if not holding.share:
             count = self._dedicated[device] - 1
             if count:
@@ -273,6 +280,13 @@ class AllocatedState:
     def _touch(self, device: DeviceId) -> None:
         pool = device[:2]
         self._stamps[pool] = self._stamps.get(pool, 0) + 1
+
+
+def _counts(held: str | Mapping[str, int] | None) -> Mapping[str, int]:
+    """How often each claim holds a device."""
+    if held is None:
+        return {}
+    return {held: 1} if isinstance(held, str) else held
 
 
 def claim_key(claim: JsonView) -> str:

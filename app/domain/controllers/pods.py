@@ -5,6 +5,7 @@ Parity: allocator.md 20 (claim helper functions) and controllers.md 2.1, 3.1.
 
 from collections.abc import Callable, Iterator
 from operator import itemgetter
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from app.domain.log import Event
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import core, dra, entries, meta
-from app.domain.values.identifiers import Uid
+from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _read_uid: Callable[[JsonView], Any] = itemgetter("uid")
@@ -79,8 +80,11 @@ def is_done(tree: JsonView) -> bool:
     return is_deleting and not core.node_name(tree)
 
 
-def facts(tree: JsonView) -> PodFacts:
-    """Reads the facts of a pod; controllers keep the facts of the pods that they follow."""
+def facts(tree: JsonView, name: str = "", uid: Uid = NO_UID) -> PodFacts:
+    """Reads the facts of a pod; controllers keep the facts of the pods that they follow.
+
+    Texts that many pods have exist once. `name` and `uid` are kept instead of equal ones.
+    """
     metadata = meta.metadata(tree)
     spec = meta.spec(tree)
     status = meta.status(tree)
@@ -90,11 +94,11 @@ def facts(tree: JsonView) -> PodFacts:
     if "schedulingGroup" in spec:
         group = json_tree.text(spec, "schedulingGroup", "podGroupName")
     return PodFacts(
-        namespace=meta.namespace(tree),
-        name=meta.name(tree),
-        uid=meta.uid(tree),
-        node=core.node_name(tree),
-        phase=meta.phase(tree),
+        namespace=intern(meta.namespace(tree)),
+        name=name if meta.name(tree) == name else meta.name(tree),
+        uid=uid if meta.uid(tree) == uid else meta.uid(tree),
+        node=intern(core.node_name(tree)),
+        phase=intern(meta.phase(tree)),
         is_deleting="deletionTimestamp" in metadata,
         entries=_entries(spec) if "resourceClaims" in spec else (),
         generated=_generated(status) if "resourceClaimStatuses" in status else (),
@@ -111,7 +115,7 @@ def facts_of(event: Event) -> PodFacts:
         known = reading[1]
         if known.__class__ is PodFacts:
             return known
-    fresh = facts(tree)
+    fresh = facts(tree, event.key.name, event.uid)
     event.reading = (tree, fresh)
     return fresh
 
@@ -124,9 +128,9 @@ def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
     return tuple(
         [
             ClaimEntry(
-                name=_text(entry.get("name")),
+                name=intern(_text(entry.get("name"))),
                 claim=_text(entry.get("resourceClaimName")),
-                template=_text(entry.get("resourceClaimTemplateName")),
+                template=intern(_text(entry.get("resourceClaimTemplateName"))),
             )
             for entry in json_tree.objects(spec, "resourceClaims")
         ]
@@ -136,7 +140,7 @@ def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
 def _generated(status: JsonView) -> tuple[tuple[str, str | None], ...]:
     return tuple(
         [
-            (_text(item.get("name")), _text(item.get("resourceClaimName")) or None)
+            (intern(_text(item.get("name"))), _text(item.get("resourceClaimName")) or None)
             for item in json_tree.objects(status, "resourceClaimStatuses")
         ]
     )

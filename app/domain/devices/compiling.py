@@ -25,7 +25,7 @@ from app.domain.devices.nodes import NodeChoice
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
 from app.domain.values.fields import dra, entries, meta
-from app.domain.values.identifiers import DeviceName, DriverName, PoolId
+from app.domain.values.identifiers import DeviceName, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -38,7 +38,7 @@ def slice_of(tree: JsonObject, key: str | None = None, before: Slice | None = No
     """
     name = meta.name(tree)
     spec = meta.spec(tree)
-    pool = (DriverName(intern(dra.driver(tree))), dra.pool_name(tree))
+    pool = (DriverName(intern(dra.driver(tree))), PoolName(intern(dra.pool_name(tree))))
     place = f"ResourceSlice {name}: spec"
     devices = _devices_of(pool, spec, place, before)
     return Slice(

@@ -1,6 +1,7 @@
 """The interface of every projection, and the order-free hash over its rows."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -106,15 +107,15 @@ class RowSetHash:
 
     def __init__(self) -> None:
         self._sum = 0
-        self._parts: dict[tuple[str, RowKey], int] = {}
+        self._parts: defaultdict[str, dict[RowKey, int]] = defaultdict(dict)
 
     def put(self, table: str, key: RowKey, row: Row | None) -> None:
         """Sets one row, or removes it when `row` is None."""
-        place = (table, key)
-        old = self._parts.pop(place, 0)
+        parts = self._parts[table]
+        old = parts.pop(key, 0)
         new = 0
         if row is not None:
-            new = self._parts[place] = row_part(table, key, row)
+            new = parts[key] = row_part(table, key, row)
         self._sum = (self._sum - old + new) % _MODULUS
 
     def text(self) -> str:

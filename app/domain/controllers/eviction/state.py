@@ -8,6 +8,9 @@ whose eviction has changed are processed.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from sys import intern
+
+import msgspec
 
 from app.domain.controllers import pods
 from app.domain.controllers.eviction import taints
@@ -25,7 +28,16 @@ from app.domain.log import Event, EventType
 from app.domain.values import api_resources
 from app.domain.values.fields import dra, entries, meta
 from app.domain.values.fields.dra import DeviceResult
-from app.domain.values.identifiers import NO_UID, DeviceId, DeviceName, NamespacedName, PoolId, Uid
+from app.domain.values.identifiers import (
+    NO_UID,
+    DeviceId,
+    DeviceName,
+    DriverName,
+    NamespacedName,
+    PoolId,
+    PoolName,
+    Uid,
+)
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 
@@ -280,7 +292,7 @@ class TaintState:
 
     def _track(self, event: Event, tree: JsonObject, old: TrackedClaim | None) -> TrackedClaim:
         same = old is not None and old.uid == event.uid
-        results = old.results if old is not None and same else tuple(dra.results(tree))
+        results = old.results if old is not None and same else _results_of(tree)
         return TrackedClaim(
             namespace=event.key.namespace,
             name=event.key.name,
@@ -376,6 +388,20 @@ class TaintState:
         self._note_eviction(place, claim)
         for name, _ in claim.reserved:
             changes.pods[(place[0], name)] = None
+
+
+def _results_of(tree: JsonObject) -> tuple[DeviceResult, ...]:
+    """The devices of a claim, whose names exist once."""
+    return tuple(
+        msgspec.structs.replace(
+            result,
+            request=intern(result.request),
+            driver=DriverName(intern(result.driver)),
+            pool=PoolName(intern(result.pool)),
+            device=DeviceName(intern(result.device)),
+        )
+        for result in dra.results(tree)
+    )
 
 
 def _no_execute(device: JsonObject) -> tuple[tuple[int, NoExecuteTaint], ...]:

@@ -74,6 +74,14 @@ extended_resource_name = paths.text("spec", "extendedResourceName")
 """The extended resource that a DeviceClass serves; empty when it serves none."""
 
 
+def _nothing() -> JsonObject:
+    return _NOTHING
+
+
+_NOTHING: JsonObject = {}
+"""What most devices consume of their capacity. Shared, as all trees that readers get."""
+
+
 class DeviceResult(FieldRecord, frozen=True):
     """One device, or one share of a device, of an allocation."""
 
@@ -83,7 +91,7 @@ class DeviceResult(FieldRecord, frozen=True):
     device: DeviceName = NO_DEVICE
     share_id: str = msgspec.field(default="", name="shareID")
     admin_access: bool = False
-    consumed_capacity: JsonObject = msgspec.field(default_factory=dict)
+    consumed_capacity: JsonObject = msgspec.field(default_factory=_nothing)
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     tolerations: tuple[JsonObject, ...] = ()

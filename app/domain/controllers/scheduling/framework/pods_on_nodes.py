@@ -1,6 +1,9 @@
 """Pods that use resources on a node, and the priorities of the pods on all nodes."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from sys import intern
+from typing import Any
 
 import msgspec
 
@@ -10,6 +13,9 @@ from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, H
 from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonView
+
+ALIKE_MAX = 4_096
+"""The sets of labels and of requests that are kept for the next pod with the same."""
 
 
 class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,18 +36,25 @@ class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
 
 
+@lru_cache(ALIKE_MAX)
+def _shared(*entries: tuple[str, Any]) -> Any:
+    """A map that pods with the same entries share."""
+    return dict(entries)
+
+
 def bound_pod(tree: JsonView) -> BoundPod:
     """Reads the fields of a bound pod that matter to other pods on its node."""
     spec = meta.spec(tree)
     wanted = amounts.of_pod(spec)
+    namespace, name = meta.place(tree)
     return BoundPod(
-        place=meta.place(tree),
+        place=(intern(namespace), name),
         uid=meta.uid(tree),
-        node=core.node_name(tree),
-        requests=wanted.requests,
+        node=intern(core.node_name(tree)),
+        requests=_shared(*wanted.requests.items()),
         scored_cpu=wanted.scored_cpu,
         scored_memory=wanted.scored_memory,
-        labels=meta.labels(tree),
+        labels=_shared(*meta.labels(tree).items()),
         ports=pod_spec.host_ports(spec),
         anti_affinity=pod_spec.anti_affinity_of(tree),
         wishes=pod_spec.wishes_of(tree),
