@@ -4,7 +4,7 @@ Parity: history-formats.md 2.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -296,7 +296,7 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.UNKNOWN
     version = value.get("apiVersion")
     kind = value.get("kind")
-    if value.get("msg") == logged_events.MESSAGE:
+    if value.get("msg") == logged_events.MESSAGE or _is_review(value):
         return Format.UNKNOWN
     if isinstance(version, str) and version.startswith(AUDIT_GROUP):
         return Format.AUDIT if kind in ("Event", "EventList") else Format.UNKNOWN
@@ -326,3 +326,9 @@ def classify(value: Any, name: str = "") -> Format:
         is_snapshot = keyed.RAW in value or "NodeList" in value
         return Format.SCHEDULER_SNAPSHOT if is_snapshot else Format.SIMULATOR_EXPORT
     return Format.UNKNOWN
+
+
+def _is_review(value: Mapping[str, Any]) -> bool:
+    """True for an admission request, which holds objects beside what is asked for."""
+    request = value.get("request")
+    return isinstance(request, dict) and kinds.is_admission(request)

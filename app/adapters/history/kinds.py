@@ -211,6 +211,11 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
             for tree in objects_within(value["object"], depth - 1):
                 yield {"type": value["type"], "object": tree}
             return
+        if is_admission(value):
+            # The other object is asked for, and need not have been stored.
+            if value.get("subResource", "") in ("", "status"):
+                yield from objects_within(value.get("oldObject"), depth - 1)
+            return
         metadata = value.get("metadata")
         if "apiVersion" in value and "kind" in value and isinstance(metadata, dict):
             if metadata.get("uid") and metadata.get("name"):
@@ -221,6 +226,13 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
             return
         for item in value.values():
             yield from objects_within(item, depth - 1)
+
+
+def is_admission(tree: JsonView) -> bool:
+    """True for a request that an admission webhook is asked to review."""
+    if not isinstance(tree.get("operation"), str) or not {"object", "oldObject"} & tree.keys():
+        return False
+    return all(isinstance(tree.get(name), dict) for name in ("userInfo", "resource"))
 
 
 def is_reported(tree: JsonView) -> bool:

@@ -22,7 +22,7 @@ from app.adapters.history import (
     unpacking,
 )
 from app.adapters.history.archives import Unpacked
-from app.adapters.history.audit import tables
+from app.adapters.history.audit import admissions, tables
 from app.adapters.history.detection import Format
 from app.adapters.history.enclosed import emails, otlp, texts
 from app.adapters.history.formats import component_logs, kshrk
@@ -322,10 +322,7 @@ class Finder:
                 row = Part(part.line, event, json_text.encode(event), is_printed=True)
                 buckets.setdefault(Format.PRINTED, []).append(row)
                 continue
-            logged = [
-                Part(line=part.line, value=tree, content=json_text.encode(tree))
-                for tree in kinds.objects_within(otlp.plain(part.value))
-            ]
+            logged = _logged(part)
             for each in logged:
                 buckets.setdefault(_format_of(each, source.name), []).append(each)
             enclosed: list[Part] = []
@@ -366,12 +363,17 @@ class Finder:
                     content = json_text.encode(whole)
                     last = dataclasses.replace(parts[-1], value=whole, content=content)
                     parts = parts[:-1] if whole is None else [*parts[:-1], last]
-            enclosed += [
-                dataclasses.replace(each, line=part.line)
-                for each in parts
-                if _format_of(each, source.name) is not Format.UNKNOWN
-            ]
+            for each in parts:
+                inner_part = dataclasses.replace(each, line=part.line)
+                is_known = _format_of(each, source.name) is not Format.UNKNOWN
+                enclosed += [inner_part] if is_known else _logged(inner_part)
         return enclosed
+
+
+def _logged(part: Part) -> list[Part]:
+    """The objects below the fields of a document of no format, and what webhooks were asked."""
+    trees = [*kinds.objects_within(otlp.plain(part.value)), *admissions.requests(part.value)]
+    return [Part(line=part.line, value=tree, content=json_text.encode(tree)) for tree in trees]
 
 
 def _is_row(tree: JsonObject) -> bool:

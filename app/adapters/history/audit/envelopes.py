@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from app.adapters.history.audit import google
+from app.adapters.history.audit import falco, google
 from app.domain.values.json_tree import JsonObject
 
 GROUP = "audit.k8s.io/"
@@ -19,6 +19,10 @@ DEPTH_MAX = 8
 """Levels of an envelope that are searched."""
 
 TRUNCATED = "audit.k8s.io/truncated"
+
+UNANSWERED = "redra.dev/unanswered"
+"""The annotation of an event whose source does not tell what came of the request, with why."""
+
 _COLUMNS = {
     "AuditId": "auditID",
     "Level": "level",
@@ -38,6 +42,9 @@ _COLUMNS = {
     "Annotations": "annotations",
 }
 """Fields of an event by the columns of Azure's tables AKSAudit and AKSAuditAdmin."""
+
+_MARKS = ("auditID", GROUP, falco.MARK)
+"""A text has one of these if there is an event in it."""
 
 _CODE = re.compile(r"[1-9][0-9]{2}")
 _RELATED = frozenset({"stage", "objectRef", "requestURI"})
@@ -107,7 +114,7 @@ def _found(value: Any, depth: int) -> Iterator[JsonObject]:
 
 def _in_text(text: str, depth: int) -> Iterator[JsonObject]:
     begin = text.find("{")
-    if begin < 0 or ("auditID" not in text and GROUP not in text):
+    if begin < 0 or not any(mark in text for mark in _MARKS):
         return
     try:
         value, _ = json.JSONDecoder().raw_decode(text, begin)
@@ -124,6 +131,8 @@ def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
         yield _tidied(renamed)
     elif (said := google.event(tree)) is not None:
         yield _tidied(said)
+    elif (alert := falco.event(tree, UNANSWERED)) is not None:
+        yield _tidied(alert)
     elif (flat := _unflattened(tree)) is not None:
         yield _tidied(flat)
     elif rows := answer_rows(tree):

@@ -27,7 +27,10 @@ class User(msgspec.Struct, kw_only=True):
 
 
 class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
-    """The object of a request, from its URL and partly from its body."""
+    """The object of a request, from its URL and partly from its body.
+
+    `resource_version` is the version that the request names, or that it would replace.
+    """
 
     resource: str = ""
     namespace: str = ""
@@ -36,6 +39,7 @@ class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
     api_group: str = ""
     api_version: str = ""
     subresource: str = ""
+    resource_version: str = ""
 
 
 class ResponseStatus(msgspec.Struct, kw_only=True):

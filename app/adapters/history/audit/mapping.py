@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from app.adapters.history import kinds
+from app.adapters.history.audit import envelopes
 from app.adapters.history.audit.event import AuditEvent, ObjectRef, as_object
 from app.domain.log.records import (
     BoundEffect,
@@ -68,6 +69,8 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
         return []
     if event.verb not in _WRITES:
         return []
+    if event.code == 0 and (why := (event.annotations or {}).get(envelopes.UNANSWERED)):
+        return [replace(_gap(event, why), floor=event.object_ref.resource_version)]
     if event.code >= 400 or not 200 <= event.code < 300:
         answer = event.response_status
         parts = (answer.reason, answer.message) if answer else ()
@@ -141,11 +144,15 @@ def _unseen(event: AuditEvent) -> RequestOutcome:
     """The gap of a change of which only the key is known."""
     reference = event.object_ref or ObjectRef()
     is_truncated = event.level not in ("Metadata", "")
-    loss = Loss.TRUNCATED_BODY if is_truncated else Loss.METADATA_ONLY
     if event.verb == "delete" and not reference.subresource and not is_truncated:
-        reason = "a deletion was recorded without its object"
-    else:
-        reason = "the body was cut" if is_truncated else "the body was not recorded"
+        return _gap(event, "a deletion was recorded without its object")
+    if is_truncated:
+        return _gap(event, "the body was cut", Loss.TRUNCATED_BODY)
+    return _gap(event, "the body was not recorded")
+
+
+def _gap(event: AuditEvent, reason: str, loss: Loss = Loss.METADATA_ONLY) -> RequestOutcome:
+    reference = event.object_ref or ObjectRef()
     return RequestOutcome(
         op=Op.GAP,
         namespace=reference.namespace,

@@ -130,6 +130,14 @@ ENTRIES = (
         example="an export as JSON",
     ),
     CatalogueEntry(
+        name="Alerts of Falco",
+        formats=_AUDIT,
+        detected_by="`output_fields` with `ka.verb` and `ka.target.resource`, in JSON",
+        gives="as an audit log without bodies, for the requests that a rule matched",
+        lacks="every object; fields that the rule does not show; alerts that name no request",
+        example="kubectl logs -l app.kubernetes.io/name=falco > falco.log",
+    ),
+    CatalogueEntry(
         name="Lines of syslog",
         formats=(*_AUDIT, Format.MIXTURE),
         detected_by="audit events in JSON behind other text of a line",

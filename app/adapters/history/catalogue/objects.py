@@ -89,6 +89,20 @@ ENTRIES = (
         example="kubectl -n gpu-operator logs deploy/controller > manager.log",
     ),
     CatalogueEntry(
+        name="Admission reviews",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by=(
+            "`operation`, `userInfo`, `resource` and `oldObject` in one object, also as a text in "
+            "a line of a log"
+        ),
+        gives=(
+            "the stored object (`oldObject`); behind it a gap: which write was asked for, and by "
+            "whom; refused and dry requests"
+        ),
+        lacks="what became of the request, and so what it asked for; times",
+        example="kubectl logs deploy/webhook > webhook.log",
+    ),
+    CatalogueEntry(
         name="Objects as Python prints them",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="`{'apiVersion': …` in a text, on one line or as `pprint` breaks it",

@@ -124,6 +124,18 @@ def commented(folder):
     return one(folder, "issue.md", "```json\n{}\n```\nand\n\n{}\n".format(*texts))
 
 
+def admission_reviews(folder):
+    """What a webhook logs that was asked about the deletion of each object."""
+    lines = []
+    for tree in truth.objects():
+        resource = {"group": "", "version": "v1", "resource": truth.PLURALS[tree["kind"]]}
+        request = {"uid": "r", "resource": resource, "operation": "DELETE", "userInfo": {}}
+        request |= {"object": None, "oldObject": tree}
+        lines.append({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"})
+        lines[-1]["request"] = request
+    return one(folder, "webhook.log", "".join(json.dumps(line) + "\n" for line in lines))
+
+
 def windows_text(folder):
     """The comment of an editor that writes other bytes than UTF-8."""
     text = f"# Jérôme’s copy\n{yaml.safe_dump_all(truth.objects())}"

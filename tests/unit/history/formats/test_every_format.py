@@ -73,6 +73,7 @@ CASES = {
     "Objects as Python prints them": Case(
         dumps.printed_by_python, left_out=("client.log: text between",)
     ),
+    "Admission reviews": Case(dumps.admission_reviews),
     "JSON with comments": Case(dumps.commented, left_out=("issue.md: text between",)),
     "Text in Windows-1252": Case(dumps.windows_text, left_out=("pods.yaml: text between",)),
     "Table with objects": Case(dumps.table_with_objects),
@@ -153,6 +154,7 @@ TESTED_ELSEWHERE = {
     "Records of collectors, texts of queries": "tests/unit/history/test_service_forms.py",
     "Events of collectors for Loki": "tests/unit/history/test_collected_events.py",
     "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
+    "Alerts of Falco": "tests/unit/history/test_admissions_and_alerts.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
     "Native bundle": "tests/unit/history/test_bundle.py",
 }
