@@ -1,6 +1,6 @@
 """The collection of all findings of a history up to a revision."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
@@ -31,7 +31,7 @@ ITEMS_MAX = 100
 """The number of findings in one answer."""
 
 
-def of(
+def looking(
     history: str,
     views: LiveViews,
     chronicle: Chronicle,
@@ -42,9 +42,11 @@ def of(
     now: Instant,
     items_max: int = ITEMS_MAX,
     namespace: str = "",
-) -> Findings:
-    """All findings as of the views; `causes` says why pods wait or do not start.
+) -> Generator[None, None, Findings]:
+    """Collects all findings as of the views; `causes` says why pods wait or do not start.
 
+    It yields after each kind of finding, so that a server can answer other requests. The views must
+    not change meanwhile; the chronicle may, and an answer claims no more than it had at the start.
     `now` is the time of the views' revision, `rules` are those of its controllers. Before
     the first event nothing is known, which is the only finding. With a namespace, findings are
     about its objects, and about lacks of the recording. Raises NotFound for a namespace that does
@@ -57,48 +59,45 @@ def of(
     examined = Revision(min(chronicle.revision, until))
     if namespace and examined == until:
         _check_known(namespace, views, chronicle)
+    note = chronicle.unread(until)
     # What events that were not read yet have ended does not last until now.
     judged = now if examined == until else Instant(0)
-    everything = ranked(
-        (
-            *cluster.invariants(chronicle, views, until, judged, namespace),
-            *pods.waiting(
-                chronicle,
-                views,
-                until,
-                causes.unasked,
-                namespace,
-                reads_events=causes.reads_events,
-            ),
-            *pods.unstarted(views, causes, now, namespace),
-            *pods.unrecorded(chronicle, views, until, namespace, reads_events=causes.reads_events),
-            *workloads.refused(
-                views, causes.workloads, namespace, reads_events=causes.reads_events
-            ),
-            *refused_writes.writes(chronicle, until, namespace),
-            *workloads.failed_jobs(views, causes.workloads, namespace),
-            *claims.stuck(
-                views, namespace, has_pods=bool(chronicle.of_kind(pods.POD_CREATED, until=until))
-            ),
-            *pods.overdue(views, causes, now, namespace),
-            *pods.evicted(chronicle, views, until, namespace),
-            *nodes.not_ready(views, namespace),
-            *(_of_cluster(views) if not namespace else ()),
-            *_of_use(views, rules, now, namespace),
-            *containers.of_pods(views, namespace),
-            *claims.settled_for_less(views, namespace),
-            *claims.unused(views, namespace),
-            *cluster.unreadable(views, namespace),
-            *cluster.losses(recorded, until),
-        )
+    reads_events = causes.reads_events
+    has_pods = bool(chronicle.of_kind(pods.POD_CREATED, until=until))
+    kinds: tuple[Iterable[Finding], ...] = (
+        cluster.invariants(chronicle, views, until, judged, namespace),
+        pods.waiting(chronicle, views, until, causes.unasked, namespace, reads_events=reads_events),
+        pods.unstarted(views, causes, now, namespace),
+        pods.unrecorded(chronicle, views, until, namespace, reads_events=reads_events),
+        workloads.refused(views, causes.workloads, namespace, reads_events=reads_events),
+        refused_writes.writes(chronicle, until, namespace),
+        workloads.failed_jobs(views, causes.workloads, namespace),
+        claims.stuck(views, namespace, has_pods=has_pods),
+        pods.overdue(views, causes, now, namespace),
+        pods.evicted(chronicle, views, until, namespace),
+        nodes.not_ready(views, namespace),
+        (_of_cluster(views) if not namespace else ()),
+        quotas.exceeded(views, namespace),
+        taints.in_use(views, rules.quirks, now, namespace),
+        outgrown.claims(views, rules.compiler, namespace),
+        containers.of_pods(views, namespace),
+        claims.settled_for_less(views, namespace),
+        claims.unused(views, namespace),
+        cluster.unreadable(views, namespace),
+        cluster.losses(recorded, until),
     )
+    everything: list[Finding] = []
+    for of_kind in kinds:
+        everything += of_kind
+        yield
+    everything = ranked(everything)
     return Findings(
         history=history,
         revision=until,
         examined=examined,
         items=tuple(everything[:items_max]),
         omitted=max(0, len(everything) - items_max),
-        note=chronicle.unread(until),
+        note=note,
     )
 
 
@@ -109,15 +108,6 @@ def _of_cluster(views: LiveViews) -> Iterator[Finding]:
     yield from cluster.rules(views)
     yield from cluster.announcing(views)
     yield from kept.objects(views)
-
-
-def _of_use(
-    views: LiveViews, rules: SchedulerRules, now: Instant, namespace: str
-) -> Iterator[Finding]:
-    """The findings about what is in use and would not be given again."""
-    yield from quotas.exceeded(views, namespace)
-    yield from taints.in_use(views, rules.quirks, now, namespace)
-    yield from outgrown.claims(views, rules.compiler, namespace)
 
 
 def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:

@@ -51,7 +51,7 @@ from app.domain.objects import history_kinds
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.answering import decoding
+from app.service.answering import decoding, stepwise
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment
@@ -387,27 +387,27 @@ class Answers:
         if kept is not None:
             return kept
         evidence = await self._evidence(inquiry, views, inquiry.reader())
-        rules = evidence.rules
-        sees_all = inquiry.reader().sees_all
+        rules, sees_all = evidence.rules, inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
-        answer = findings.of(
-            runtime.info.name,
+        workload_kinds = [*filter(sees_all, workloads.KINDS)]
+        unasked = partial(untried.shared_causes, views, rules, now, reads_events=reads_events)
+        answer = await stepwise.worked_out(
             views,
-            chronicle,
-            doubts,
-            PodCauses(
-                unasked=untried.shared_causes(views, rules, now, reads_events=reads_events),
-                reads_events=reads_events,
-                workloads=[*filter(sees_all, workloads.KINDS)],
+            lambda: findings.looking(
+                runtime.info.name,
+                views,
+                chronicle,
+                doubts,
+                PodCauses(unasked=unasked(), reads_events=reads_events, workloads=workload_kinds),
+                rules=rules,
+                now=now,
+                items_max=self._limits.findings_max,
+                namespace=namespace,
             ),
-            rules=rules,
-            now=now,
-            items_max=self._limits.findings_max,
-            namespace=namespace,
         )
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         answer = await violated.with_authors(evidence, answer)
-        if inquiry.reader().is_unlimited and answer.examined == answer.revision:
+        if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:
             self._findings[place] = answer
         return answer
 
