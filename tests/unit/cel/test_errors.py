@@ -127,10 +127,16 @@ def test_at_most_a_hundred_issues_are_listed():
         ('int("1x") == 1', "failed: type conversion error from 'string' to 'int'"),
         ('false && int("1x") == 1', "program instantiation failed: type conversion error"),
         ('"a".find("[") == ""', "failed: error parsing regexp: missing closing ]"),
+        (r"'é'.find(r'\C') == ''", r"failed: error parsing regexp: invalid escape sequence: `\C`"),
     ],
 )  # fmt: skip
 def test_refusal_without_a_place(expression, expected):
     assert expected in compile_error(expression)
+
+
+def test_letter_of_a_refused_escape_is_taken_where_it_is_none():
+    check_true(r"r'\C'.find(r'\Q\C\E') == r'\C' && r'\C'.find(r'\\C') == r'\C'")
+    check_true(r"'é€C'.find('€.') == '€C' && 'é€C'.matches('^..C$')")
 
 
 def test_lists_inside_format_arguments_may_be_mixed():
@@ -208,6 +214,7 @@ RUN_TIME = [
     ("[dyn(1)].min() == 1 && dyn([]).max() == 1", "max called on empty list"),
     ("@.s.matches(@.s + '[')", "error parsing regexp: missing closing ]: `[`"),
     ("@.s.find(@.s + '[') == ''", "Illegal regex: error parsing regexp: missing closing ]: `[`"),
+    (r"@.s.matches(@.s + r'\C')", r"error parsing regexp: invalid escape sequence: `\C`"),
     ("semver('1.0.0') in [dyn(1)].map(x, x)", None),
     ("@.v in [1, 2]", "internal error: runtime error: hash of unhashable type cel.Semver"),
     ("{dyn('a'): 1, dyn('a'): 2}.size() == 1", "Failed with repeated key a"),

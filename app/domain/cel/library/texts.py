@@ -3,6 +3,7 @@
 Positions and lengths are in code points. Parity: allocator.md 11.3 (strings, version 2), cel.md 4.
 """
 
+import re
 from typing import Final
 
 import re2
@@ -173,15 +174,18 @@ class Pattern:
             self._compiled = re2.compile(text, options=options)
         except re2.error as error:
             raise PatternError(_re2_message(error, text)) from error
+        if any(match[0] == _ANY_BYTE for match in _ESCAPES.finditer(text)):
+            raise PatternError(f"invalid escape sequence: `{_ANY_BYTE}`")
 
     def found_in(self, text: str) -> bool:
         """Whether the pattern matches anywhere in the text."""
-        return self._compiled.search(text) is not None
+        return self._compiled.search(text.encode()) is not None
 
     def first(self, text: str) -> str:
         """The first match, or an empty string."""
-        match = self._compiled.search(text)
-        return "" if match is None else str(match.group())
+        # For a text, the library would turn the places of the match into those of its characters.
+        match = self._compiled.search(text.encode())
+        return "" if match is None else match.group().decode()
 
     def all(self, text: str, limit: int) -> tuple[str, ...]:
         """All non-overlapping matches, at most `limit` of them unless it is negative."""
@@ -200,6 +204,13 @@ class Pattern:
 
 class PatternError(ValueError):
     """The text is not an RE2 expression; the message follows Go's."""
+
+
+_ANY_BYTE: Final = r"\C"
+"""What Go refuses: it may match a part of a character. The library of RE2 takes it."""
+
+_ESCAPES: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\.", re.DOTALL)
+"""The escape sequences of an expression; a quotation is one, whatever stands in it."""
 
 
 def _re2_message(error: Exception, text: str) -> str:
