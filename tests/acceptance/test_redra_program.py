@@ -58,7 +58,10 @@ def test_environment_and_terminal_are_those_of_the_caller(forked: Path) -> None:
 def test_signal_ends_the_command_and_its_program(forked: Path, tmp_path: Path) -> None:
     prepare(tmp_path / "data")
     words = ["up", "--data", tmp_path / "data", "--listen", "127.0.0.1:0"]
-    with subprocess.Popen([forked, *words], stdout=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"REDRA_PROJECTOR": "off"}
+    with subprocess.Popen(
+        [forked, *words], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
         assert "http" in process.stdout.readline()
         process.send_signal(signal.SIGTERM)

@@ -77,6 +77,9 @@ rows = [(v.mutant.name, "".join(v.mutant.difference()), v.outcome, v.test) for v
 print("ROWS" + json.dumps([rows, judge.survey.failed]))
 """
 
+ALONE = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Variables for a pytest without the plug-ins of this environment, which take long to load."""
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[str]], list[str]]:
@@ -92,7 +95,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[str]], lis
     ended = subprocess.run(
         [sys.executable, "-c", RUN],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_ADDOPTS": ""},
+        env={**os.environ, **ALONE, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
     )
