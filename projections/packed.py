@@ -10,8 +10,6 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-from app.domain.values.bounded import Bounded
-
 T = TypeVar("T")
 
 SAMPLE_USES_MAX = 1_000
@@ -58,35 +56,40 @@ class Packer:
 class PackedList(Sequence[T], Generic[T]):
     """A list that only grows, of which the items before the last `plain_max` are compressed.
 
-    Items must be encodable as MessagePack. They are compressed in blocks, of which the latest read
-    ones are kept decoded: reading in order costs a microsecond an item, any other item a block.
+    Items must be encodable as MessagePack. They are compressed in blocks, of which some are kept
+    decoded: reading in order costs a microsecond an item, any other item a block. A thread may read
+    while another one appends.
     """
 
     def __init__(self, form: type[T], plain_max: int) -> None:
-        self._plain: list[T] = []
         self._plain_max = plain_max
         self._blocks: list[bytes] = []
-        self._decoded: Bounded[int, list[T]] = Bounded(BLOCKS_MAX)
+        # The number of blocks and the items after them: replaced together, so that readers in
+        # other threads always find both as they belong together.
+        self._parts: tuple[int, list[T]] = (0, [])
+        self._decoded: dict[int, list[T]] = {}
         self._decode = msgspec.msgpack.Decoder(list[form]).decode  # type: ignore[valid-type]
 
     def extend(self, items: Iterable[T]) -> None:
         """Appends items."""
-        plain = self._plain
+        plain = self._parts[1]
         plain += items
         if len(plain) < self._plain_max + BLOCK:
             return
         count = (len(plain) - self._plain_max) // BLOCK * BLOCK
         for first in range(0, count, BLOCK):
             self._blocks.append(zlib.compress(_encode(plain[first : first + BLOCK]), 1))
-        del plain[:count]
+        self._parts = (len(self._blocks), plain[count:])
 
     def __len__(self) -> int:
-        return len(self._blocks) * BLOCK + len(self._plain)
+        blocks, plain = self._parts
+        return blocks * BLOCK + len(plain)
 
     def __iter__(self) -> Iterator[T]:
-        for number in range(len(self._blocks)):
+        blocks, plain = self._parts
+        for number in range(blocks):
             yield from self._block(number)
-        yield from self._plain
+        yield from plain
 
     @overload
     def __getitem__(self, number: int) -> T: ...
@@ -95,11 +98,12 @@ class PackedList(Sequence[T], Generic[T]):
     def __getitem__(self, number: int | slice) -> T | list[T]:
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
-        packed = len(self._blocks) * BLOCK
+        blocks, plain = self._parts
+        packed = blocks * BLOCK
         if number < 0:
-            number += packed + len(self._plain)
+            number += packed + len(plain)
         if number >= packed:
-            return self._plain[number - packed]
+            return plain[number - packed]
         if number < 0:
             raise IndexError("list index out of range")
         return self._block(number // BLOCK)[number % BLOCK]
@@ -107,7 +111,10 @@ class PackedList(Sequence[T], Generic[T]):
     def _block(self, number: int) -> list[T]:
         block = self._decoded.get(number)
         if block is None:
-            block = self._decoded[number] = self._decode(zlib.decompress(self._blocks[number]))
+            block = self._decode(zlib.decompress(self._blocks[number]))
+            if len(self._decoded) >= BLOCKS_MAX:
+                self._decoded = {}
+            self._decoded[number] = block
         return block
 
 

@@ -1,6 +1,7 @@
 """Compressed values are those that were given; views with compressed parts show the same."""
 
 import random
+import threading
 
 import msgspec
 import pytest
@@ -43,6 +44,23 @@ def test_packed_list_is_a_list(plain_max: int, monkeypatch: pytest.MonkeyPatch) 
     for number in (len(model), -len(model) - 1):
         with pytest.raises(IndexError):
             made[number]
+
+
+def test_packed_list_can_be_read_by_one_thread_while_another_appends() -> None:
+    made, stopped = PackedList(Item, 3), threading.Event()
+
+    def append() -> None:
+        for number in range(400):
+            made.extend(Item(number * 7 + each, "") for each in range(7))
+        stopped.set()
+
+    thread = threading.Thread(target=append)
+    thread.start()
+    while not stopped.is_set():
+        count = len(made)
+        assert [item.number for item in made[:count:97]] == list(range(0, count, 97))
+    thread.join()
+    assert [item.number for item in made] == list(range(2_800))
 
 
 def rows_of(view: Projection, events: list[Event]) -> dict[tuple[str, RowKey], Row | None]:

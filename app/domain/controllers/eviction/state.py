@@ -277,10 +277,10 @@ class TaintState:
             return
         if old is not None and (new is None or new.uid != old.uid):
             del self.claims[place]
-            self._note_users(old, add=False)
+            self._note_users(place, old, add=False)
         if new is not None:
             if old is None or new.uid != old.uid:
-                self._note_users(new, add=True)
+                self._note_users(place, new, add=True)
             self.claims[place] = new
         self._note_eviction(place, new)
         if not (self._evicting or has_planned):
@@ -303,8 +303,7 @@ class TaintState:
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
         )
 
-    def _note_users(self, claim: TrackedClaim, *, add: bool) -> None:
-        place = (claim.namespace, claim.name)
+    def _note_users(self, place: NamespacedName, claim: TrackedClaim, *, add: bool) -> None:
         for result in claim.results:
             if add:
                 self._users.add(result.id, place)
