@@ -19,16 +19,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.adapters.history import (
-    html_pages,
-    json_text,
-    line_marks,
-    python_values,
-    yaml_documents,
-)
+from app.adapters.history import html_pages, json_text, line_marks, python_values, yaml_documents
 from app.adapters.history.audit import envelopes
 from app.adapters.history.enclosed import (
     broken_lines,
+    client_logs,
     line_documents,
     texts,
     yaml_blocks,
@@ -92,7 +87,8 @@ class Part:
 class Mixture:
     """The content of a text: documents in order, counts of other lines, and damaged documents.
 
-    `joined_lines` counts the line breaks of a terminal that were taken out of documents.
+    `joined_lines` counts the line breaks of a terminal that were taken out of documents,
+    `sent_bodies` the bodies of requests in the log of a client.
     """
 
     parts: list[Part] = field(default_factory=list)
@@ -100,6 +96,7 @@ class Mixture:
     log_lines: int = 0
     joined_lines: int = 0
     damaged: list[InputError] = field(default_factory=list)
+    sent_bodies: int = 0
 
 
 def take_apart(
@@ -128,7 +125,10 @@ def take_apart(
         bare = line_marks.unstamped([line_marks.plain(line) for line in stretch.lines])
         shown = line_marks.unnumbered(line_marks.unframed(bare))
         unquoted, depths = line_marks.unquoted(shown)
-        lines = pipe_tables.plain(line_marks.without_additions(unquoted))
+        bodies = client_logs.plain(line_marks.without_additions(unquoted), inner, begin, limits)
+        mixture.sent_bodies += bodies.sent
+        mixture.damaged += bodies.damage
+        lines = pipe_tables.plain(bodies.lines)
         for first, block in _blocks(lines, depths, mixture):
             number = begin + first - 1
             _Block(block, number, inner, limits, mixture, schemas, commands).read()

@@ -282,6 +282,9 @@ class Finder:
         if mixture.log_lines:
             reason = "logs of containers"
             self._notes.pass_over(source.name, reason, mixture.log_lines)
+        if mixture.sent_bodies:
+            reason = "bodies of requests, which need not have been stored"
+            self._notes.pass_over(source.name, reason, mixture.sent_bodies)
         if mixture.text_lines and not has_attempts:
             self._notes.pass_over(source.name, "text between documents", mixture.text_lines)
         for chosen, parts in buckets.items():

@@ -103,6 +103,20 @@ ENTRIES = (
         example="kubectl logs deploy/webhook > webhook.log",
     ),
     CatalogueEntry(
+        name="Log of a client in Go",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by=(
+            "`Response Body` in lines of klog, with JSON, with a text between quotes, or with a "
+            "hexdump of protobuf below it"
+        ),
+        gives="the objects of the answers",
+        lacks=(
+            "bodies of requests, which need not have been stored, and are counted; bodies that "
+            "the level of the log cuts, which are named"
+        ),
+        example="kubectl get pods -v=10 2> kubectl.log",
+    ),
+    CatalogueEntry(
         name="Objects as Python prints them",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="`{'apiVersion': …` in a text, on one line or as `pprint` breaks it",

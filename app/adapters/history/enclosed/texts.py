@@ -56,6 +56,9 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
     elif isinstance(value, dict):
         if "metadata" in value and ("apiVersion" in value or "kind" in value):
             return
+        if value.get("msg") == "Request Body":
+            # A client in Go logs so, in JSON, what it sent, which is no object of the cluster.
+            return
         if (cell := notebooks.of_cell(value)) is not None:
             yield from within(cell, depth - 1)
             return

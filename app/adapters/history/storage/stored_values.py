@@ -15,10 +15,11 @@ from app.domain.objects import registry
 from app.domain.objects.protobuf import fields
 from app.domain.values import protobuf
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.protobuf import ProtobufError
+from app.domain.values.protobuf import Message, ProtobufError, ProtobufField
 
 ENCRYPTED = b"k8s:enc:"
 CBOR = b"\xd9\xd9\xf7"
+_LIST = "list"
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +57,18 @@ def _decode_protobuf(value: bytes, place: str) -> Stored:
         group, version = registry.split_api_version(envelope.api_version)
         name = fields.message_name(group, version, envelope.kind)
         identity = {"apiVersion": envelope.api_version, "kind": envelope.kind}
+        item = fields.message_name(group, version, envelope.kind.removesuffix("List"))
+        if name is None and item is not None:
+            listed = protobuf.decode({**fields.MESSAGES, _LIST: _items(item)}, _LIST, envelope.raw)
+            return Stored(tree={**identity, "metadata": {}, "items": [], **listed})
         if name is None:
             raw = base64.b64encode(envelope.raw).decode()
             return Stored(tree={**identity, "raw": raw}, losses=(Loss.UNDECODABLE,))
         return Stored(tree={**identity, **protobuf.decode(fields.MESSAGES, name, envelope.raw)})
     except ProtobufError as problem:
         raise InputError(f"the stored value is damaged: {problem}", place=place) from problem
+
+
+def _items(item: str) -> Message:
+    """The message of a list, which only answers of a server are: its items are its field 2."""
+    return {2: ProtobufField(name="items", type=item, is_list=True)}

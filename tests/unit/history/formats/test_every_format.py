@@ -155,6 +155,7 @@ TESTED_ELSEWHERE = {
     "Events of collectors for Loki": "tests/unit/history/test_collected_events.py",
     "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
     "Alerts of Falco": "tests/unit/history/test_admissions_and_alerts.py",
+    "Log of a client in Go": "tests/unit/history/test_client_logs.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
     "Native bundle": "tests/unit/history/test_bundle.py",
 }
