@@ -2,25 +2,42 @@
 
     {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'web', 'labels': None}}
 
-Most of it is YAML too, which reads None as a text and no escapes between single quotes.
+Most of it is YAML too, which reads None as a text and no escapes between single quotes. Clients
+that are generated for Python name fields in their own way, and show times as Python does:
+
+    {'api_version': 'v1', 'kind': 'Pod', 'metadata': {'creation_timestamp': datetime.datetime(…)}}
 """
 
 import ast
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
 
 from app.adapters.history import json_text
 from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+from app.domain.objects import registry
+from app.domain.objects.protobuf import fields
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.protobuf import Message, ProtobufField
 
 TEXT_MAX = 1_000_000
 """Characters of a value that is read; Python needs some hundred bytes for each."""
 
 BROKEN = "an object as Python prints it, which breaks off or holds more than plain values"
 
+KINDLESS = "an object of a client for Python without its kind, as those in a list are"
+
 _BEGIN = re.compile(r"(?:\[\s*)?\{'[A-Za-z]\w{0,62}': ")
 _TOKEN = re.compile(r"'(?:[^'\\\n]|\\.)*+'?|\"(?:[^\"\\\n]|\\.)*+\"?|[\[\]{}()]")
-_MEMBERS = ("'apiVersion': '", "'kind': '")
+_OF_CLIENT = "'api_version': "
+_MEMBERS = (("'apiVersion': '", "'kind': '"), (_OF_CLIENT, "'kind': "))
+_ZONES = ("tzutc()", "tzlocal()", "datetime.timezone.utc", "timezone.utc", "TzInfo(UTC)")
+"""How a time in UTC shows its zone: those of dateutil, of Python, and of pydantic.
+
+A server writes all times in UTC, for which dateutil has the local zone where that is called UTC.
+"""
 _DEPTHS = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
 
 
@@ -34,7 +51,7 @@ def text_at(lines: Sequence[str], at: int) -> tuple[str, int]:
         return "", at
     last, end = _end(lines, at, match.start())
     text = "\n".join([*lines[at:last], lines[last][:end]])[match.start() :]
-    is_object = all(member in text for member in _MEMBERS) and "''" not in text
+    is_object = any(all(each in text for each in pair) for pair in _MEMBERS) and "''" not in text
     return (text, last + 1) if is_object else ("", at)
 
 
@@ -56,15 +73,20 @@ def _end(lines: Sequence[str], at: int, column: int) -> tuple[int, int]:
 def value(text: str, place: str, line: int, limits: ImportLimits) -> Any:
     """The value. Raises ValueError for a text that is not one plain value, and BoundReached."""
     try:
-        tree = _plain(ast.literal_eval(text))
+        parsed = ast.literal_eval(_Times().visit(ast.parse(text, mode="eval")))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as problem:
         raise ValueError(BROKEN) from problem
+    tree = _of_client(parsed)
     json_text.check_depth(tree, f"{place}:{line}", limits)
     return tree
 
 
 def documents(content: bytes, place: str, limits: ImportLimits) -> list[tuple[int, Any]]:
-    """The line and the value of each object of a text of nothing else; empty for other texts."""
+    """The line and the value of each object of a text of nothing else; empty for other texts.
+
+    Raises InputError for an object of a client that cannot be read: as YAML it would have other
+    fields, such as parts of its times.
+    """
     lines = content.decode("utf-8", "replace").splitlines()
     values, at = [], 0
     while at < len(lines):
@@ -73,7 +95,9 @@ def documents(content: bytes, place: str, limits: ImportLimits) -> list[tuple[in
             return []
         try:
             values.append((at + 1, value(text, place, at + 1, limits)))
-        except ValueError:
+        except ValueError as problem:
+            if _OF_CLIENT in text:
+                raise InputError(str(problem), place=f"{place}:{at + 1}") from problem
             return []
         at = end
         while at < len(lines) and not lines[at].strip():
@@ -81,11 +105,90 @@ def documents(content: bytes, place: str, limits: ImportLimits) -> list[tuple[in
     return values
 
 
+class _Times(ast.NodeTransformer):
+    """Puts times in UTC in place of the calls that make them."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        zones = [ast.unparse(each.value) for each in node.keywords if each.arg == "tzinfo"]
+        if ast.unparse(node.func) not in ("datetime.datetime", "datetime"):
+            return node
+        if len(zones) != 1 or len(node.keywords) != 1 or zones[0] not in _ZONES:
+            return node
+        numbers = [int(ast.literal_eval(each)) for each in node.args]
+        year, month, day, hour, minute, second, micros = [*numbers, *[0] * (7 - len(numbers))]
+        time = datetime(year, month, day, hour, minute, second, micros, tzinfo=UTC)
+        return ast.copy_location(ast.Constant(cast(Any, time)), node)
+
+
+def _of_client(tree: Any) -> Any:
+    """The value with the names of the API, where a client named the fields in its own way."""
+    if isinstance(tree, list | tuple):
+        return [_of_client(item) for item in tree]
+    if not isinstance(tree, dict) or "api_version" not in tree:
+        return _plain(tree)
+    version, kind = tree["api_version"], tree.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        raise ValueError(KINDLESS)
+    group, number = registry.split_api_version(version)
+    item = fields.message_name(group, number, kind.removesuffix("List"))
+    if item is None:
+        raise ValueError(f"an object of a client for Python of the unknown kind {kind}")
+    named: JsonObject = {"apiVersion": version, "kind": kind}
+    if not kind.endswith("List"):
+        return named | _named(tree, item)
+    return named | {"metadata": {}, "items": [_named(each, item) for each in tree["items"]]}
+
+
+def _named(tree: Any, message: str) -> JsonObject:
+    """The fields of a message under their names; those without a value are left out."""
+    if not isinstance(tree, dict):
+        raise ValueError(BROKEN)
+    known = {_letters(each.name): each for each in _fields(fields.MESSAGES[message])}
+    named: JsonObject = {}
+    for name, part in tree.items():
+        if part is None or (name in ("api_version", "kind") and _letters(name) not in known):
+            continue
+        described = known.get(_letters(str(name)))
+        if described is None:
+            raise ValueError(f"an object of a client for Python with the unknown field {name}")
+        named[described.name] = _part(part, described)
+    return named
+
+
+def _fields(message: Message) -> Iterator[ProtobufField]:
+    for described in message.values():
+        if described.is_inline:
+            yield from _fields(fields.MESSAGES[described.type])
+        else:
+            yield described
+
+
+def _letters(name: str) -> str:
+    """What a name of the API and that of a client have in common: `podIPs`, `pod_i_ps`."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _part(part: Any, described: ProtobufField) -> Any:
+    if described.is_map and isinstance(part, dict):
+        return {name: _one(value, described.type) for name, value in part.items()}
+    if described.is_list and isinstance(part, list | tuple):
+        return [_one(value, described.type) for value in part]
+    return _one(part, described.type)
+
+
+def _one(value: Any, kind: str) -> Any:
+    if kind == "MicroTime" and isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
+    return _named(value, kind) if kind in fields.MESSAGES else _plain(value)
+
+
 def _plain(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {str(name): _plain(part) for name, part in tree.items()}
     if isinstance(tree, list | tuple):
         return [_plain(part) for part in tree]
+    if isinstance(tree, datetime):
+        return f"{tree:%Y-%m-%dT%H:%M:%S}{f'.{tree:%f}' if tree.microsecond else ''}Z"
     if tree is None or isinstance(tree, str | bool | int | float):
         return tree
     raise ValueError(BROKEN)

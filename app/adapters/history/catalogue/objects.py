@@ -119,13 +119,17 @@ ENTRIES = (
     CatalogueEntry(
         name="Objects as Python prints them",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="`{'apiVersion': …` in a text, on one line or as `pprint` breaks it",
+        detected_by=(
+            "`{'apiVersion': …` in a text, on one line or as `pprint` breaks it; `{'api_version': "
+            "…` of clients that are generated for Python, whose names and times are those of the "
+            "API again"
+        ),
         gives="the objects, with None, escapes and both quotes as Python has them",
         lacks=(
-            "objects with values that are no plain ones, such as times of a client library, which "
-            "are named"
+            "objects with values that are no plain ones, and items of a list of a client that are "
+            "printed one by one, which have no kind: they are named"
         ),
-        example="print(api.sanitize_for_serialization(pod))",
+        example="print(pod), or print(api.sanitize_for_serialization(pod))",
     ),
     CatalogueEntry(
         name="JSON with comments",

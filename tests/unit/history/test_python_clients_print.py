@@ -1,0 +1,120 @@
+"""Objects as clients that are generated for Python print them, by such a client itself."""
+
+import asyncio
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+from kubernetes_asyncio import client
+
+from app.adapters.history import python_values
+from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
+from tests.unit.history.formats import truth
+
+ZONE = re.compile(r"tzinfo=(?:tzutc|tzlocal)\(\)")
+"""What the client shows depends on the zone of the machine."""
+MODELS = {"ResourceClaim": "ResourceV1ResourceClaim"}
+POD = truth.objects("Pod")[0]
+FULL = POD | {
+    "metadata": POD["metadata"]
+    | {
+        "labels": {"my_label": "a", "myLabel": "b"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}],
+        "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {"f:my_field": {}}}}],
+    },
+    "spec": POD["spec"] | {"nodeSelector": {"gpu_type": "x"}, "hostIPC": True},
+    "status": {"podIPs": [{"ip": "10.0.0.1"}], "hostIPs": [{"ip": "10.0.0.2"}]},
+}
+LEASE = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": POD["metadata"],
+    "spec": {"renewTime": "2026-01-02T03:04:05.000000Z", "holderIdentity": "n1"},
+}
+
+
+def models(*trees):
+    async def loaded():
+        async with client.ApiClient() as api:
+            return [
+                api.deserialize(SimpleNamespace(data=json.dumps(tree)), name(tree))
+                for tree in trees
+            ]
+
+    def name(tree):
+        return MODELS.get(tree["kind"], f"V1{tree['kind']}")
+
+    return asyncio.run(loaded())
+
+
+def read(tmp_path, text):
+    path = tmp_path / "client.log"
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        objects = {truth.key(record.object): record.object for record in history.records()}
+        return objects, [f"{place}: {problem}" for place, problem in history.refused_places]
+
+
+def test_objects_have_the_names_and_times_of_the_api(tmp_path):
+    # The model of a CronJob refuses one without a template of pods.
+    trees = [*(tree for tree in truth.OBJECTS if tree["kind"] != "CronJob"), LEASE]
+    shown = models(*trees)
+    wanted = {truth.key(tree): tree for tree in trees}
+    as_pages = "\n".join(map(str, shown))
+    on_lines = "".join(f"2026-01-02 DEBUG got {one.to_dict()!r}\n" for one in shown)
+    for text in (as_pages, on_lines, f"the pods:\n{as_pages}\ndone\n"):
+        assert read(tmp_path, text) == (wanted, [])
+
+
+def test_list_gives_its_items_their_kind(tmp_path):
+    items = [{name: part for name, part in FULL.items() if name not in ("apiVersion", "kind")}]
+    listed = {"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": items}
+    objects, lost = read(tmp_path, f"{models(listed)[0]}\n")
+    assert (list(objects), lost) == ([truth.key(FULL)], [])
+
+
+def test_keys_of_maps_and_acronyms_are_as_they_were():
+    text = str(models(FULL)[0])
+    assert python_values.value(text, "a", 1, DEFAULT_LIMITS) == FULL
+
+
+def test_item_without_its_kind_is_named(tmp_path):
+    (item,) = models(FULL)
+    item.kind = item.api_version = None
+    page = f"{models(LEASE)[0]}\n{item}\n"
+    objects, lost = read(tmp_path, page)
+    assert list(objects) == [truth.key(LEASE)]
+    line = str(models(LEASE)[0]).count("\n") + 2
+    assert lost == [f"client.log:{line}: {python_values.KINDLESS}"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("'spec': ", "'my_spec': ", "the unknown field my_spec"),
+        ("'kind': 'Pod'", "'kind': 'Pud'", "the unknown kind Pud"),
+        ("tzinfo=tzutc()", "tzinfo=zone(1)", "more than plain values"),
+        (", tzinfo=tzutc()", "", "more than plain values"),
+        ("2026, 1, 2", "2026, 13, 2", "more than plain values"),
+    ],
+)
+def test_object_that_is_not_certain_is_refused(tmp_path, old, new, problem):
+    text = f"{models(POD)[0]}\n"
+    assert ZONE.sub("tzinfo=tzutc()", text).count(old) >= 1
+    with pytest.raises(InputError, match=problem):
+        read(tmp_path, ZONE.sub("tzinfo=tzutc()", text).replace(old, new))
+
+
+@pytest.mark.parametrize("zone", ["tzutc()", "tzlocal()", "datetime.timezone.utc", "TzInfo(UTC)"])
+def test_time_shows_that_it_is_in_utc_in_several_ways(tmp_path, zone):
+    text = ZONE.sub(f"tzinfo={zone}", f"{models(POD)[0]}\n")
+    assert read(tmp_path, text) == ({truth.key(POD): POD}, [])
+
+
+def test_call_is_no_value():
+    with pytest.raises(ValueError, match="plain values"):
+        python_values.value("{'api_version': open('x')}", "a", 1, DEFAULT_LIMITS)
