@@ -292,7 +292,7 @@ def test_nothing_that_a_person_wrote_is_left(form: str, tmp_path: Path) -> None:
 
 
 SAID_TO_STAY = {
-    *("apiGroup", "apiVersion", "kind", "uid", "resourceVersion", "driver", "shareID", "version"),
+    *("apiGroup", "apiVersion", "kind", "resourceVersion", "driver", "version"),
     *("bindingConditions", "bindingFailureConditions", "conditionType", "type"),
     *("distinctAttribute", "matchAttribute", "extendedResourceName", "resourceName"),
     *("key", "labelKeys", "matchLabelKeys", "mismatchLabelKeys", "topologyKey"),
@@ -445,15 +445,49 @@ def written(name: str) -> Input:
             "system:serviceaccount:kube-system:job-controller",
             "system:serviceaccount:kube-system:job-controller",
         ),
-        ("system:serviceaccount:team:robot", "system:serviceaccount:t0003:l0002"),
-        ("system:node:node-1", "system:node:l0001"),
+        ("system:serviceaccount:team:robot", "system:serviceaccount:t0004:l0003"),
+        (
+            "system:serviceaccount:kube-system:acme-driver",
+            "system:serviceaccount:kube-system:a0001",
+        ),
+        ("system:node:node-1", "system:node:l0002"),
+        ("system:bootstrap:abcdef", "user"),
+        ("system:apiserver", "system:apiserver"),
         ("alice@example.com", "user"),
     ],
 )
 def test_users_are_named_as_their_objects_are(user: str, new: str) -> None:
     steps = [written("node-1"), replace(written("team"), author=user)]
     steps += [replace(written("node-1"), author="system:serviceaccount:team:robot")]
+    steps += [replace(steps[0], author="system:serviceaccount:kube-system:acme-driver")]
     assert redaction.redaction_of(steps).user(user) == new
+
+
+def test_groups_that_every_cluster_has_stay() -> None:
+    actor = Actor(user="alice", groups=("system:nodes", "system:bootstrappers:acme", "acme"))
+    assert redaction.redaction_of([]).actor(actor).groups == ("system:nodes",)
+
+
+def test_uids_are_others_in_the_same_order_wherever_they_are() -> None:
+    holder = {"resource": "pods", "name": "pod", "uid": "c"}
+    result = {"driver": DRIVER, "pool": "p", "device": "d", "shareID": "b"}
+    status = {"reservedFor": [holder], "allocation": {"devices": {"results": [result]}}}
+    tree = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "status": status}
+    step = written("node-1")
+    event = msgspec.structs.replace(replaced(step.event, tree), uid="a")
+    step = replace(step, event=event, subjects=frozenset(("a", "c")))
+    made = msgspec.structs.replace(step.event, uid="d")
+
+    changed = redaction.redaction_of([step], [made])
+    new = changed.input(step)
+    (result,) = new.event.object["status"]["allocation"]["devices"]["results"]
+    (holder,) = new.event.object["status"]["reservedFor"]
+
+    uids = [new.event.uid, result["shareID"], holder["uid"], changed.event(made).uid]
+    assert uids == sorted(uids)
+    assert len({*uids}) == 4
+    assert not {*uids} & {*"abcd"}
+    assert new.subjects == {uids[0], uids[2]}
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,9 @@ NAMES = frozenset(
 )
 """Fields whose text, or whose items, are names, even if they look like numbers."""
 
+UIDS = frozenset(("uid", "shareID"))
+"""Fields whose text is a random identifier, which logs of the real cluster may contain."""
+
 VALUES = frozenset(("string", "strings", "values"))
 """Fields whose text, or whose items, are replaced except for integers, which may be compared."""
 
@@ -146,11 +149,9 @@ STAYING = frozenset(
         "apiGroup",
         "apiVersion",
         "kind",
-        "uid",
         "resourceVersion",
         "version",
         "driver",
-        "shareID",
         # Keys of labels, taints and attributes, names of resources and types of conditions.
         "bindingConditions",
         "bindingFailureConditions",

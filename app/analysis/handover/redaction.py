@@ -5,7 +5,8 @@ attributes become `a0001`, `a0002`, … in their sort order, in every place. So 
 and string literals of selectors, unless a literal is a driver, the key of an attribute, a version
 or a quantity. Comments of selectors are left out. Names that every cluster has (`default`,
 `kube-system`) are kept, and the prefix of a new name places it between them in the sort order.
-Objects of kinds that no decision reads are left out. From other objects, everything that may
+Uids, also those of shares, become others in the same order. Objects of kinds that no decision reads
+are left out. From other objects, everything that may
 identify a cluster is left out: annotations, environment, arguments, messages, addresses, data of
 drivers. Kept are kinds, keys of labels and taints, types of conditions, names of drivers and
 attributes, words of Kubernetes, numbers that are values, versions and quantities, because decisions
@@ -14,12 +15,14 @@ use them. Text of any other field is replaced.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import msgspec
 
 from app.analysis.handover import places
+from app.analysis.replay import writers
+from app.analysis.replay.authors import UNNAMED
 from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, ObjectKey
 from app.domain.log.chain import canonical_json
@@ -42,6 +45,8 @@ _STAYING = (
 _BEGINNINGS = ("a", "e", "g", "kube-o", "kube-q", "l", "system-d", "t", "u")
 """The prefixes of names before, between and after the kept names, so that they sort there."""
 
+_UID = "{:08x}-0000-4000-8000-000000000000"
+
 _KEPT = re.compile(rf"(|{'|'.join(_STAYING)})", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+")
 
@@ -60,8 +65,27 @@ _READ = re.compile(r"\b(quantity|isQuantity|semver|isSemver)\s*\(\s*$")
 
 _NODE_USER = "system:node:"
 _ACCOUNT_USER = "system:serviceaccount:"
-_ACCOUNTS_GROUP = "system:serviceaccounts"
-_SYSTEM_NAMESPACE = "kube-system"
+_USERS = writers.MANAGED | {
+    UNNAMED,
+    "system:admin",
+    "system:anonymous",
+    "system:apiserver",
+    "system:kube-controller-manager",
+    "system:kube-proxy",
+    "system:kube-scheduler",
+}
+"""Users that keep their names, because every cluster has them."""
+
+_GROUPS = frozenset(
+    (
+        "system:authenticated",
+        "system:bootstrappers",
+        "system:masters",
+        "system:nodes",
+        "system:unauthenticated",
+    )
+)
+"""Groups that keep their names."""
 _OWN_SCHEDULER = "default-scheduler"
 
 
@@ -69,11 +93,14 @@ _OWN_SCHEDULER = "default-scheduler"
 class Redaction:
     """The replacement of each name; `given` are the new names of objects written from outside.
 
+    `uids` are the new uids by the old ones.
+
     `drivers` are names of drivers. In a selector such a name means the driver, even if a class has
     the same name.
     """
 
     names: Mapping[str, str]
+    uids: Mapping[str, str] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
     drivers: frozenset[str] = frozenset()
 
@@ -86,17 +113,21 @@ class Redaction:
         stamp = msgspec.structs.replace(
             event.stamp, actor=self.actor(event.stamp.actor), request_id="", origin=None
         )
+        uid = self._uid(event.uid)
         fresh = msgspec.structs.replace(
-            event, key=key, body=canonical_json(tree), tree=tree, stamp=stamp
+            event, key=key, uid=uid, body=canonical_json(tree), tree=tree, stamp=stamp
         )
         before = None if step.before is None else self.tree(step.before)
-        return replace(step, event=fresh, before=before, author=author)
+        subjects = frozenset(map(self._uid, step.subjects))
+        return replace(step, event=fresh, before=before, author=author, subjects=subjects)
 
     def event(self, event: Event) -> Event:
         """An event with its names replaced."""
         tree = self.tree(event.object)
         key = self.key(event.key)
-        return msgspec.structs.replace(event, key=key, body=canonical_json(tree), tree=tree)
+        return msgspec.structs.replace(
+            event, key=key, uid=self._uid(event.uid), body=canonical_json(tree), tree=tree
+        )
 
     def decision(self, event: Event) -> Decided:
         """The decision of an event, with the new names."""
@@ -117,7 +148,7 @@ class Redaction:
 
     def tree(self, tree: JsonObject) -> JsonObject:
         """An object with its names replaced."""
-        texts = _Texts(name=self._name, value=self._name, expression=self._literals)
+        texts = _Texts(name=self._name, value=self._name, expression=self._literals, uid=self._uid)
         redacted: JsonObject = _mapped(places.exported_part(tree), "", texts)
         return redacted
 
@@ -129,11 +160,7 @@ class Redaction:
         """The actor, without its program and without groups that are not Kubernetes' own."""
         return Actor(
             user=self.user(actor.user),
-            groups=tuple(
-                each
-                for each in actor.groups
-                if each.startswith("system:") and not each.startswith(_ACCOUNTS_GROUP)
-            ),
+            groups=tuple(each for each in actor.groups if each in _GROUPS),
         )
 
     def user(self, user: str) -> str:
@@ -142,7 +169,10 @@ class Redaction:
             return _NODE_USER + self._name(user.removeprefix(_NODE_USER))
         if account := _account(user):
             return _ACCOUNT_USER + ":".join(map(self._name, account))
-        return user if user.startswith("system:") else "user"
+        return user if user in _USERS else "user"
+
+    def _uid(self, text: str) -> str:
+        return self.uids.get(text, text)
 
     def _name(self, text: str) -> str:
         """The replacement of a name, or of the parts of a subrequest's name."""
@@ -169,9 +199,17 @@ def placed(event: Event) -> tuple[str, tuple[tuple[str, ...], ...]]:
     )
 
 
-def redaction_of(inputs: Iterable[Input]) -> Redaction:
-    """New names for all names, in the same order."""
+def redaction_of(inputs: Iterable[Input], made: Iterable[Event] = ()) -> Redaction:
+    """New names for all names of inputs, and new uids for those of `made`, too, in the same order.
+
+    `made` are events of controllers.
+    """
     known: set[str] = set()
+    uids: set[str] = set()
+
+    def note_uid(text: str) -> str:
+        uids.add(text)
+        return text
 
     def note(text: str) -> str:
         known.update(part for part in text.split("/") if not _KEPT.fullmatch(part))
@@ -187,10 +225,14 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
                 note_value(_text_of(literal))
         return expression
 
-    texts = _Texts(name=note, value=note_value, expression=note_literals)
+    texts = _Texts(name=note, value=note_value, expression=note_literals, uid=note_uid)
     drivers: set[str] = set()
     keys: set[str] = set()
+    for event in made:
+        uids.add(event.uid)
+        _mapped(event.object, "", replace(texts, name=str, value=str, expression=str))
     for step in inputs:
+        uids |= {step.event.uid, *step.subjects}
         keys.add(step.event.key.name)
         for tree in (step.event.object, step.before or {}):
             _mapped(places.exported_part(tree), "", texts)
@@ -206,7 +248,12 @@ def redaction_of(inputs: Iterable[Input]) -> Redaction:
         for number, name in enumerate(sorted(known), start=1)
     }
     given = frozenset(names.get(name, name) for name in keys)
-    return Redaction(names=names, given=given, drivers=frozenset(drivers))
+    return Redaction(
+        names=names,
+        uids={uid: _UID.format(number) for number, uid in enumerate(sorted(uids - {""}), start=1)},
+        given=given,
+        drivers=frozenset(drivers),
+    )
 
 
 def _drivers(tree: Any) -> Iterator[str]:
@@ -229,9 +276,9 @@ def _beginning(name: str) -> str:
 
 
 def _account(user: str) -> tuple[str, ...]:
-    """The namespace and name of a service account; empty for one of the control plane."""
+    """The namespace and name of a service account; empty for a controller of Kubernetes."""
     namespace, _, name = user.removeprefix(_ACCOUNT_USER).partition(":")
-    is_account = user.startswith(_ACCOUNT_USER) and namespace != _SYSTEM_NAMESPACE
+    is_account = user.startswith(_ACCOUNT_USER) and user not in _USERS
     return (namespace, name) if is_account else ()
 
 
@@ -255,11 +302,12 @@ def _is_name(expression: str, literal: re.Match[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texts:
-    """The functions for names, for values that may be numbers, and for selectors."""
+    """The functions for names, for values that may be numbers, for selectors, and for uids."""
 
     name: Callable[[str], str]
     value: Callable[[str], str]
     expression: Callable[[str], str]
+    uid: Callable[[str], str]
 
 
 def _mapped(tree: Any, field: str, texts: _Texts) -> Any:
@@ -269,6 +317,8 @@ def _mapped(tree: Any, field: str, texts: _Texts) -> Any:
         return [_mapped(item, field, texts) for item in tree]
     if not isinstance(tree, str) or not tree:
         return tree
+    if field in places.UIDS:
+        return texts.uid(tree)
     if field == "expression":
         return texts.expression(tree)
     if field in places.VALUES:

@@ -170,10 +170,11 @@ def _ran(
         return ran, source.decided, None, {}
     steps = [step for step in source.decided.steps if _is_told(step.event)]
     left_out = _left_out(source.decided.steps)
-    redacted = redaction.redaction_of(steps)
+    made = [event for event in source.decided.made if _is_told(event)]
+    redacted = redaction.redaction_of(steps, made)
     material = Material(
         steps=[replace(redacted.input(step), number=n) for n, step in enumerate(steps)],
-        made=[redacted.event(event) for event in source.decided.made if _is_told(event)],
+        made=[redacted.event(event) for event in made],
     )
     decisive = {
         name: value for name, value in source.info.settings.items() if name in _TOLD_SETTINGS
