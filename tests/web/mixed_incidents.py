@@ -92,6 +92,13 @@ def first_choice_is_tainted(new):
     )  # fmt: skip
 
 
+def booted(boot):
+    """A part of the status of a node."""
+    names = ("machineID", "systemUUID", "kernelVersion", "osImage", "containerRuntimeVersion",
+             "kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture")  # fmt: skip
+    return {"nodeInfo": {**dict.fromkeys(names, "x"), "bootID": boot}}
+
+
 def runtime_does_not_know_the_device(new):
     """A node was restarted, and its runtime has lost what the driver had written for it.
 
@@ -104,12 +111,15 @@ def runtime_does_not_know_the_device(new):
     return Invented(
         about="job",
         told=("CreateContainerError", f"unresolvable CDI devices k8s.{driver}/gpu=claim-x",
-              rf"x of {driver}/{here}\b"),
+              rf"x of {driver}/{here}\b",
+              rf"node {here} was rebooted while the pod was there: .{{0,40}}by redra"),
         off=("kubelet",),
         steps=(
             {"apply": lab(driver, one(driver, on=here), on=here)},
+            {"status": booted("first"), "of": f"node/{here}"},
             {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
             {"wait": 5},
+            {"status": booted("second"), "of": f"node/{here}"},
             {"status": broken, "of": "pod/lab/job"},
             {"apply": [told_by_kubelet(new, "job", "Failed", f"Error: {said}")]},
             {"wait": 300},

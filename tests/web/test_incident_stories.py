@@ -22,6 +22,7 @@ from tests.web import (
     mixed_incidents,
     more_incidents,
     night_incidents,
+    node_incidents,
     reported_incidents,
     rollout_incidents,
     walked_incidents,
@@ -131,6 +132,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *deeper_incidents.DEEPER,
         *rollout_incidents.ROLLOUTS,
         *mixed_incidents.MIXED,
+        *node_incidents.NODES,
     ],
     ids=lambda make: make.__name__,
 )
@@ -164,6 +166,7 @@ TOLD_OF_PODS = [
     *deeper_incidents.DEEPER,
     *rollout_incidents.ROLLOUTS,
     *mixed_incidents.MIXED,
+    *node_incidents.NODES,
 ]
 
 

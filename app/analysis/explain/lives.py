@@ -327,7 +327,19 @@ def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[],
         text += (
             f"; the node's annotation {annotations.KUBELET}=off leaves its pods to a real kubelet"
         )
+    if unready := not_ready(node):
+        text += f"; the node {unready}"
     return text
+
+
+def not_ready(node: JsonView) -> str:
+    """That a node is not ready, since when and why; empty if it is, or says nothing."""
+    ready = meta.condition(node, condition_types.READY)
+    if ready is None or ready.status == "True":
+        return ""
+    why = ": ".join(part for part in (ready.reason, ready.message) if part)
+    since = ready.last_transition_time or "an unknown time"
+    return f"is not ready since {since}{f' ({why})' if why else ''}"
 
 
 def newest_report(views: LiveViews) -> Instant:
@@ -426,12 +438,9 @@ def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
             text = f"waits for the kubelet of node {node}, which is not among the recorded nodes"
         yield Reason(text=text, about=key, is_kept=True)
         return
-    ready = meta.condition(event.object, condition_types.READY)
     text = f"waits for the kubelet of node {node} to stop the containers and give the devices back"
-    if ready is not None and ready.status != "True":
-        text += f"; the node is not ready since {ready.last_transition_time or 'an unknown time'}"
-        why = ": ".join(part for part in (ready.reason, ready.message) if part)
-        text += f" ({why})" if why else ""
+    if unready := not_ready(event.object):
+        text += f"; the node {unready}"
     lost = meta.annotation(event.object, well_known.LOST_DRIVERS)
     if lost:
         text += f"; drivers {lost} do not answer there"

@@ -221,7 +221,8 @@ def unstarted(
     """Pods with a node that do not run there, by the last words of the kubelet or containers.
 
     Parts of the words that name the pod or its claims differ; those after the last colon are
-    compared. A kubelet that says nothing counts where others report, or where it is switched off.
+    compared. A kubelet that says nothing counts where others report, or where it is switched off or
+    its node not ready.
     """
     reports = cache(lambda: _has_reports(views))
     newest = cache(lambda: lives.newest_report(views))
@@ -245,7 +246,9 @@ def unstarted(
             groups.setdefault(said, []).append((key, warning.event.revision, warning.text))
         elif waits:
             groups.setdefault((state, waits, ""), []).append((key, event.revision, waits))
-        elif reports() and (silent := lives.silence(views, event.object, now, newest)):
+        elif (reports() or _is_on_unready(views, event.object)) and (
+            silent := lives.silence(views, event.object, now, newest)
+        ):
             groups.setdefault((state, silent, ""), []).append((key, event.revision, silent))
     for (state, *_), refused in groups.items():
         refused.sort(key=lambda one: -one[1])
@@ -265,6 +268,12 @@ def unstarted(
                 Subject.of(key, views.revision) for key, _, _ in refused[:OBJECTS_SHOWN_MAX]
             ),
         )
+
+
+def _is_on_unready(views: LiveViews, pod: JsonObject) -> bool:
+    """Whether the node of a pod is not ready, which tells of its kubelet as a report does."""
+    key = ObjectKey(*api_resources.NODES, "", core.node_name(pod))
+    return bool(lives.not_ready(views.objects.get(key) or {}))
 
 
 def _has_reports(views: LiveViews) -> bool:

@@ -31,6 +31,7 @@ from app.service.explaining import (
     disruption,
     former_circumstances,
     lost_claims,
+    node_states,
     published,
     refusals,
     selections,
@@ -212,7 +213,8 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
         return [Reason(text=silent, is_kept=True)]
     if warning is not None and reasons:
         reasons[0] = await _said(evidence, warning, tree)
-    return reasons
+    reasons += await node_states.reboots(evidence, key, tree)
+    return reasons + node_states.unready(evidence, tree)
 
 
 async def _said(

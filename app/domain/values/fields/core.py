@@ -38,6 +38,8 @@ taints = paths.objects("spec", "taints")
 
 unschedulable = paths.flag("spec", "unschedulable")
 allocatable = paths.mapping("status", "allocatable")
+boot_id = paths.text("status", "nodeInfo", "bootID")
+"""The id of a node's boot: each reboot gives another one."""
 
 namespace_finalizers = paths.texts("spec", "finalizers")
 """The finalizers in the spec of a namespace: it stays until they are removed."""

@@ -1,0 +1,51 @@
+"""What happened to the node of a pod that does not run there: it is not ready, or was rebooted."""
+
+from functools import partial
+
+from app.analysis.explain import choices, lives, sources
+from app.analysis.explain.reasons import Reason
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining.evidence import ExplainedMoment
+
+
+def unready(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
+    """That the node of a pod is not ready; empty if it is."""
+    key = _node_of(tree)
+    event = evidence.views.objects.event(key)
+    text = "" if event is None else lives.not_ready(event.object)
+    if event is None or not text:
+        return []
+    said = f"node {key.name} {text}"
+    return [Reason(text=said, revision=event.revision, about=key, is_kept=True)]
+
+
+async def reboots(evidence: ExplainedMoment, pod: ObjectKey, tree: JsonObject) -> list[Reason]:
+    """The last reboot of a pod's node since the pod is there; empty without one.
+
+    What a driver prepared for the pod may be lost with it: the kubelet does not prepare claims
+    again that it knows as prepared.
+    """
+    key = _node_of(tree)
+    changes = await evidence.changes(key)
+    boot = core.boot_id(changes[0].object) if changes else ""
+    since = sources.since(changes, partial(_has_booted, boot)) if boot else None
+    placed = choices.first_with(await evidence.changes(pod), "spec", "nodeName")
+    if since is None or placed is None or since.revision < placed.revision:
+        return []
+    earlier = next((each for each in changes if each.revision < since.revision), None)
+    if earlier is None or not core.boot_id(earlier.object) or not evidence.sight.sees(since):
+        return []
+    said = f"node {key.name} was rebooted while the pod was there"
+    text = f"{said}: its bootID changed, {sources.by(since)}"
+    return [Reason(text=text, revision=since.revision, about=key, is_kept=True)]
+
+
+def _node_of(pod: JsonView) -> ObjectKey:
+    return ObjectKey(*api_resources.NODES, "", core.node_name(pod))
+
+
+def _has_booted(boot: str, node: JsonView) -> bool:
+    return core.boot_id(node) == boot
