@@ -24,7 +24,7 @@ NewName = Annotated[str, typer.Argument(help="Name of the new history.")]
 
 def register(group: typer.Typer) -> None:
     """Add the commands of this module to `redra histories`."""
-    group.command("create")(create)
+    group.command("create", cls=ServedCommand)(create)
     group.command("rename")(rename)
     group.command("copy")(copy)
     group.command("delete", cls=ServedCommand)(delete)
@@ -39,10 +39,17 @@ def create(
     quirk: QuirkOption = None,
     data: DataOption = None,
 ) -> None:
-    """Create a history with the objects that every new cluster has."""
+    """Create a history with the objects that every new cluster has.
+
+    A server that you name creates it among its own histories, and you need the right to do that
+    there.
+    """
     from app.bootstrap import managing, process_settings, stores
 
-    _refuse_server("create")
+    server = AnswerSource(data).named_server
+    if server is not None:
+        _create_there(server, name, profile=profile or "", gates=gate or (), quirks=quirk or ())
+        return
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
 
     async def run() -> None:
@@ -161,6 +168,24 @@ def _refuse_server(what: str) -> None:
             place=f"--{next(iter(reading.chosen()))}",
             cure="leave it out, or use POST /redra/v1/histories there",
         )
+
+
+def _create_there(
+    server: "AskedServer", name: str, *, profile: str, gates: Sequence[str], quirks: Sequence[str]
+) -> None:
+    """Create a history of a server, with a release and gates."""
+    from app.bootstrap import history_settings
+
+    if quirks:
+        raise InputError(
+            "a server creates histories without switched quirks",
+            place="--quirk",
+            cure="create the history without, and fork it with --quirk there",
+        )
+    switches = history_settings.switches(",".join(gates), place="--gate")
+    server.start("/redra/v1/histories", {"name": name, "profile": profile, "gates": switches})
+    with reading.rendering():
+        console.say(f"history {name} is created")
 
 
 def _delete_there(server: "AskedServer", names: Sequence[str], *, yes: bool) -> None:

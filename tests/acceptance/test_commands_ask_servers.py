@@ -606,11 +606,18 @@ def names_at(server: ServerProcess) -> set[str]:
         return {each["name"] for each in client.get("/redra/v1/histories").json()["items"]}
 
 
-def test_histories_are_deleted_by_a_named_server(server: ServerProcess) -> None:
+def test_histories_are_created_and_deleted_by_a_named_server(server: ServerProcess) -> None:
     before = names_at(server)
+    create = ("histories", "create", "--server", server.url)
+    gate = "DRAPartitionableDevices=false"
+    assert redra(*create, "one", "--profile", "1.36.2", "--gate", gate) == (
+        0, "history one is created\n", "",
+    )  # fmt: skip
+    assert redra(*create, "other")[0] == 0
     with server.client() as client:
-        for name in ("one", "other"):
-            assert client.post("/redra/v1/histories", json={"name": name}).status_code == 201
+        made = client.get("/redra/v1/histories/one").json()
+    assert made["profile"] == "1.36.2"
+    assert "DRAPartitionableDevices" in json.dumps(made)
     delete = ("histories", "delete", "--server", server.url)
     code, out, error = redra(*delete, "one", "nowhere", "--yes")
     assert (code, out) == (2, "")
@@ -630,7 +637,8 @@ def test_histories_are_deleted_by_a_named_server(server: ServerProcess) -> None:
         (("delete", "default", "--yes"), "is served at / and stays while a server runs"),
         (("delete", "forked", "--unfinished"), "--unfinished: a server does not know the remains"),
         (("delete", "prod", "--yes"), "forked"),
-        (("create", "new"), "--server: `histories create` works on the data"),
+        (("create", "prod"), "already exists"),
+        (("create", "new", "--quirk", "c2=off"), "--quirk: a server creates histories without"),
         (("rename", "prod", "new"), "--server: `histories rename` works on the data"),
         (("copy", "prod", "new"), "--server: `histories copy` works on the data"),
     ],

@@ -342,6 +342,7 @@ NAMED = {
     "incidents list": "incidents list", "incidents show": "incidents show rules-not-seen",
     "incidents run": "incidents run rules-not-seen", "sweep": "sweep {plan} -o {folder}",
     "histories delete": "histories delete unwanted --yes",
+    "histories create": "histories create wanted",
     "fork": "fork default --history forked",
 }  # fmt: skip
 """Commands that ask only a server that is named."""
