@@ -153,10 +153,10 @@ def _accepted(answer: _Answer) -> bytes:
         raise WebhookFailed(
             "failed to call webhook: the server could not find the requested resource"
         )
-    said = answer.body[:_TEXT_SHOWN_MAX].decode(errors="replace").strip() or "unknown"
+    reply = answer.body[:_TEXT_SHOWN_MAX].decode(errors="replace").strip() or "unknown"
     raise WebhookFailed(
-        f'failed to call webhook: an error on the server ("{said}") has prevented the request from '
-        "succeeding"
+        f'failed to call webhook: an error on the server ("{reply}") '
+        "has prevented the request from succeeding"
     )
 
 

@@ -100,7 +100,7 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
 class AttemptList(msgspec.Struct, frozen=True, kw_only=True):
     """The attempts of a pod, the first one first; `omitted` counts older ones.
 
-    `is_decided` tells that they are decisions of the log; otherwise they come from conditions and
+    `is_decided` is true for decisions of the log; the others come from conditions and
     Events.
     """
 
@@ -154,7 +154,7 @@ def _decided(attempt: PodAttempt, cause: Event | None) -> TriedPod:
         causes=tuple(
             f"{one.claim} {one.request}: {one.devices} "
             f"{'device' if one.devices == 1 else 'devices'} on {one.nodes} "
-            f"{'node' if one.nodes == 1 else 'nodes'}: {causes.said(one.cause, one.about)}"
+            f"{'node' if one.nodes == 1 else 'nodes'}: {causes.text_of(one.cause, one.about)}"
             for one in summary.causes
         ),
         victims=summary.preemption.victims,

@@ -18,7 +18,7 @@ from projections.timeline import Entry, TimelineProjection
 
 
 def unread(read: Revision, until: Revision) -> str:
-    """That an answer up to a revision rests on a part of the log; empty if all of it was read."""
+    """The note that an answer rests on a part of the log up to a revision; empty if on all."""
     if read >= until:
         return ""
     return (
@@ -64,7 +64,7 @@ class Chronicle:
         return self._timeline.row_of(entry)
 
     def unread(self, until: Revision) -> str:
-        """That an answer up to a revision rests on a part of the log; empty if all was read."""
+        """The note that an answer rests on a part of the log up to a revision; empty if on all."""
         return unread(self.revision, until)
 
     def kinds(self) -> list[str]:

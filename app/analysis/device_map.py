@@ -142,7 +142,7 @@ def device_at(
 
 
 def unnoticed_text(old: OldPool) -> str:
-    """Why devices of an older generation can still be allocated, and where."""
+    """The reason why devices of an older generation can still be allocated, and where."""
     some = listed(old.nodes, len(old.nodes))
     return f"generation {old.newest} is there, which goes unnoticed on {some}"
 

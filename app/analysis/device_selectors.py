@@ -27,17 +27,17 @@ def unmatched(selector: object, devices: Iterable[DeviceId]) -> str:
     left = list(devices)
     if not isinstance(selector, dict):
         return ""
-    said: list[str] = []
+    parts: list[str] = []
     for index, part in enumerate(PARTS):
         wanted = selector.get(part)
         if wanted is None:
             continue
         known = {device[index] for device in left}
         if wanted not in known:
-            of = f" of {' and '.join(said)}" if said else ""
+            of = f" of {' and '.join(parts)}" if parts else ""
             return f"it selects no device: there is no {part} {wanted}{of}{_near(wanted, known)}"
         left = [device for device in left if device[index] == wanted]
-        said.append(f"{part} {wanted}")
+        parts.append(f"{part} {wanted}")
     return "" if left else "it selects no device: there is none"
 
 

@@ -3,7 +3,7 @@
 Two trees mean the same when their meanings are equal. Verify and decide both compare meanings, so
 that notation makes no difference: `5G` and `5000000000`, an absent list and an empty one, an
 instant with and without fractions, the order of a list whose items have keys. A field that the
-kind does not declare, as of a newer release, is left out: whoever does not know it drops it. Raw
+kind does not declare, as of a newer release, is left out: readers that do not know it drop it. Raw
 JSON (parameters of drivers) and atomic lists are compared as written. Parity: objects.md 2.
 """
 

@@ -211,11 +211,11 @@ _IDENTITIES = (
     ("key", "effect"),
     ("id",),
 )
-"""The fields by which entries of lists are told apart; the first ones that are unique count."""
+"""The fields that identify the entries of lists; the first ones that are unique count."""
 
 
 def _identities(entries: Sequence[Any]) -> Sequence[str]:
-    """What tells the entries apart, whatever their order; their positions if nothing does."""
+    """The keys of entries that do not depend on their order; their positions if there are none."""
     if all(isinstance(entry, dict) for entry in entries):
         for names in _IDENTITIES:
             known = [

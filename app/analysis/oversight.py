@@ -49,7 +49,7 @@ class Observation:
 
     `name` is the rule, the incident, or the subject of the decision; `kind` is its severity or
     certainty. `revision` is where it began, `seen` the last event that had arrived when it was
-    reported. A failure breaks a rule or is a known defect. `is_other_choice` tells that it is an
+    reported. A failure breaks a rule or is a known defect. `is_other_choice` is true if it is an
     allocation that breaks no rule where redra would choose other devices.
     """
 

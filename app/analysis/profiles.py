@@ -111,7 +111,7 @@ def described(mark: str) -> str:
 
 
 def setting_described(change: str) -> str:
-    """What a changed quirk or rule of a release does, and whose it is; empty for other settings.
+    """The effect and the origin of a changed quirk or rule of a release; empty for other settings.
 
     `change` is a setting as comparisons name it, such as `quirk c15: on → off`.
     """

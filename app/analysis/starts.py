@@ -258,7 +258,7 @@ def _shown(start: _Start) -> PodStart:
 
 
 def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> spans.Moment | None:
-    """Since when a claim was in one of the states without interruption, as of a revision.
+    """The time since which a claim was in one of the states without interruption, as of a revision.
 
     Without states: since when it exists.
     """

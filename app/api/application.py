@@ -145,30 +145,30 @@ class Application:
             return await self._health.answer(path)
         if path.startswith(STATIC):
             return responses.static(path) or status.page_not_found()
-        place = paths.split_history(path, self._default)
-        if place is None:
+        requested = paths.split_history(path, self._default)
+        if requested is None:
             return status.page_not_found()
         try:
-            identity = await self._gate.admit(request, place)
+            identity = await self._gate.admit(request, requested)
         except HistoryOpening as opening:
-            is_own = opening.name == place.history and request.method in ("GET", "HEAD")
+            is_own = opening.name == requested.history and request.method in ("GET", "HEAD")
             if not is_own or not paths.is_page(path):
                 raise
-            return await self._pages.opening(request, place)
+            return await self._pages.opening(request, requested)
         if path == "/metrics":
             return self._meter.page()
         if path.startswith("/redra/"):
             return await self._redra.answer(request, identity.actor)
         if paths.is_page(path):
-            return await self._pages.answer(request, place, identity.actor)
-        return await self._kubernetes(request, place, identity)
+            return await self._pages.answer(request, requested, identity.actor)
+        return await self._kubernetes(request, requested, identity)
 
     async def _kubernetes(
-        self, request: HttpRequest, place: RequestedTimeline, identity: Identity
+        self, request: HttpRequest, requested: RequestedTimeline, identity: Identity
     ) -> Response | Stream:
         """The answer of the cluster; it says so while it comes from memory alone."""
-        timeline = await open_timeline(self._histories, place)
-        answer = await self._of_cluster(request, place, identity, timeline)
+        timeline = await open_timeline(self._histories, requested)
+        answer = await self._of_cluster(request, requested, identity, timeline)
         problem = timeline.runtime.problem
         if problem is None or timeline.past is not None:
             return answer
@@ -181,11 +181,11 @@ class Application:
     async def _of_cluster(
         self,
         request: HttpRequest,
-        place: RequestedTimeline,
+        requested: RequestedTimeline,
         identity: Identity,
         timeline: Timeline,
     ) -> Response | Stream:
-        resource = paths.parse_resource(place.path)
+        resource = paths.parse_resource(requested.path)
         if resource is not None and resource.resource:
             review = discovery.find_review(resource.group, resource.version, resource.resource)
             if review is not None and not resource.name:
@@ -200,21 +200,21 @@ class Application:
             if authorization.is_judged_by_content(request, resource):
                 rights = self._authorizer.rights(timeline.runtime, identity, request, resource)
             return await self._objects.answer(request, timeline, resource, identity, rights)
-        return self._document(request, place, timeline)
+        return self._document(request, requested, timeline)
 
     def _document(
-        self, request: HttpRequest, place: RequestedTimeline, timeline: Timeline
+        self, request: HttpRequest, requested: RequestedTimeline, timeline: Timeline
     ) -> Response:
         """The discovery document, OpenAPI document or version at a path."""
         profile = timeline.views.profile
         customs = tuple(definitions.all_kinds(timeline.views.objects))
-        path = place.path.rstrip("/") or "/"
+        path = requested.path.rstrip("/") or "/"
         response: Response | None = None
         documents = discovery.of_profile(profile, customs)
         if path == "/version":
             response = Response(encode(version_document(profile)))
         elif path.startswith("/openapi/"):
-            response = self._openapi_of(profile, customs).answer(request, path, place.prefix)
+            response = self._openapi_of(profile, customs).answer(request, path, requested.prefix)
         elif path.startswith("/api"):
             response = documents.answer(request, path)
             if response is None and documents.knows_beginning(path):
@@ -233,10 +233,10 @@ class Application:
 
     def _openapi_of(self, profile: Profile, customs: tuple[Kind, ...]) -> Openapi:
         """The documents of a profile; the documents of custom kinds share all others with it."""
-        place = encode(profile.settings())
-        documents = self._openapi.get(place)
+        settings = encode(profile.settings())
+        documents = self._openapi.get(settings)
         if documents is None:
-            documents = self._openapi[place] = Openapi(profile, self._schemas(profile.version))
+            documents = self._openapi[settings] = Openapi(profile, self._schemas(profile.version))
         return documents.with_customs(customs)
 
 
@@ -295,7 +295,7 @@ def _refused(request: HttpRequest, answer: Response, problem: Exception) -> Resp
     accepts JSON first."""
     cause = problem.__cause__
     if answer.status == _NOT_AVAILABLE and cause is not None:
-        # The client is told what is wrong in our words; who runs the server may need the others.
+        # The client gets our description; an administrator may need the message of the cause.
         _log.warning("a request was answered %d: %s (%s)", answer.status, problem, cause)
     wants_json = request.header(b"accept").startswith("application/json")
     is_page = paths.is_page(request.path) and not wants_json

@@ -105,11 +105,11 @@ async def default_history(histories: Histories, settings: Settings) -> None:
     """
     info = await histories.find(DEFAULT_HISTORY)
     if info is not None:
-        _check_given(info, settings)
+        _check_settings(info, settings)
     await histories.open_or_create(DEFAULT_HISTORY, settings=history_settings(settings))
 
 
-def _check_given(info: HistoryInfo, settings: Settings) -> None:
+def _check_settings(info: HistoryInfo, settings: Settings) -> None:
     has = {**info.settings}
     wanted = {
         **has,

@@ -228,7 +228,7 @@ async def switch(
             before = switching.switched_off(runtime.views.objects)
             off = {each for each in {*before, *words} if not words.get(each, each not in before)}
             patch = PatchObject(
-                key=switching.PLACE,
+                key=switching.KUBE_SYSTEM,
                 version="v1",
                 type=PatchType.MERGE,
                 body=switching.annotation_patch(off),

@@ -123,7 +123,7 @@ async def _verify(
 ) -> VerifyReport:
     """Verify a history whose settings and events can be read."""
     until = await _until(store, stored, moment)
-    info = await as_asked(
+    info = await with_settings(
         store, settings, await moments.history_at(store.log, stored, until), profile
     )
     count = part_workers.count_of(settings.verify_processes)
@@ -175,7 +175,7 @@ async def decide(
     present = await find_history(store, name)
     until = await _until(store, present, moment)
     stored = await moments.history_at(store.log, present, until)
-    info = await as_asked(store, settings, stored, profile)
+    info = await with_settings(store, settings, stored, profile)
     return await deciding.decide(
         store.log,
         info,
@@ -211,7 +211,7 @@ async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
     return until
 
 
-async def as_asked(
+async def with_settings(
     store: Store, settings: Settings, info: HistoryInfo, profile: str | None
 ) -> HistoryInfo:
     """The history with the given profile, gates and quirks, and the gate of rules if needed."""

@@ -81,7 +81,7 @@ class PlannedSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPlan:
-    """What is read for a comparison: both sides, from the last common revision on.
+    """The input of a comparison: both sides, from the last common revision on.
 
     `shift` is subtracted from the instants of B. `doubts` are those of both histories.
     """
@@ -109,7 +109,7 @@ async def compare_histories(
 async def plan(
     log: EventLog, a: Ending, b: Ending, by: ComparisonAspect, *, events_max: int
 ) -> ComparisonPlan:
-    """What a comparison reads. Raises InputError for too long histories, RevisionTooLarge.
+    """The input of a comparison. Raises InputError for too long histories, RevisionTooLarge.
 
     Where no moment is given, decisions, and two recordings, are compared up to the earlier of the
     ends. Histories without common events whose times do not overlap are compared from their

@@ -230,8 +230,8 @@ class Histories:
     async def _check_free(self, name: str) -> None:
         """Raise AlreadyExists for a name that is taken, InputError for an invalid one."""
         if await self.find(history_creation.check_name(name)) is not None:
-            said = f'histories "{name}" already exists'
-            raise AlreadyExists(said, resource="histories", name=name)
+            message = f'histories "{name}" already exists'
+            raise AlreadyExists(message, resource="histories", name=name)
 
     async def tombstones(self) -> list[Tombstone]:
         """The deleted histories, in the order of deletion."""
@@ -239,7 +239,7 @@ class Histories:
 
     async def look_again(self) -> None:
         """Stop serving histories that were deleted or renamed, also by another process."""
-        # What is opened or found broken from here on may be newer than the list.
+        # Histories that are opened or become broken from here on may be newer than the list.
         runtimes, broken = tuple(self._runtimes.items()), tuple(self._broken.items())
         names = {info.id: info.name for info in await self.all()}
         for name, runtime in runtimes:
@@ -302,7 +302,7 @@ class Histories:
         return self._openings.all()
 
     def opening_of(self, name: str) -> str:
-        """How far a history is being opened, in words; empty when it is not."""
+        """The progress of opening a history as text; empty when it is not being opened."""
         progress = self._openings.progress(name)
         return "" if progress is None else str(progress.problem)
 

@@ -142,8 +142,8 @@ class _Asking:
             raise self._problem
         if self._review.after is not None:
             await self._validate(self._review.after)
-        said = Review(patches=self._review.patches, version=self._review.version)
-        return _with(command, said)
+        changed = Review(patches=self._review.patches, version=self._review.version)
+        return _with(command, changed)
 
     def _decide(self) -> None:
         """Decide the write with the patches so far, and note the result."""

@@ -456,8 +456,8 @@ class HistoryRuntime:
         """Keep the problem for the health page; log when it begins, changes and ends."""
         before, self.problem = self.problem, problem
         if str(before or "") != str(problem or ""):
-            said = problem or "its log can be followed again"
-            _log.warning("history %s: %s", self.info.name, said)
+            state = problem or "its log can be followed again"
+            _log.warning("history %s: %s", self.info.name, state)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -81,7 +81,7 @@ class Server:
         )
         if without:
             patch = PatchObject(
-                key=switching.PLACE,
+                key=switching.KUBE_SYSTEM,
                 version="v1",
                 type=PatchType.MERGE,
                 body=switching.annotation_patch(without),

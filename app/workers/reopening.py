@@ -1,4 +1,4 @@
-"""Which closed histories are opened without a request: those that are due, and those in use."""
+"""Closed histories that are opened without a request: those that are due, and those in use."""
 
 from collections.abc import Container
 from contextlib import suppress

@@ -29,7 +29,7 @@ class LoopSwitches:
 
     async def watch(self, poll_seconds: float) -> None:
         """Follow the changes until cancelled."""
-        group, resource, *_ = switching.PLACE
+        group, resource, *_ = switching.KUBE_SYSTEM
         while True:
             after = self._runtime.views.revision
             with self._runtime.subscribe(after=after, group=group, resource=resource) as changes:

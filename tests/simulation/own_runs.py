@@ -149,7 +149,7 @@ async def _read(path: Path, is_recorded: bool) -> tuple[OwnRun, Sequence[str]]:
     store, settings = memory_store(), Settings()
     name = await replays.load_files(store, settings, (path,))
     stored = await find_history(store, name)
-    asked = await replays.as_asked(store, settings, stored, None)
+    asked = await replays.with_settings(store, settings, stored, None)
     info = ENGINES.settings_under(asked, Switches(), frozenset())
     head = await store.log.head(info.id)
     events = await store.log.read(info.id, after=Revision(0), limit=head.revision)

@@ -204,7 +204,7 @@ def _check_certificate(path: str | None) -> None:
     try:
         certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())
     except (ValueError, OSError):
-        # What OpenSSL has read is for the server to judge.
+        # Whether a certificate is valid is decided by the server, not by this reader.
         return
     expires = certificate.not_valid_after_utc
     if expires.timestamp() * SECOND < SystemClock().now():

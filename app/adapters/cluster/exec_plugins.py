@@ -29,7 +29,7 @@ OUTPUT_BYTES_MAX = 1 << 20
 """The longest output of a plug-in, and the longest text of its errors."""
 
 AFTER_END_SECONDS = 1.0
-"""How long output is read after a plug-in has ended; programs that it started may hold it open."""
+"""The time for which output is read after the end of a plug-in; its programs may hold it open."""
 
 _EXTENSION = "client.authentication.k8s.io/exec"
 _CLUSTER_FIELDS = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
@@ -63,7 +63,7 @@ class _PrintedStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _PrintedCredential(msgspec.Struct, rename="camel"):
-    """What a plug-in prints."""
+    """The ExecCredential that a plug-in prints."""
 
     kind: str
     api_version: str = ""
@@ -71,7 +71,7 @@ class _PrintedCredential(msgspec.Struct, rename="camel"):
 
 
 class Credential(NamedTuple):
-    """What a plug-in prints: a token, a certificate with its key, or both."""
+    """The credentials in a printed ExecCredential: a token, a certificate with its key, or both."""
 
     token: str = ""
     certificate: str = ""
@@ -80,7 +80,7 @@ class Credential(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecPlugin:
-    """A plug-in as the kubeconfig names it; `cluster` is what it is told of the cluster."""
+    """A plug-in as the kubeconfig names it; `cluster` describes the cluster to the plug-in."""
 
     api_version: str
     command: Sequence[str]
@@ -142,8 +142,8 @@ async def run(plugin: ExecPlugin) -> Credential:
     await process.aclose()
     if process.returncode != 0:
         words = errors.decode(errors="replace").strip()
-        said = f": {words}" if words else ""
-        raise ConfigException(f"its exec plug-in ended with code {process.returncode}{said}")
+        details = f": {words}" if words else ""
+        raise ConfigException(f"its exec plug-in ended with code {process.returncode}{details}")
     return _credential(output, plugin.api_version)
 
 
@@ -152,7 +152,7 @@ async def _started(
 ) -> Process:
     """The process of a plug-in. Raises ConfigException."""
     try:
-        # A start that was given up half-way would leave a program that nobody can end.
+        # Cancelling a start half-way would leave a program that cannot be ended any more.
         with CancelScope(shield=True):
             process = await anyio.open_process(
                 plugin.command,
@@ -237,7 +237,7 @@ def _credential(output: bytes, api_version: str) -> Credential:
 
 
 def _cluster_info(cluster: JsonView, folder: str) -> JsonObject:
-    """What a plug-in with `provideClusterInfo` is told of the cluster."""
+    """The description of the cluster that a plug-in with `provideClusterInfo` gets."""
     info: JsonObject = {name: cluster[name] for name in _CLUSTER_FIELDS if name in cluster}
     data, path = cluster.get("certificate-authority-data"), cluster.get("certificate-authority")
     if not data and path:

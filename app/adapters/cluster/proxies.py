@@ -77,7 +77,7 @@ def _check(proxy: str) -> None:
     has_port = parts.scheme not in _SOCKS or _port_of(proxy) > 0
     if parts.scheme in ("http", "https", *_SOCKS) and parts.hostname and has_port:
         return
-    # What stands before the host may be a password.
+    # The part before the host may contain a password.
     name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else proxy
     raise InputError(
         f"the proxy {name} cannot be used: only proxies of http, https and socks5 can",

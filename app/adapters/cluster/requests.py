@@ -37,7 +37,7 @@ AGENT = "redra-record"
 JSON = "application/json"
 
 NAMES_ONLY = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
-"""Asks for lists without specs and statuses; a server that does not know it gives whole objects."""
+"""The media type of lists without specs and statuses; old servers return whole objects instead."""
 
 _REFUSALS: Mapping[int, type[Rejected]] = {
     401: Unauthorized,
@@ -46,10 +46,10 @@ _REFUSALS: Mapping[int, type[Rejected]] = {
     429: TooManyRequests,
 }
 _PAGE = "text/html"
-"""The type of what a proxy or a page for logins answers instead of a server."""
+"""The content type of an answer by a proxy or a login page instead of the API server."""
 
 _SECONDS_DIGITS = 6
-"""Digits from which on a number of seconds to wait is not taken for one."""
+"""The number of digits from which on the text of `Retry-After` is ignored."""
 
 _MESSAGE_MAX = 500
 _STATUS_BYTES_MAX = 64 * 1024
@@ -57,9 +57,13 @@ _STATUS_BYTES_MAX = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestBounds:
-    """Bounds of requests: how long a connection, an answer or a silent stream is waited for, how
-    long a page and a line may be, and how long a request that is put off is repeated, its answers
-    included, and an exec plug-in waited for."""
+    """Bounds of requests.
+
+    `connect_seconds`, `answer_seconds` and `silence_seconds` are the times to wait for a
+    connection, for an answer, and for the next part of a stream. `retry_seconds_max` bounds the
+    repetitions of a request that the server puts off, including the time of its answers, and
+    `login_seconds` an exec plug-in.
+    """
 
     connect_seconds: float = 10.0
     answer_seconds: float = 60.0
@@ -71,7 +75,7 @@ class RequestBounds:
 
 
 class Requests:
-    """Asks one cluster. Only GET is there: whoever has this cannot change anything."""
+    """Requests to one cluster. There is only GET, so users of this class cannot change anything."""
 
     def __init__(
         self, credentials: ClusterCredentials, clock: Clock, bounds: RequestBounds
@@ -92,10 +96,10 @@ class Requests:
 
     async def get(self, path: str, *, accept: str = JSON, **parameters: str) -> bytes:
         """The body of an answer. Raises Rejected, ClusterUnreachable, InputError."""
-        patience = aiohttp.ClientTimeout(
+        timeouts = aiohttp.ClientTimeout(
             sock_connect=self._bounds.connect_seconds, sock_read=self._bounds.answer_seconds
         )
-        async with self._answer(path, parameters, patience, accept) as answer:
+        async with self._answer(path, parameters, timeouts, accept) as answer:
             parts: list[bytes] = []
             size = 0
             async for part in answer.content.iter_any():
@@ -111,10 +115,10 @@ class Requests:
 
         Iterating raises ClusterUnreachable when the stream breaks off or is silent for too long.
         """
-        patience = aiohttp.ClientTimeout(
+        timeouts = aiohttp.ClientTimeout(
             sock_connect=self._bounds.connect_seconds, sock_read=self._bounds.silence_seconds
         )
-        async with self._answer(path, parameters, patience, JSON) as answer:
+        async with self._answer(path, parameters, timeouts, JSON) as answer:
             yield self._lines(answer, path)
 
     async def _lines(self, answer: aiohttp.ClientResponse, path: str) -> AsyncIterator[bytes]:
@@ -136,17 +140,17 @@ class Requests:
         self,
         path: str,
         parameters: Mapping[str, str],
-        patience: aiohttp.ClientTimeout,
+        timeouts: aiohttp.ClientTimeout,
         accept: str,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         login = await self._credentials.login()
-        answer = await self._ask(login, path, parameters, patience, accept)
+        answer = await self._ask(login, path, parameters, timeouts, accept)
         if answer.status == Unauthorized.code:
             answer.close()
             login = await self._credentials.login(refused=login)
-            answer = await self._ask(login, path, parameters, patience, accept)
+            answer = await self._ask(login, path, parameters, timeouts, accept)
         left = self._bounds.retry_seconds_max
-        while (pause := _put_off(answer)) and pause <= left:
+        while (pause := _retry_pause(answer)) and pause <= left:
             answer.close()
             await asyncio.sleep(pause)
             left -= pause
@@ -154,7 +158,7 @@ class Requests:
             # The time of the server counts as well as the pauses: a busy one answers late, too.
             with _translated(path):
                 async with asyncio.timeout(left):
-                    answer = await self._ask(login, path, parameters, patience, accept)
+                    answer = await self._ask(login, path, parameters, timeouts, accept)
             left -= (self._clock.steady() - sent) / SECOND
         try:
             if answer.status != 200:
@@ -172,7 +176,7 @@ class Requests:
         login: Login,
         path: str,
         parameters: Mapping[str, str],
-        patience: aiohttp.ClientTimeout,
+        timeouts: aiohttp.ClientTimeout,
         accept: str,
     ) -> aiohttp.ClientResponse:
         query = f"?{urlencode(parameters)}" if parameters else ""
@@ -183,14 +187,14 @@ class Requests:
                 f"{login.server}{path}{query}",
                 headers=headers,
                 _preload_content=False,
-                _request_timeout=patience,
+                _request_timeout=timeouts,
             )
         self.server_clock.note(answer.headers.get("date", ""), sent, self._clock.now())
         return answer
 
 
-def _put_off(answer: aiohttp.ClientResponse) -> float:
-    """The seconds after which a refused request is to be repeated, at least one; 0 for others."""
+def _retry_pause(answer: aiohttp.ClientResponse) -> float:
+    """The seconds after which a refused request is repeated, at least one; 0 for other answers."""
     seconds = answer.headers.get("retry-after", "")
     is_busy = answer.status == TooManyRequests.code or answer.status >= 500
     if not is_busy or not seconds.isdecimal() or len(seconds) >= _SECONDS_DIGITS:
@@ -250,7 +254,7 @@ class _translated:  # noqa: N801 - a context manager, called like a function
 
 
 def _reason(problem: OSError) -> str:
-    """Why a connection does not come about, in the words of the system."""
+    """The reason why a connection failed, as the operating system words it."""
     number = problem.errno
     return os.strerror(number) if number is not None and number > 0 else str(problem)
 
@@ -260,14 +264,14 @@ class _Status(msgspec.Struct):
 
 
 async def _refusal(answer: aiohttp.ClientResponse, path: str) -> Exception:
-    """The error that an answer which is no success means."""
+    """The error for an unsuccessful answer."""
     with _translated(path):
         body = await answer.content.read(_STATUS_BYTES_MAX)
     return refusal(answer.status, body, path, answer.headers.get("retry-after", ""))
 
 
 def refusal(code: int, status: bytes, path: str, retry_after: str = "") -> Exception:
-    """The error that a code and a Status mean."""
+    """The error for a status code and a Status."""
     try:
         text = msgspec.json.decode(status, type=_Status).message
     except (msgspec.DecodeError, RecursionError):

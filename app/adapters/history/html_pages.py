@@ -24,7 +24,7 @@ _HTML = re.compile(
 """A page, also behind comments and the declaration of XHTML."""
 
 _LEFT_OUT = re.compile(r"not rendered by default|diff is too large|can.t show files that are this")
-"""What GitHub writes in the place of a change or file that it does not show."""
+"""The text that GitHub writes in the place of a change or file that it does not show."""
 
 _CELLS = frozenset({"blob-code-inner", "diff-text-inner", "js-file-line"})
 _SIGNS = {

@@ -37,7 +37,7 @@ _REASONS = {
     "Invalid control character at": "a text breaks off at the end of the line",
     "Unterminated string starting at": "it ends within a text",
 }
-"""What problems of the library mean for a file; its other words speak for themselves."""
+"""The meaning of the library's problems for a file; its other messages are shown as they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ _DOCUMENT = re.compile(
     r"|(?:[\w.@:~/-]{0,80}[$#>] +)?(?:kubectl|oc) "
     r"|(?:NAMESPACE +)?NAME {2,}[A-Z]|LAST SEEN {2,}TYPE |Name: {2,}\S"
 )
-"""What a fence holds whose marks touch it, rather than the language of a fence."""
+"""The content of a fence whose marks touch it, rather than the language of a fence."""
 
 _WOULD_BE = re.compile(r"\+\+\+ \S*/MERGED-\d")
 """The heading of `kubectl diff` for the object that an apply would make."""
@@ -189,7 +189,7 @@ def unframed(lines: list[str]) -> list[str]:
 
 
 def _in_frame(line: str) -> str | None:
-    """What stands between two bars; None for other lines, such as those of tables."""
+    """The text between two bars; None for other lines, such as those of tables."""
     text = line.strip()
     if len(text) < FRAMED_MIN or text[0] not in _BARS or text[-1] not in _BARS:
         return None

@@ -54,7 +54,7 @@ class MemoryLog:
     ) -> HistoryInfo:
         """Create an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         if name in self._store.by_name:
-            raise _taken(name)
+            raise _name_taken(name)
         if parent is not None:
             self._store.history(parent)
         info = HistoryInfo(
@@ -114,7 +114,7 @@ class MemoryLog:
         renamed = self._store.history(history)
         other = self._store.by_name.get(name)
         if other is not None and other is not renamed:
-            raise _taken(name)
+            raise _name_taken(name)
         del self._store.by_name[renamed.info.name]
         renamed.info = msgspec.structs.replace(renamed.info, name=name)
         self._store.by_name[name] = renamed
@@ -295,7 +295,7 @@ class MemoryLog:
         return Revision(bisect_right(self._store.history(history).clocks, instant))
 
 
-def _taken(name: str) -> AlreadyExists:
+def _name_taken(name: str) -> AlreadyExists:
     return AlreadyExists(f'histories "{name}" already exists', resource="histories", name=name)
 
 

@@ -84,7 +84,7 @@ class PostgresLog:
                     None if beginning is None else canonical_json(beginning),
                 )
         if history is None:
-            raise _taken(name)
+            raise _name_taken(name)
         return HistoryInfo(
             id=HistoryId(history),
             name=name,
@@ -122,7 +122,7 @@ class PostgresLog:
                     canonical_json(parent.begun),
                 )
         if history is None:
-            raise _taken(name)
+            raise _name_taken(name)
         return HistoryInfo(
             id=HistoryId(history),
             name=name,
@@ -155,7 +155,7 @@ class PostgresLog:
             try:
                 renamed = await connection.fetchval(statements.RENAME, history, name)
             except asyncpg.UniqueViolationError as problem:
-                raise _taken(name) from problem
+                raise _name_taken(name) from problem
         if renamed is None:
             raise no_history(history)
 
@@ -458,5 +458,5 @@ async def _head(connection: PoolConnectionProxy, history: HistoryId) -> Head:
     return rows_of.head_of(row)
 
 
-def _taken(name: str) -> AlreadyExists:
+def _name_taken(name: str) -> AlreadyExists:
     return AlreadyExists(f'histories "{name}" already exists', resource="histories", name=name)

@@ -23,7 +23,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 _CREDENTIALS = struct.Struct("3i")
-"""What the kernel says of the other end of a Unix socket: process, user and group."""
+"""The credentials of the other end of a Unix socket, from the kernel: process, user and group."""
 
 
 class MeasuredConnection(asyncpg.Connection):

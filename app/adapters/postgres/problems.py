@@ -117,7 +117,7 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
     """
     if isinstance(problem, asyncpg.PostgresError):
         problem.detail = None
-    said = _message(problem)
+    message = _message(problem)
     if _NO_SPACE in str(problem):
         # When its journal cannot grow, PostgreSQL crashes on purpose and recovers by itself.
         return LogUnavailable(_BY_STATE["53100"])
@@ -126,9 +126,9 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
         if state in _NOT_OURS:
             if was_ours and state in _GONE:
                 return LogUnavailable(_GONE[state])
-            return WrongDatabase(f"{_NOT_OURS[state]} ({said})")
+            return WrongDatabase(f"{_NOT_OURS[state]} ({message})")
         if state in _NOT_STORABLE:
-            return NotStorable(f"{_NOT_STORABLE[state]} ({said})")
+            return NotStorable(f"{_NOT_STORABLE[state]} ({message})")
         if state in _BY_STATE:
             return LogUnavailable(_BY_STATE[state])
         if state.startswith("08") or isinstance(problem, asyncpg.PostgresConnectionError):

@@ -181,9 +181,9 @@ async def _make(connection: asyncpg.Connection, url: str, statement_seconds: flo
     if not is_ours:
         return False
     password = _password(url)
-    said = f"PASSWORD '{password}'" if password else ""
+    password_clause = f"PASSWORD '{password}'" if password else ""
     for statement in (
-        f"ALTER ROLE {ROLE} LOGIN {said}",
+        f"ALTER ROLE {ROLE} LOGIN {password_clause}",
         f"ALTER ROLE {ROLE} SET default_transaction_read_only = on",
         f"ALTER ROLE {ROLE} SET statement_timeout = {round(statement_seconds * 1000)}",
     ):

@@ -36,7 +36,7 @@ _POLL_SECONDS = 0.01
 _RIGHTS_REFUSED = 0o027
 """The rights to its files with which PostgreSQL does not start."""
 _FATAL = ("FATAL", "PANIC", "error:")
-"""What the lines have in which PostgreSQL's programs say why they end."""
+"""The marks of the lines in which PostgreSQL's programs report why they end."""
 
 _ROOM_BYTES_MIN = 16 << 20
 """The size of one segment of PostgreSQL's journal; with less room it may not start."""
@@ -253,7 +253,7 @@ class EmbeddedServer:
         )
 
     def _refusal(self, programs: Binaries, identity: ServerIdentity) -> str | None:
-        """Why these programs cannot run as this identity on this folder; None if they can."""
+        """The reason why programs cannot run as this identity on a folder; None if they can."""
         if identity.kind == "same":
             return None
         self._give_to(identity)
@@ -327,13 +327,13 @@ class EmbeddedServer:
         fresh.rename(self.data)
 
     def _mode_text(self) -> str:
-        """What to do when other users have rights to the files, which PostgreSQL refuses."""
+        """The advice when other users have rights to the files, which PostgreSQL refuses."""
         if not stat.S_IMODE(self.data.stat().st_mode) & _RIGHTS_REFUSED:
             return ""
         return f"; it must belong to one user alone: chmod 0700 {self.data}"
 
     def _room_text(self) -> str:
-        """What to do when the disk is full, which PostgreSQL's own words may not say."""
+        """The advice when the disk is full, which PostgreSQL's own message may not mention."""
         left = shutil.disk_usage(self.folder).free
         if left >= _ROOM_BYTES_MIN:
             return ""

@@ -94,7 +94,7 @@ RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
 """Rename a history; no row when it does not exist."""
 
 BRIEFLY_SECONDS = 0.1
-"""How long a deletion waits for another one before it looks which history that is."""
+"""The time for which a deletion waits for another one before it looks which history that is."""
 
 WAIT_BRIEFLY = f"SET LOCAL lock_timeout = {round(BRIEFLY_SECONDS * 1000)}"
 """Wait no longer than that for the next lock."""

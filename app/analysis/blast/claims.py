@@ -116,7 +116,7 @@ def _device_troubles(
 def _mismatch(
     old: Device, new: Device, before: ClassFilter | None, after: ClassFilter | None
 ) -> str:
-    """Why a device that matched no longer matches; empty when it does, or never did."""
+    """The reason why a device that matched no longer matches; empty if it does, or never did."""
     if before is None or not devices.matches(before, old)[0]:
         return ""
     if after is None:

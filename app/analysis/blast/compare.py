@@ -124,7 +124,7 @@ def blast(
     rules = [
         key for key, _ in effects if (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
     ]
-    effects_told = [_told(world, key, effect) for key, effect in effects]
+    effects_told = [_with_remarks(world, key, effect) for key, effect in effects]
     previewed = _pretend(world, rules)
     after = world.consequences()
     comparison = _compare(
@@ -155,7 +155,7 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
             resource=key.resource,
             name=name,
         )
-    effect = _told(world, key, Effect(action="present", kind="DeviceTaintRule", name=name))
+    effect = _with_remarks(world, key, Effect(action="present", kind="DeviceTaintRule", name=name))
     previewed = _pretend(world, [key])
     after = world.consequences()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
@@ -329,7 +329,7 @@ def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
         taint.setdefault("timeAdded", stored)
 
 
-def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
+def _with_remarks(world: World, key: ObjectKey, effect: Effect) -> Effect:
     """The effect with remarks and the future status of a rule. Parity: controllers.md 1.6."""
     warnings = (*effect.warnings, *remarks.on(world, key))
     effect = msgspec.structs.replace(effect, warnings=warnings)

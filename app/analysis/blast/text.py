@@ -206,8 +206,8 @@ def claim_deletion(claim: ClaimDeletion) -> str:
 
 def _quotas(radius: BlastRadius) -> str:
     over = sum(one.is_over for one in radius.quotas)
-    said = f"{counts.of(radius.totals['quotas'], 'limit')}"
-    return f"{said}, {over} with more in use than allowed: nothing is taken away" if over else said
+    text = f"{counts.of(radius.totals['quotas'], 'limit')}"
+    return f"{text}, {over} with more in use than allowed: nothing is taken away" if over else text
 
 
 def _quota(quota: QuotaFate) -> str:
@@ -275,7 +275,7 @@ def _waiting_pod(pod: WaitingFate, ended: str) -> str:
 
 
 def outlook(radius: BlastRadius, pod: WaitingFate) -> str:
-    """What becomes of a waiting pod, as the rest of a sentence about it."""
+    """The future of a waiting pod, as the rest of a sentence about it."""
     return _outlook(pod, _ended(radius))
 
 

@@ -241,7 +241,7 @@ class World:
             raise NotFound(text, resource=key.resource) from problem
 
     def _meant(self, key: ObjectKey) -> str:
-        """Where an object of that name exists, else similar names."""
+        """The namespaces in which an object of that name exists, else similar names."""
         known = [*self.objects.keys(key.group, key.resource)]
         places = sorted(other.namespace for other in known if other.name == key.name)
         if places:

@@ -236,16 +236,15 @@ def _put(world: World, put: Apply, words: Words = ()) -> None:
         (command,) = edits.commands_of((put,), world.objects, world.profile, manager=MANAGER)
         world.apply(command, "apply")
     except InputError as problem:
-        raise InputError(
-            _said(problem.problem, words), place=problem.place, cure=_said(problem.cure, words)
-        ) from problem
+        text, cure = _reworded(problem.problem, words), _reworded(problem.cure, words)
+        raise InputError(text, place=problem.place, cure=cure) from problem
     except Rejected as problem:
         if not put.place:
             raise
-        raise InputError(_said(problem.message, words), place=put.place) from problem
+        raise InputError(_reworded(problem.message, words), place=put.place) from problem
 
 
-def _said(text: str, words: Words) -> str:
+def _reworded(text: str, words: Words) -> str:
     for ours, theirs in words:
         text = text.replace(ours, theirs)
     return text

@@ -334,7 +334,7 @@ class Linking:
                 yield other
 
     def _of_existence(self, difference: PodDifference) -> Iterator[Root | PodDifference]:
-        """Why a controller created a pod on one side only, or then: its owner, or another pod."""
+        """The cause of a pod's creation on one side only, or then: its owner, or another pod."""
         for cause in _of_existence(difference, self._differences, self._known):
             if isinstance(cause, Root) or cause.parted.time <= difference.parted.time:
                 yield cause
@@ -408,7 +408,7 @@ def settings_root(switches: Iterable[str]) -> Root:
 def _of_existence(
     difference: PodDifference, differences: Sequence[PodDifference], known: Known
 ) -> Iterator[Root | PodDifference]:
-    """Why a controller created a pod on one side only: its owner, or a pod that it replaces."""
+    """The cause of a pod created on one side only: its owner, or a pod that it replaces."""
     course = difference.pair.a or difference.pair.b
     assert course is not None, "a pair has at least one side"
     if course.owner is None:

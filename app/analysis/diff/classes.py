@@ -56,7 +56,7 @@ def classes_of(pair: Pair, within: int) -> tuple[Class, ...]:
         if left != right and (left is None or right is None or abs(left - right) > within):
             is_later = right is None or (left is not None and right > left)
             classes.add(Class.LATER if is_later else Class.EARLIER)
-    if not classes and said_of(a.refusals) != said_of(b.refusals):
+    if not classes and messages_of(a.refusals) != messages_of(b.refusals):
         classes.add(Class.SAID)
     return tuple(each for each in Class if each in classes)
 
@@ -70,13 +70,13 @@ def parted(pair: Pair, within: int) -> Parted:
     return min(acts, key=lambda each: (each.time, order.index(each.aspect)))
 
 
-def said_of(refusals: Iterable[Refusal]) -> list[str]:
+def messages_of(refusals: Iterable[Refusal]) -> list[str]:
     """The messages of failed attempts, without those that repeat the one before."""
-    said: list[str] = []
+    messages: list[str] = []
     for refusal in refusals:
-        if not said or said[-1] != refusal.message:
-            said.append(refusal.message)
-    return said
+        if not messages or messages[-1] != refusal.message:
+            messages.append(refusal.message)
+    return messages
 
 
 def _fates(a: Course, b: Course) -> Iterator[Class]:

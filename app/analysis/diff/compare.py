@@ -266,7 +266,7 @@ def _explained(
     if any(late in answers for answers in testimonies.values()):
         moments.append({n: each.get(late, each[early]) for n, each in testimonies.items()})
     candidates = []
-    # Where one side did nothing then, what it could have done is seen at the later moment, too.
+    # If one side did nothing then, its possible placements are looked at at the later moment, too.
     is_alone = len(moments) > 1 and difference.parted.aspect is PodAspect.PLACEMENT
     for precedence in Precedence:
         holds = partial(linking.holds, difference, precedence=precedence)
@@ -279,9 +279,9 @@ def _explained(
             if any(map(holds, candidates[-1].causes)):
                 return candidates[-1]
         if difference.parted.aspect is PodAspect.MESSAGES:
-            said = divergences.of_message(moments[0], holds)
-            if said.causes:
-                return said
+            by_message = divergences.of_message(moments[0], holds)
+            if by_message.causes:
+                return by_message
         on_way = _on_their_way({name: each.revision for name, each in moments[0].items()}, courses)
         if any(map(holds, on_way.causes)):
             return on_way
@@ -328,7 +328,7 @@ def _parting(
             if course is not None and course.placed is not None
         },
         {
-            side: _given(course, courses[side])
+            side: _given_placement(course, courses[side])
             for side, course in (("a", pair.a), ("b", pair.b))
             if course is not None
             and course.placed is not None
@@ -339,7 +339,7 @@ def _parting(
     )
 
 
-def _given(course: Course, courses: Courses) -> GivenPlacement:
+def _given_placement(course: Course, courses: Courses) -> GivenPlacement:
     """The placement of a pod, and the pods that had got their devices and not yet written them."""
     placed = course.placed
     assert placed is not None, "only placements are asked about"

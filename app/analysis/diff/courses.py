@@ -223,10 +223,10 @@ class Courses:
         condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
         if condition is None or condition.status != "False":
             return
-        said = f"{condition.message} {condition.last_transition_time}"
-        if self._refused.get(course.uid) == said:
+        refusal = f"{condition.message} {condition.last_transition_time}"
+        if self._refused.get(course.uid) == refusal:
             return
-        self._refused[course.uid] = said
+        self._refused[course.uid] = refusal
         course.refusals.append(
             Refusal(
                 at=self._moment(event),
@@ -254,12 +254,12 @@ class Courses:
             at=self._moment(event),
             decided=Revision(first - 1),
             node=core.node_name(event.object),
-            devices=tuple(sorted(_given(claims, event.uid))),
+            devices=tuple(sorted(_devices_given(claims, event.uid))),
             start=start,
         )
 
 
-def _given(claims: dict[ObjectKey, JsonView], pod: str) -> Iterator[Given]:
+def _devices_given(claims: dict[ObjectKey, JsonView], pod: str) -> Iterator[Given]:
     for key, tree in claims.items():
         owned = any(owner.uid == pod for owner in meta.owners(tree))
         name = meta.annotation(tree, well_known.POD_CLAIM_NAME) if owned else ""

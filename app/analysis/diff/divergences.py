@@ -26,7 +26,8 @@ _Taints: TypeAlias = frozenset[tuple[str, str]]
 _Place: TypeAlias = tuple[str, str]
 """A request and a device."""
 
-_Said: TypeAlias = tuple[RequestReason, DeviceReason]
+_Answer: TypeAlias = tuple[RequestReason, DeviceReason]
+"""The reason of a request, and that of a device for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,14 +84,14 @@ def of_placement(
         if parting.causes and not any(map(holds, causes)):
             return parting
     place = nodes[0] if nodes else ""
-    said = {side: _node_text(sides[side].nodes.get(place)) for side in sides}
+    texts = {side: _node_text(sides[side].nodes.get(place)) for side in sides}
     shown = {side: _scores_text(sides[side].scores, nodes, chosen.get(side, "")) for side in sides}
     if shown["a"] and shown["b"] and shown["a"] != shown["b"]:
         # All verdicts are the same: the total scores of the nodes decide.
-        said, causes = shown, causes or (BySettings(),)
+        texts, causes = shown, causes or (BySettings(),)
     if not causes and None not in starts and starts[0] != starts[1]:
         causes = (ByOrder(),)
-    return Parting(node=place, a=said["a"], b=said["b"], causes=causes)
+    return Parting(node=place, a=texts["a"], b=texts["b"], causes=causes)
 
 
 def of_message(sides: Sides, holds: Holds) -> Parting:
@@ -212,10 +213,10 @@ def _of_devices(
     misled = [False, False]
     for place in named_lists.merged(mine, other):
         device = place[1]
-        said = {"a": mine.get(place), "b": other.get(place)}
+        answers = {"a": mine.get(place), "b": other.get(place)}
         facts = {side: sides[side].devices.get(device) for side in sides}
-        seem = [_is_open(said[side], facts[side]) for side in ("a", "b")]
-        was = [_was_given(said[side], node, device, given.get(side)) for side in ("a", "b")]
+        seem = [_is_open(answers[side], facts[side]) for side in ("a", "b")]
+        was = [_was_given(answers[side], node, device, given.get(side)) for side in ("a", "b")]
         can = [
             then if then is not None else None if is_misled else now
             for now, then, is_misled in zip(seem, was, misled, strict=True)
@@ -229,14 +230,14 @@ def _of_devices(
         if seeming is None and not on_way and (None in seem or seem[0] == seem[1]):
             continue
         words = [
-            _device_text(said[side], facts[side])
+            _device_text(answers[side], facts[side])
             if then is None
             else ("chosen" if then else ON_ITS_WAY)
             for side, then in zip(("a", "b"), was, strict=True)
         ]
         causes = [
             *on_way,
-            *_of_device(sides, device, facts["a"], facts["b"], said["a"], said["b"]),
+            *_of_device(sides, device, facts["a"], facts["b"], answers["a"], answers["b"]),
         ]
         parting = Parting(
             node=node,
@@ -268,16 +269,18 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
     reasons = [sides[side].nodes.get(node) for side in ("a", "b")]
     mine, other = (_by_device(reason) for reason in reasons)
     for place in named_lists.merged(mine, other):
-        said = {"a": mine.get(place), "b": other.get(place)}
-        if _kind(said["a"]) == _kind(said["b"]):
+        by_side = {"a": mine.get(place), "b": other.get(place)}
+        if _kind(by_side["a"]) == _kind(by_side["b"]):
             continue
         facts = {side: sides[side].devices.get(place[1]) for side in ("a", "b")}
         words = [
-            _node_text(reason) if said[side] is None else _device_text(said[side], facts[side])
+            _node_text(reason)
+            if by_side[side] is None
+            else _device_text(by_side[side], facts[side])
             for side, reason in zip(("a", "b"), reasons, strict=True)
         ]
         causes = [
-            cause for side in ("a", "b") for cause in _of_kind(sides, place[1], said[side], side)
+            cause for side in ("a", "b") for cause in _of_kind(sides, place[1], by_side[side], side)
         ]
         yield Parting(
             node=node, device=place[1], a=words[0], b=words[1], causes=(*causes, BySettings())
@@ -285,23 +288,23 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
 
 
 def _was_given(
-    said: _Said | None, node: str, device: str, given: GivenPlacement | None
+    answer: _Answer | None, node: str, device: str, given: GivenPlacement | None
 ) -> bool | None:
     """Whether the pod was given the device; None if its placement does not show that."""
     if given is None or given.node != node:
         return None
     if device in given.devices:
         return True
-    return False if said is not None and said[1].chosen else None
+    return False if answer is not None and answer[1].chosen else None
 
 
-def _is_open(said: _Said | None, facts: DeviceFacts | None) -> bool | None:
+def _is_open(answer: _Answer | None, facts: DeviceFacts | None) -> bool | None:
     """Whether a side could have the device; None if it was not examined."""
     if facts is None:
         return False
-    if said is None:
+    if answer is None:
         return None
-    return _kind(said) is None
+    return _kind(answer) is None
 
 
 def _of_device(
@@ -309,8 +312,8 @@ def _of_device(
     device: str,
     left: DeviceFacts | None,
     right: DeviceFacts | None,
-    a: _Said | None,
-    b: _Said | None,
+    a: _Answer | None,
+    b: _Answer | None,
 ) -> Iterator[Cause]:
     """The causes of a difference about one device, by the answer of the side without it."""
     if left is None or right is None:
@@ -323,13 +326,13 @@ def _of_device(
     yield BySettings()
 
 
-def _of_kind(sides: Sides, device: str, said: _Said | None, lacking: str) -> Iterator[Cause]:
+def _of_kind(sides: Sides, device: str, answer: _Answer | None, lacking: str) -> Iterator[Cause]:
     """The causes of a difference about one device that the side `lacking` excludes.
 
     A device is in use, or its counters are, because of the pods of that side: pods that only the
     other side has there leave more of them.
     """
-    kind = _kind(said)
+    kind = _kind(answer)
     if kind in (CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR):
         for name in {**sides["a"].classes, **sides["b"].classes}:
             if sides["a"].classes.get(name) != sides["b"].classes.get(name):
@@ -355,13 +358,13 @@ def _of_kind(sides: Sides, device: str, said: _Said | None, lacking: str) -> Ite
             pass
 
 
-def _kind(said: _Said | None) -> CauseKind | None:
-    return None if said is None or said[1].cause is None else said[1].cause.kind
+def _kind(answer: _Answer | None) -> CauseKind | None:
+    return None if answer is None or answer[1].cause is None else answer[1].cause.kind
 
 
 def _by_device(
     reason: NodeReason | None,
-) -> dict[_Place, _Said]:
+) -> dict[_Place, _Answer]:
     """The answer about each device, by request and device."""
     if reason is None:
         return {}
@@ -444,16 +447,16 @@ def _scores_text(scores: Mapping[str, int], nodes: Sequence[str], chosen: str) -
     return ", ".join(f"{node} scores {scores[node]}" for node in listed)
 
 
-def _device_text(said: _Said | None, facts: DeviceFacts | None) -> str:
+def _device_text(answer: _Answer | None, facts: DeviceFacts | None) -> str:
     if facts is None:
         return "not published"
-    if said is None:
+    if answer is None:
         return "not looked at"
-    if said[1].chosen:
+    if answer[1].chosen:
         return "chosen"
-    if said[1].cause is not None:
-        return said[1].cause.text
-    return said[1].note or "free"
+    if answer[1].cause is not None:
+        return answer[1].cause.text
+    return answer[1].note or "free"
 
 
 def _taints_text(facts: DeviceFacts | None) -> str:

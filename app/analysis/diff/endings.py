@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from app.analysis.diff.classes import Class, Parted, PodAspect, said_of
+from app.analysis.diff.classes import Class, Parted, PodAspect, messages_of
 from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.sides import Side
@@ -94,8 +94,8 @@ class Border:
         assert longer is not None, "only pods of both sides say something otherwise"
         assert shorter is not None, "only pods of both sides say something otherwise"
         early = [each for each in longer.refusals if each.at.time < self.end - self.within]
-        every, said = said_of(longer.refusals), said_of(shorter.refusals)
-        return every[: len(said)] == said and len(said) >= len(said_of(early))
+        every, fewer = messages_of(longer.refusals), messages_of(shorter.refusals)
+        return every[: len(fewer)] == fewer and len(fewer) >= len(messages_of(early))
 
     def _is_near(self, side: Side, event: Event) -> bool:
         return side.instant(event.stamp.time) <= self.end + self.within

@@ -1,4 +1,4 @@
-"""Where the reasons of two sides for a pod diverge, and what may be behind it, as typed values."""
+"""The place where two sides' reasons for a pod diverge, and possible causes, as typed values."""
 
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -8,7 +8,7 @@ import msgspec
 
 from app.analysis.diff import words
 from app.analysis.diff.causes import PodDifference, Root
-from app.analysis.diff.classes import Class, said_of
+from app.analysis.diff.classes import Class, messages_of
 from app.analysis.diff.courses import Course
 from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.inputs import InputDifference
@@ -73,7 +73,7 @@ class DiffReport:
             if not each.is_about_words or each.pair.a is None or each.pair.b is None:
                 continue
             entries = by_root.setdefault(each.root, {})
-            mine, other = said_of(each.pair.a.refusals), said_of(each.pair.b.refusals)
+            mine, other = messages_of(each.pair.a.refusals), messages_of(each.pair.b.refusals)
             left = [text for text in mine if text not in other]
             right = [text for text in other if text not in mine]
             changes = {

@@ -26,7 +26,7 @@ TEXT_MAX = 240
 """The maximum length of the text of a change, and of each side's answer."""
 
 _EXACT_BELOW = 120 * SECOND
-"""The time between two histories from which on it is told as ages are."""
+"""The time between two histories from which on it is shown in the form of ages."""
 
 SETTINGS_MAX = 480
 """The maximum length of the text of differing settings, quirks before gates."""
@@ -135,10 +135,10 @@ def counts_text(report: DiffReport) -> str:
     """The number of pods that are the same, and of the others by class."""
     if report.is_same:
         return f"every decision is the same: {counts.of(report.same, 'pod')}"
-    said = sum(each.is_about_words for each in report.differences)
-    if said == len(report.differences):
-        pods = counts.of(report.same + said, "pod")
-        return f"no pod has another outcome; only texts change, of {said} of {pods}"
+    in_text_only = sum(each.is_about_words for each in report.differences)
+    if in_text_only == len(report.differences):
+        pods = counts.of(report.same + in_text_only, "pod")
+        return f"no pod has another outcome; only texts change, of {in_text_only} of {pods}"
     in_words = {Class.SAID.value: "in text only"}
     classes = ", ".join(
         f"{count} {in_words.get(name, name)}" for name, count in report.counts.items() if count
@@ -207,7 +207,7 @@ def _difference(difference: PodDifference, known: Proof | None) -> Reason:
     # If both answers are the same, no distinguishing fact is known.
     if parting is not None and parting.a != parting.b:
         place = parting.device or parting.node or "the pod"
-        a, b = (pages.shortened(said, TEXT_MAX) for said in (parting.a, parting.b))
+        a, b = (pages.shortened(answer, TEXT_MAX) for answer in (parting.a, parting.b))
         children.append(Reason(text=f"they part at {place}: in A {a}; in B {b}"))
     proof = difference.proof
     if proof is not None and proof != known:
@@ -237,7 +237,7 @@ def _switches(report: DiffReport) -> str:
 
 
 def _described(settings: str) -> str:
-    """Settings as text; where they are few, with what each quirk and rule does, and whose it is."""
+    """Settings as text; if they are few, with the effect and the origin of each quirk and rule."""
     if len(_SETTING.findall(settings)) <= DESCRIBED_MAX:
         settings = _SETTING.sub(_with_words, settings)
     return pages.shortened(settings, SETTINGS_MAX)

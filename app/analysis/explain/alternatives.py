@@ -59,10 +59,10 @@ def elsewhere(
                 if place < own.get(request, 0):
                     wish = next(each for each in got if each.startswith(f"{request}/"))
                     better.setdefault(wish, []).append(answer.node)
-    return [_told(rules, wish, names) for wish, names in better.items()]
+    return [_reason_of(rules, wish, names) for wish, names in better.items()]
 
 
-def _told(rules: SchedulerRules, wish: str, names: Sequence[str]) -> Reason:
+def _reason_of(rules: SchedulerRules, wish: str, names: Sequence[str]) -> Reason:
     text = f"alternative {wish} comes before it and could be had on "
     text += f"{counts.plural(len(names), 'node')} {listed(names, len(names))}: "
     if rules.quirks.r1:

@@ -102,9 +102,9 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         names = list(passed)
         key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", patch)
         event = views.objects.event(key)
-        said = f"patch {patch} changes nothing on {devices_text(len(names))}"
+        subject = f"patch {patch} changes nothing on {devices_text(len(names))}"
         yield Reason(
-            text=f"{said} ({listed(names, len(names))}): {text}",
+            text=f"{subject} ({listed(names, len(names))}): {text}",
             count=len(names),
             revision=0 if event is None else event.revision,
             about=key,
@@ -145,7 +145,7 @@ def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[
 
 
 def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
-    """What keeps a deleted claim, and its devices with it."""
+    """The finalizers and consumers that keep a deleted claim, and its devices with it."""
     finalizers, users = meta.finalizers(tree), [each.name for each in dra.consumers(tree)]
     text = f"claim {key.namespace}/{key.name} was deleted and waits for "
     text += f"{counts.plural(len(finalizers), 'finalizer')} {listed(finalizers, len(finalizers))}"
@@ -198,7 +198,7 @@ def _kept_in_vain(
 
 
 def _ending_namespace(views: LiveViews, name: str) -> Iterator[Reason]:
-    """That the namespace is being deleted, which waits for all its objects."""
+    """The reason that the namespace is being deleted, which waits for all its objects."""
     key = ObjectKey(*api_resources.NAMESPACES, "", name)
     if meta.is_deleting(views.objects.get(key) or {}):
         text = f"namespace {name} is being deleted, which goes on until this pod has ended"
@@ -247,7 +247,7 @@ def _failing_selectors(
         if match is not None:
             names = () if reason.explained is None else reason.explained.failing
             failed.setdefault(match.groups(), {}).update(dict.fromkeys(names))
-    said: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for (kind, name, number), requests in failed.items():
         if kind == "class":
             key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
@@ -264,8 +264,8 @@ def _failing_selectors(
         for owner, selectors in owners:
             if int(number) < len(selectors):
                 expression = dra.selector_expression(selectors[int(number)])
-                said[f"selector #{number} of {owner}: {expression}"] = None
-    for text in list(said)[:NAMES_MAX]:
+                lines[f"selector #{number} of {owner}: {expression}"] = None
+    for text in list(lines)[:NAMES_MAX]:
         yield Reason(text=text, is_kept=True)
 
 

@@ -172,8 +172,8 @@ def _value(views: LiveViews, result: DeviceResult, attribute: str) -> str | None
 
 
 def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Who requested the claim's deletion, and which finalizers keep the claim."""
-    yield from lives.asked_for(events)
+    """The user who requested the claim's deletion, and the finalizers that keep the claim."""
+    yield from lives.deletion_request(events)
     consumers = dra.consumers(tree)
     for finalizer in meta.finalizers(tree):
         if finalizer != well_known.CLAIM_PROTECTION:

@@ -76,9 +76,9 @@ def _causes(summary: DecisionSummary) -> Iterator[Reason]:
         text = f"{devices_text(cause.devices)} on {nodes_text(cause.nodes)}"
         if cause.examples:
             text += f", such as {listed(cause.examples, len(cause.examples))}"
-        said = causes.said(cause.cause, cause.about)
+        cause_text = causes.text_of(cause.cause, cause.about)
         request = f"{cause.claim} request {cause.request}"
-        yield Reason(text=f"{request}: {text}: {said}", count=cause.devices)
+        yield Reason(text=f"{request}: {text}: {cause_text}", count=cause.devices)
     if summary.causes_cut:
         devices = summary.causes_devices_cut
         text = f"{summary.causes_cut} rarer causes for {devices_text(devices)}"

@@ -132,7 +132,7 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
 def _evicting_by(
     views: LiveViews, claims: Sequence[ObjectKey], quirks: ControllerQuirks, until: Instant
 ) -> Iterator[str]:
-    """Who set the taints of the claims' devices that evict a pod by an instant."""
+    """The users who set the taints of the claims' devices that evict a pod by an instant."""
     for key in claims:
         tree = views.objects.get(key)
         for result in () if tree is None else dra.results(tree):
@@ -179,7 +179,7 @@ def _patience(
     allocation: JsonView | None,
     quirks: ControllerQuirks,
 ) -> str | None:
-    """How long a claim tolerates the taint, as a suffix of its text; None when it never evicts."""
+    """The time for which a claim tolerates a taint, as a suffix; None if it never evicts."""
     if taint.effect != NO_EXECUTE:
         return None
     read = read_taint({"key": taint.key, "value": taint.value, "timeAdded": taint.time_added})

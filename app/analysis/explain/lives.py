@@ -89,7 +89,7 @@ def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
     """The request for the deletion, and the finalizers that keep the object, if there are any."""
     if not meta.is_deleting(tree):
         return
-    yield from asked_for(events)
+    yield from deletion_request(events)
     for finalizer in meta.finalizers(tree):
         since = sources.since(events, partial(keeps, finalizer))
         text = keeping(finalizer)
@@ -101,13 +101,13 @@ def ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
 
 
 def keeping(finalizer: str) -> str:
-    """That a finalizer keeps an object, and until when."""
+    """The reason that a finalizer keeps an object, and until when."""
     until = _KEEPS.get(finalizer, "the client that set it must remove it")
     return f"finalizer {finalizer} keeps it: {until}"
 
 
-def asked_for(events: Sequence[Event]) -> Iterator[Reason]:
-    """Who requested the deletion and how, and who shortened its grace period later."""
+def deletion_request(events: Sequence[Event]) -> Iterator[Reason]:
+    """The users who requested the deletion and who shortened its grace period later."""
     since = sources.since(events, meta.is_deleting)
     if since is None:
         return
@@ -136,7 +136,7 @@ _USERS_OF_NODES = "system:node:"
 
 
 def _graceless(tree: JsonView) -> str:
-    """Why a pod that was asked to go got no grace period.
+    """The reason why a deleted pod got no grace period.
 
     The API gives none to pods that have no node or have finished, however the request asks.
     """
@@ -148,7 +148,7 @@ def _graceless(tree: JsonView) -> str:
 
 
 def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """Why a pod terminates and what it waits for, how it ended, or why it does not start."""
+    """The reasons why a pod terminates and still waits, how it ended, or why it does not start."""
     node = core.node_name(tree)
     if core.is_finished(tree):
         yield from _finished(events, tree)
@@ -203,19 +203,23 @@ def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, Kubel
     """
     newest: dict[str, KubeletWarning] = {}
     for event in objects.unusual_events(namespace or None):
-        said = core.event_object(event.object)
-        by = {said.source.component, said.reporting_component, said.reporting_controller}
-        about = said.subject
-        is_known = said.reason in _REASONS_OF_KUBELETS
+        event_object = core.event_object(event.object)
+        by = {
+            event_object.source.component,
+            event_object.reporting_component,
+            event_object.reporting_controller,
+        }
+        about = event_object.subject
+        is_known = event_object.reason in _REASONS_OF_KUBELETS
         is_kubelets = _KUBELET in by or (is_known and not any(by))
-        is_warning = said.type == "Warning" or (is_known and not said.type)
+        is_warning = event_object.type == "Warning" or (is_known and not event_object.type)
         if not is_kubelets or not is_warning or about.kind != "Pod":
             continue
         key = about.uid or f"{about.namespace}/{about.name}"
         if key not in newest or event.revision > newest[key].event.revision:
-            count = max(said.count, 0 if said.series is None else said.series.count)
+            count = event_object.occurrences
             newest[key] = KubeletWarning(
-                event=event, reason=said.reason, message=said.text, count=count
+                event=event, reason=event_object.reason, message=event_object.text, count=count
             )
     return newest
 
@@ -258,8 +262,8 @@ def warning_of_end(warnings: Mapping[str, KubeletWarning], tree: JsonView) -> Ku
     return warning if warning.event.stamp.time >= requested else None
 
 
-def said(warning: KubeletWarning, tree: JsonView) -> Reason:
-    """What the kubelet of a pod's node said of it."""
+def warning_reason(warning: KubeletWarning, tree: JsonView) -> Reason:
+    """The warning of the kubelet of a pod's node about the pod."""
     times = f", {warning.count} times" if warning.count > 1 else ""
     return Reason(
         text=f"the kubelet of node {core.node_name(tree)} said{times}: {warning.text}",
@@ -274,7 +278,7 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
     if not is_starting(tree) and not is_failing(tree):
         return
     if warning is not None:
-        yield said(warning, tree)
+        yield warning_reason(warning, tree)
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
         waiting, last = container.state.waiting, container.last_state.terminated
         if waiting.reason in _ORDINARY_WAITS:
@@ -309,7 +313,7 @@ def _logged_verb(event: Event) -> str:
 
 
 def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[], Instant]) -> str:
-    """That a kubelet has long reported nothing about a pod of its node; empty if it has.
+    """The note that a kubelet has long reported nothing about a pod of its node; empty if it has.
 
     Empty, too, where a recording may lack the reports of kubelets: it shows no later state of the
     pod, and `newest`, the `newest_report`, is not younger than the pod's place.
@@ -471,8 +475,8 @@ def _finished(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
     since = sources.since(events, core.is_finished)
     why = core.status_reason(tree)
     message = core.status_message(tree)
-    said = ": ".join(part for part in (why, message) if part)
-    text = f"ended as {meta.phase(tree)}{f' ({said})' if said else ''}"
+    details = ": ".join(part for part in (why, message) if part)
+    text = f"ended as {meta.phase(tree)}{f' ({details})' if details else ''}"
     lines = tuple(_containers(tree))
     yield sources.made(since, text, *lines)
 

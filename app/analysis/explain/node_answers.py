@@ -168,7 +168,7 @@ def indexing(rules: SchedulerRules, views: MergingViews) -> Generator[None, None
 
 
 def before_nodes(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
-    """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when nodes are asked."""
+    """The reason why no node is examined at all (controllers.md 3.1, 3.3); empty if nodes are."""
     try:
         claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
         pod_claims.check_fresh(views.objects, claims, rules.gates, lambda _: False)

@@ -126,20 +126,20 @@ def waiting(
         if answer is None:
             continue
         made = node_reason(answer, effort_steps=0)
-        said = same_answer(made)
-        if said not in seen and made.is_combination and followed < bounds.followed_nodes_max:
+        group = same_answer(made)
+        if group not in seen and made.is_combination and followed < bounds.followed_nodes_max:
             # Only one of the nodes with the same answer is followed, because each search is costly.
             made = node_reason(answer, effort_steps=bounds.steps_max)
             followed += 1
             yield
-        if said not in seen and len(seen) < bounds.quirk_nodes_max and made.explained is not None:
+        if group not in seen and len(seen) < bounds.quirk_nodes_max and made.explained is not None:
             # Of nodes with the same answer one is asked, because each defect needs a search.
             made = replace(made, explained=replace(made.explained, quirks=answer.quirks()))
             yield
-        seen.add(said)
+        seen.add(group)
         fitting.append(made)
         if help and answer.is_helpable:
-            refused.setdefault(said, []).append(answer)
+            refused.setdefault(group, []).append(answer)
             if made.is_error and rules.quirks.c16:
                 erring.append(answer)
     if node and not fitting:
@@ -172,7 +172,7 @@ def _unknown(views: LiveViews, node: str) -> NotFound:
 def _in_vain(
     rules: SchedulerRules, views: LiveViews, tree: JsonObject, fits: int
 ) -> tuple[tuple[Reason, ...], str]:
-    """Why attempts end without a node although `fits` nodes take the pod, and words for that."""
+    """The cause, and its text, of attempts without a node although `fits` nodes take the pod."""
     binding = (
         *waits.repeated(tree),
         *outcomes.full_claims(views, tree),
@@ -191,7 +191,7 @@ def _beside(
     nodes: Sequence[NodeReason],
     now: Instant,
 ) -> Iterator[Reason]:
-    """What other objects and earlier attempts add to the answers of the nodes."""
+    """The reasons that other objects and earlier attempts add to the answers of the nodes."""
     yield from circumstances.of(views, tree, nodes)
     if rules.quirks.c16 and any(reason.is_error for reason in nodes):
         yield Reason(text=ENDS_ATTEMPT, issues=("C16",))
@@ -209,7 +209,7 @@ def _unasked(
     help: bool,
     reads_events: bool,
 ) -> PodFindings:
-    """Why no node is asked about a pod; with `help`, also what would let nodes be asked."""
+    """The reason why no node is examined for a pod; with `help`, also changes that help."""
     known = untried.background(views, tree, reads_events=reads_events) or (Reason(text=early),)
     changes = untried.remedies(views, tree, rules, reads_events=reads_events) if help else []
     if not changes:
@@ -353,7 +353,7 @@ def _released(
 
 
 def _then(nodes: Sequence[str], alike: int) -> str:
-    """Where the pod then fits, and how many nodes with the same answer were not tried."""
+    """The nodes on which the pod then fits, and the number of untried nodes with equal answers."""
     look = "looks" if alike == 1 else "look"
     more = f"; {alike} more {look} the same" if alike else ""
     return f"then it fits on {listed(nodes, len(nodes))}{more}"

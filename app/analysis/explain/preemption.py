@@ -66,7 +66,7 @@ def evicted_for(
 ) -> Iterator[Reason]:
     """For which pod a victim was evicted and why; `objects` are those before the eviction."""
     if decision is None:
-        yield from _said(objects, victim)
+        yield from _reported(objects, victim)
         return
     summary = decision_body.summary_of(decision.object)
     namespace, name = decision_body.read(decision.object).place
@@ -83,14 +83,14 @@ def evicted_for(
     yield Reason(text=f"on node {preemption.node}: {also}{_cost_text(preemption)}")
 
 
-def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
+def _reported(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
     """The message of the Event, when the decision is not in the history."""
     uid = meta.uid(victim)
     namespace = meta.namespace(victim)
     for key in objects.keys(*api_resources.EVENTS, namespace):
-        said = core.event_object(objects.get(key) or {})
-        if said.involved_object.uid == uid and said.reason == "Preempted":
-            yield Reason(text=said.message)
+        event_object = core.event_object(objects.get(key) or {})
+        if event_object.involved_object.uid == uid and event_object.reason == "Preempted":
+            yield Reason(text=event_object.message)
 
 
 def _cost_text(preemption: PreemptionSummary) -> str:

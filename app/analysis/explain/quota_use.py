@@ -84,7 +84,7 @@ def has_room(views: Views, namespace: str, refusal: str, quota: JsonView) -> boo
 
 
 def limits_exceeded(quota: JsonView, refusal: str) -> Iterator[tuple[str, str]]:
-    """What a refusal exceeded of a quota, with the amounts that the quota allows."""
+    """The names of a quota that a refused write exceeded, with the amounts that it allows."""
     exceeded = _EXCEEDED.search(refusal)
     for part in exceeded[2].split(",") if exceeded is not None else ():
         name = part.rpartition("=")[0]
@@ -101,7 +101,7 @@ def limits_exceeded_now(quota: JsonView) -> Iterator[tuple[str, str, str]]:
 
 
 def limits_reached(quota: JsonView) -> Iterator[tuple[str, str]]:
-    """What a quota has no room for, as its status says, with the amounts that it allows."""
+    """The names that a quota has no room for by its status, with the amounts that it allows."""
     for name, used in sorted(core.quota_used(quota).items()):
         now = limit(quota, name)
         if now and not _more(now, str(used)):
@@ -120,7 +120,7 @@ def allows_more(name: str, amount: str, quota: JsonView) -> bool:
 
 
 def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, int]]:
-    """What is used now and the refused claim need together, of each exceeded name, in nanos."""
+    """The sum of the present use and the refused claim for each exceeded name, in nanos."""
     exceeded = _EXCEEDED.search(refusal)
     for part in exceeded[2].split(",") if exceeded is not None else ():
         name, _, requested = part.rpartition("=")
@@ -132,7 +132,7 @@ def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, i
 
 
 def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterator[Reason]:
-    """How much of a quota is used, as its status says, and the claims and pods that use it."""
+    """The use of a quota by its status, and the claims and pods that use it."""
     used = core.quota_used(tree)
     for name, limit in sorted(_hard(tree).items()):
         users: tuple[Reason, ...] = ()
@@ -199,7 +199,7 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
 
 
 def _amounts(views: Views, namespace: str, name: str) -> Iterator[tuple[ObjectKey, int]]:
-    """What each claim and pod of a namespace uses of a name of a quota, in nanos."""
+    """The amount that each claim and pod of a namespace uses of a name of a quota, in nanos."""
     for place in sorted(limits.places_of(name)):
         for key in views.objects.keys(*place, namespace):
             amounts = limits.amounts_of(views.objects, place, views.objects.get(key) or {})
@@ -227,7 +227,7 @@ def _named(views: Views, namespace: str) -> Iterator[str]:
 
 
 def _idle(views: Views, key: ObjectKey, named: Callable[[], frozenset[str]]) -> str:
-    """Why nobody uses a claim; empty for a claim in use, or that a pod waits with (`named`)."""
+    """The reason why no pod uses a claim; empty for a claim in use, or `named` by a waiting pod."""
     tree = views.objects.get(key) or {}
     way = stuck.cause(views, key, tree)
     if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):

@@ -42,7 +42,7 @@ def by(event: Event) -> str:
 
 
 def author(event: Event) -> str:
-    """The user who requested a write, or that the source does not name one."""
+    """The user who requested a write, or a note that the source does not name one."""
     return records.named_author(event.stamp.actor.user)
 
 
@@ -50,8 +50,8 @@ def made(event: Event | None, text: str, *children: Reason) -> Reason:
     """A reason with the event that caused it, if that event is known."""
     if event is None:
         return Reason(text=text, children=children)
-    said = f"{text}, {by(event)}"
-    return Reason(text=said, children=children, revision=event.revision, about=event.key)
+    sentence = f"{text}, {by(event)}"
+    return Reason(text=sentence, children=children, revision=event.revision, about=event.key)
 
 
 def when(instant: Instant) -> str:

@@ -1,4 +1,4 @@
-"""Stuck claims: how a claim keeps devices that nobody uses, or is not deleted."""
+"""Stuck claims: those that keep devices without a user, or that are not deleted."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
 
 
 def foreign(key: ObjectKey, finalizer: str) -> Reason:
-    """That a finalizer of somebody else keeps a deleted claim, with the write that set it."""
+    """The reason that a foreign finalizer keeps a deleted claim, with the write that set it."""
     return Reason(
         text=lives.keeping(finalizer),
         about=key,

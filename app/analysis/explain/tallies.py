@@ -146,7 +146,7 @@ def key_of(device: DeviceReason, *, coarse: bool = False) -> Key:
     return ("note" if device.note else "suitable", "" if coarse else device.note)
 
 
-def said_of(device: DeviceReason) -> str:
+def device_text(device: DeviceReason) -> str:
     """The text about one device."""
     if device.chosen:
         return "chosen"
@@ -177,7 +177,7 @@ def tally(
             if key not in seen:
                 seen.add(key)
                 known.nodes += 1
-            text = said_of(group.reason)
+            text = device_text(group.reason)
             known.texts[text] = known.texts.get(text, 0) + len(group.devices)
             if known.example == node:
                 known.names += group.devices[: NAMES_MAX - len(known.names)]
@@ -201,7 +201,7 @@ def grouped(groups: Sequence[Alike]) -> list[JsonObject]:
     """All devices of one node grouped by equal reasons, with names by pool, each once."""
     pools_of: dict[tuple[Key, str], dict[str, list[str]]] = {}
     for group in groups:
-        pools = pools_of.setdefault((key_of(group.reason), said_of(group.reason)), {})
+        pools = pools_of.setdefault((key_of(group.reason), device_text(group.reason)), {})
         for device in group.devices:
             pool, _, name = device.rpartition("/")
             pools.setdefault(pool, []).append(name)

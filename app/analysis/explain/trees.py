@@ -15,11 +15,11 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import (
     CauseTally,
     common_prefix,
+    device_text,
     devices_text,
     grouped,
     key_of,
     nodes_text,
-    said_of,
     tally,
 )
 from app.domain.allocation.quirks import numbers_of
@@ -152,8 +152,8 @@ def same_answer(reason: NodeReason) -> Hashable:
     for claim, request in reason.requests():
         devices: dict[Hashable, int] = {}
         for group in request.alike:
-            said = (key_of(group.reason), said_of(group.reason).replace(node, "<node>"))
-            devices[said] = devices.get(said, 0) + len(group.devices)
+            reason_key = (key_of(group.reason), device_text(group.reason).replace(node, "<node>"))
+            devices[reason_key] = devices.get(reason_key, 0) + len(group.devices)
         parts.append((claim, request.request, frozenset(devices.items())))
     explained = reason.explained
     pools: tuple[str, ...] = ()
@@ -267,10 +267,10 @@ def _if_open(nodes: Sequence[NodeReason]) -> list[Reason]:
     made = []
     for text, names in nodes_of.items():
         subject = "but for that" if len(nodes) == 1 else f"but for that, on {_names(names)}"
-        said = f"it would not fit, either: {text}" if text else "the pod would fit"
+        outcome = f"it would not fit, either: {text}" if text else "the pod would fit"
         about = ObjectKey(*api_resources.NODES, "", names[0]) if len(nodes) == 1 else None
         made.append(
-            Reason(text=f"{subject} {said}", count=len(names), about=about, is_kept=not text)
+            Reason(text=f"{subject} {outcome}", count=len(names), about=about, is_kept=not text)
         )
     if made and count < len(nodes):
         made.append(Reason(text=f"{nodes_text(len(nodes) - count)} more were not tried"))
@@ -358,7 +358,7 @@ def _rest(tallies: Sequence[CauseTally]) -> Reason:
 
 
 def _suitable(on_nodes: _OfNodes) -> str:
-    """How many of the devices can be taken, over the nodes."""
+    """The number of the devices that can be taken, over the nodes."""
     suitable = [request.suitable for _, request in on_nodes]
     totals = [len(request.devices) for _, request in on_nodes]
     low, high = min(suitable), max(suitable)
@@ -377,7 +377,9 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
         names = [device.device for _, one in reason.requests() for device in one.devices]
         prefix = common_prefix(names)
         lines = [
-            Reason(text=f"tried{where} {_taken(one.picks, prefix)}: then {one.reason.text}")
+            Reason(
+                text=f"tried{where} {_devices_listed(one.picks, prefix)}: then {one.reason.text}"
+            )
             for one in explained.tried
             if one.picks
         ]
@@ -385,7 +387,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
             lines.append(Reason(text=f"… given up {explained.given_up} times in all"))
         deepest = explained.deepest
         if deepest is not None:
-            picks = f" with {_taken(explained.picks, prefix)}" if explained.picks else ""
+            picks = f" with {_devices_listed(explained.picks, prefix)}" if explained.picks else ""
             lines.append(
                 Reason(
                     text=f"the search got furthest{where}{picks}: {deepest.text}",
@@ -397,7 +399,7 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
 
 
 def alone_text(needs: Sequence[int]) -> str:
-    """That no request lacks suitable devices where a node refuses the pod.
+    """The reason that no request lacks suitable devices on nodes that refuse the pod.
 
     `needs` are the numbers of devices that the requests want.
     """
@@ -408,7 +410,7 @@ def alone_text(needs: Sequence[int]) -> str:
     return "a device could be taken alone, but the search chose none"
 
 
-def _taken(devices: Sequence[str], prefix: str) -> str:
+def _devices_listed(devices: Sequence[str], prefix: str) -> str:
     names = [name.removeprefix(prefix) for name in devices]
     return listed(names, len(names)) if names else "nothing"
 

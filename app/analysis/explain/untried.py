@@ -53,7 +53,7 @@ def _is_left(tree: JsonObject, rules: SchedulerRules) -> bool:
 
 
 def _left_to(views: Views, name: str) -> str:
-    """That another scheduler is responsible, with similar names of those known to bind pods."""
+    """The reason that another scheduler is responsible, with similar names of known schedulers."""
     text = f"it is left to the scheduler {name}, which does not run here"
     trees = (views.objects.get(key) or {} for key in views.objects.keys(*api_resources.PODS))
     binding = {core.scheduler_name(tree) for tree in trees if core.node_name(tree)} - {""}
@@ -83,10 +83,10 @@ def shared_causes(
         if not text.startswith(_OF_POD):
             return text
         text = text.partition(": ")[2]
-        said = refusals().get(meta.uid(tree))
-        if said is None or not _lacks_claim(pods.facts(tree)):
+        refusal = refusals().get(meta.uid(tree))
+        if refusal is None or not _lacks_claim(pods.facts(tree)):
             return text
-        return f"{text}: {_OF_CLAIM.split(core.event_object(said.object).message, 1)[-1]}"
+        return f"{text}: {_OF_CLAIM.split(core.event_object(refusal.object).message, 1)[-1]}"
 
     return shared
 
@@ -142,17 +142,17 @@ def refusal_of_claim(views: Views, tree: JsonObject) -> str:
     """The last message about a claim of the pod that could not be created; empty without one."""
     if not _lacks_claim(pods.facts(tree)):
         return ""
-    said = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
-    return "" if said is None else core.event_object(said.object).message
+    refusal = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
+    return "" if refusal is None else core.event_object(refusal.object).message
 
 
 def refused_claims(views: Views, namespace: str) -> dict[str, list[tuple[ObjectKey, Event]]]:
     """The waiting pods of a namespace by the refusal of their claims, with the newest Event."""
     refused: dict[str, list[tuple[ObjectKey, Event]]] = {}
-    said = _refusals(views, namespace)
-    for key in views.objects.keys(*api_resources.PODS, namespace) if said else ():
+    refusals = _refusals(views, namespace)
+    for key in views.objects.keys(*api_resources.PODS, namespace) if refusals else ():
         tree = views.objects.get(key) or {}
-        event = said.get(meta.uid(tree))
+        event = refusals.get(meta.uid(tree))
         if event is not None and _lacks_claim(pods.facts(tree)):
             text = _OF_CLAIM.split(core.event_object(event.object).message, 1)[-1]
             refused.setdefault(text, []).append((key, event))
@@ -196,10 +196,10 @@ def of_template(views: Views, key: ObjectKey, *, reads_events: bool) -> Iterator
         return
     text = f"{counts.of(len(users), 'pod')} {'names' if len(users) == 1 else 'name'} it: "
     yield Reason(text=text + listed(users, len(users)), count=len(users))
-    for said, waiting in refused.items():
+    for reason, waiting in refused.items():
         noun = counts.plural(len(waiting), "pod")
         yield Reason(
-            text=f"no claim was made from it for {noun} {listed(waiting, len(waiting))}: {said}",
+            text=f"no claim was made from it for {noun} {listed(waiting, len(waiting))}: {reason}",
             count=len(waiting),
             is_kept=True,
         )
@@ -251,7 +251,7 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
 
 
 def _keeping(claim: JsonView) -> str:
-    """What keeps a claim that was deleted: its consumers, and finalizers of others."""
+    """The consumers and the foreign finalizers that keep a claim that was deleted."""
     text = ""
     if consumers := dra.consumers(claim):
         users = [consumer.name for consumer in consumers]
@@ -288,13 +288,13 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
     """The last message of the claim controller about a claim that is still missing."""
     if not _lacks_claim(pods.facts(tree)):
         return
-    said = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
-    if said is not None:
-        message = core.event_object(said.object).message
+    refusal = _refusals(views, meta.namespace(tree)).get(meta.uid(tree))
+    if refusal is not None:
+        message = core.event_object(refusal.object).message
         yield Reason(
             text=f"{FAILED_CLAIM}: {message}",
-            revision=said.revision,
-            about=said.key,
+            revision=refusal.revision,
+            about=refusal.key,
             is_kept=True,
         )
         pause = RETRY_MAX_MICROS // SECOND
@@ -321,7 +321,7 @@ def _spec_refused(
 
 def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
     """The newest Event that says why a claim could not be made, by the uid of its pod."""
-    said: dict[str, Event] = {}
+    refusals: dict[str, Event] = {}
     for key in views.objects.keys(*api_resources.EVENTS, namespace):
         event = views.objects.event(key)
         # The text of most Events tells that they are others; they are not decoded.
@@ -330,9 +330,9 @@ def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
         if event.object.get("reason") != FAILED_CLAIM:
             continue
         uid = core.event_object(event.object).involved_object.uid
-        if uid not in said or event.revision > said[uid].revision:
-            said[uid] = event
-    return said
+        if uid not in refusals or event.revision > refusals[uid].revision:
+            refusals[uid] = event
+    return refusals
 
 
 def _lacks_claim(pod: pods.PodFacts) -> bool:

@@ -48,9 +48,9 @@ def last(
     `states` are the events of the pod and `requests` the observed requests about it, newest first.
     Without `objects`, Events are not searched.
     """
-    said = () if objects is None else _said(objects, pod)
+    reported = () if objects is None else _reported(objects, pod)
     logs = logged(requests)
-    verdicts = (*_condition(pod, states), *said, *(() if logs is None else (logs,)))
+    verdicts = (*_condition(pod, states), *reported, *(() if logs is None else (logs,)))
     return max(verdicts, key=lambda verdict: verdict.event.revision, default=None)
 
 
@@ -98,15 +98,15 @@ def _refusal(pod: JsonView) -> str:
     return ""
 
 
-def _said(objects: ObjectsProjection, pod: JsonView) -> Iterator[SchedulerMessage]:
+def _reported(objects: ObjectsProjection, pod: JsonView) -> Iterator[SchedulerMessage]:
     name, uid = meta.name(pod), meta.uid(pod)
     for event in objects.events(*api_resources.EVENTS, meta.namespace(pod)):
         if not event.key.name.startswith(f"{name}."):
             continue  # a component names its Events after the object
-        said = core.event_object(event.object)
-        is_same = said.subject.name == name and said.subject.uid in ("", uid)
-        if said.reason == _FAILED and is_same and said.text:
-            yield SchedulerMessage(said.text, f"Event {_FAILED}", event)
+        event_object = core.event_object(event.object)
+        is_same = event_object.subject.name == name and event_object.subject.uid in ("", uid)
+        if event_object.reason == _FAILED and is_same and event_object.text:
+            yield SchedulerMessage(event_object.text, f"Event {_FAILED}", event)
 
 
 def logged(requests: Sequence[Event]) -> SchedulerMessage | None:

@@ -142,23 +142,24 @@ def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
         return
     lines: list[Reason] = []
     for result in dra.results_of(claim.allocation):
-        said = binding_conditions.conditions_of(claim.tree, result)
+        conditions = binding_conditions.conditions_of(claim.tree, result)
         for kind in result.binding_failure_conditions:
-            if kind in said and said[kind].status == "True":
-                lines.append(Reason(text=f"{result.text}: {_told(said[kind])}, a failure"))
+            if kind in conditions and conditions[kind].status == "True":
+                text = _condition_text(conditions[kind])
+                lines.append(Reason(text=f"{result.text}: {text}, a failure"))
         for kind in result.binding_conditions:
-            if kind not in said:
+            if kind not in conditions:
                 lines.append(
                     Reason(text=f"{result.text}: the driver has not reported condition {kind} yet")
                 )
-            elif said[kind].status != "True":
-                lines.append(Reason(text=f"{result.text}: {_told(said[kind])}"))
+            elif conditions[kind].status != "True":
+                lines.append(Reason(text=f"{result.text}: {_condition_text(conditions[kind])}"))
     yield Reason(
         text=f"claim {claim.name}{_until(claim.allocation, timeout)}", children=tuple(lines)
     )
 
 
-def _told(condition: Condition) -> str:
+def _condition_text(condition: Condition) -> str:
     why = ": ".join(part for part in (condition.reason, condition.message) if part)
     return f"{condition.type} is {condition.status}{f' ({why})' if why else ''}"
 

@@ -25,7 +25,7 @@ _SEVERITY = {
 def stuck(views: LiveViews, namespace: str = "", *, has_pods: bool = True) -> Iterator[Finding]:
     """One finding for each way in which claims are stuck.
 
-    `has_pods` tells that pods were recorded; without, none is known to be gone.
+    `has_pods` is true if pods were recorded; if not, no pod is known to be gone.
     """
     groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):

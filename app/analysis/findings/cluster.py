@@ -178,7 +178,7 @@ def invariants(
 
 
 def _moved(views: LiveViews, lasting: Iterable[Violation]) -> tuple[str, ...]:
-    """That devices which claims hold are published in other pools since, in one line."""
+    """The line for devices that claims hold and that are now published in other pools."""
     claims = dict.fromkeys(key for violation in lasting for key in violation.objects)
     moved = (
         one for key in claims for one in successors.of_claim(views, views.objects.get(key) or {})
@@ -188,7 +188,7 @@ def _moved(views: LiveViews, lasting: Iterable[Violation]) -> tuple[str, ...]:
 
 
 def _qualified(violation: Violation) -> str:
-    """What makes a violation less than a broken rule, in words."""
+    """The reason why a violation is less than a broken rule, as text."""
     if violation.kind is Gravity.UNSURE:
         return f" (unsure: {violation.doubt})" if violation.doubt else " (unsure)"
     return _QUALIFIED.get(violation.kind, "")

@@ -31,16 +31,16 @@ def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         for one in containers.unreached(views, event.object):
             (mistaken if one.is_mistake else unnamed).append((event, one.text))
     kind = FindingKind.UNREACHED_DEVICES
-    said = "{} a container that names a request which its claim does not have"
-    yield from _finding(views, kind, Severity.WARNING, said, mistaken)
-    said = "{} a claim that no container names"
-    yield from _finding(views, kind, Severity.NOTICE, said, unnamed)
-    said = "{} a device that is not healthy"
-    yield from _finding(views, FindingKind.UNHEALTHY_DEVICES, Severity.WARNING, said, unhealthy)
+    sentence = "{} a container that names a request which its claim does not have"
+    yield from _finding(views, kind, Severity.WARNING, sentence, mistaken)
+    sentence = "{} a claim that no container names"
+    yield from _finding(views, kind, Severity.NOTICE, sentence, unnamed)
+    sentence = "{} a device that is not healthy"
+    yield from _finding(views, FindingKind.UNHEALTHY_DEVICES, Severity.WARNING, sentence, unhealthy)
 
 
 def _finding(
-    views: LiveViews, kind: FindingKind, severity: Severity, said: str, cases: Sequence[_Case]
+    views: LiveViews, kind: FindingKind, severity: Severity, sentence: str, cases: Sequence[_Case]
 ) -> Iterator[Finding]:
     """One finding about all these pods, with the words about the one that changed last."""
     if not cases:
@@ -48,7 +48,7 @@ def _finding(
     newest = sorted(cases, key=lambda one: -one[0].revision)
     keys = list(dict.fromkeys(event.key for event, _ in newest))
     count = len(keys)
-    text = said.format(f"{counts.of(count, 'pod')} {counts.plural(count, 'has')}")
+    text = sentence.format(f"{counts.of(count, 'pod')} {counts.plural(count, 'has')}")
     yield Finding(
         kind=kind,
         severity=severity,

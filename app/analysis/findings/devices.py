@@ -1,4 +1,4 @@
-"""Why waiting pods do not get devices: the failing requests, with the causes of their devices.
+"""Reasons why waiting pods get no devices: the failing requests, with the causes per device.
 
 The causes are those that the last attempt counted. In a recording of another scheduler nothing is
 counted; there the attempt is made again, and counts only if it refuses the nodes as recorded.
@@ -69,8 +69,8 @@ def lines(
     for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]:
         wants = _wants(views, claim, name)
         is_spread = is_local and is_only and not wants.startswith(_WANTS_ALL)
-        said = "; ".join(_causes(counted, is_local=is_local, is_spread=is_spread))
-        sentences.append(f"request {name}{entries.get(claim, '')}{wants}: {said}")
+        causes_text = "; ".join(_causes(counted, is_local=is_local, is_spread=is_spread))
+        sentences.append(f"request {name}{entries.get(claim, '')}{wants}: {causes_text}")
     if summary.together and summary.together == summary.causes_nodes:
         sentences = []
     if summary.causes_nodes and not requests:
@@ -115,7 +115,7 @@ def _entries(pod: JsonObject) -> dict[str, str]:
 
 
 def _constraints(views: LiveViews, claims: Iterable[str]) -> Iterator[str]:
-    """What claims want of their devices together; equal constraints of several claims once."""
+    """The constraints of claims on their devices together; equal ones of several claims once."""
     wanted: dict[str, None] = {}
     for claim in sorted(claims):
         namespace, _, name = claim.rpartition("/")
@@ -129,7 +129,7 @@ def _constraints(views: LiveViews, claims: Iterable[str]) -> Iterator[str]:
 
 
 def _wants(views: LiveViews, claim: str, request: str) -> str:
-    """What a request wants, as words after its name; empty for a claim that does not exist yet."""
+    """The wish of a request, as text after its name; empty for a claim that does not exist yet."""
     wish = _wish(views, claim, request)
     if wish is None:
         return ""
@@ -185,10 +185,10 @@ def _causes(
             # Which nodes the counters share is not counted.
             where = "" if is_local else " counted node by node"
         is_suitable = cause.cause == causes.SUITABLE
-        said = "suitable" if is_suitable else causes.said(cause.cause, about)
+        cause_text = "suitable" if is_suitable else causes.text_of(cause.cause, about)
         if is_suitable and is_spread:
-            said += ", too few on each node" if count > 1 else ", too few"
-        yield f"{devices_text(_devices(group))}{where} {said}"
+            cause_text += ", too few on each node" if count > 1 else ", too few"
+        yield f"{devices_text(_devices(group))}{where} {cause_text}"
     if left := sum(map(_devices, groups[CAUSES_SHOWN_MAX:])):
         yield f"{devices_text(left)} for other reasons"
     if not groups:
@@ -212,10 +212,10 @@ def made_again(
     now: Instant,
     bounds: SummaryBounds,
 ) -> DecisionSummary | None:
-    """What an attempt counts now, if it refuses the nodes as the recorded scheduler said."""
+    """The counts of an attempt made now, if it refuses the nodes for the recorded reasons."""
     condition = meta.condition(pod, condition_types.POD_SCHEDULED)
-    said = "" if condition is None else condition.message
+    recorded = "" if condition is None else condition.message
     made = attempt.attempt(rules, views, nodes, Verdicts(), pod_spec.read(pod), start=0, now=now)
-    if dict(scheduler_messages.reasons(said)) != dict(scheduler_messages.reasons(made.message)):
+    if dict(scheduler_messages.reasons(recorded)) != dict(scheduler_messages.reasons(made.message)):
         return None
     return decision_body.summary(summaries.summary_of(made, bounds))

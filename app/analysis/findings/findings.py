@@ -60,7 +60,7 @@ def looking(
     if namespace and examined == until:
         _check_known(namespace, views, chronicle)
     note = chronicle.unread(until)
-    # What events that were not read yet have ended does not last until now.
+    # A state that was ended by events not read yet does not last until now.
     judged = now if examined == until else Instant(0)
     reads_events = causes.reads_events
     has_pods = bool(chronicle.of_kind(pods.POD_CREATED, until=until))

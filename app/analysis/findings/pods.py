@@ -97,16 +97,16 @@ def waiting(
     reported = cache(lambda: _reported(chronicle, until, reads_events=reads_events))
     for pod, tree in _waiting_now(views, namespace):
         refusal = latest.get(pod, "") if is_whole else _refusal(tree)
-        said = refusal or reported().get(pod, "")
+        message = refusal or reported().get(pod, "")
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
-        if not said and sources.is_only_requested(event):
+        if not message and sources.is_only_requested(event):
             requested[pod] = event.revision
             continue
         untold = UNTOLD if is_whole else _UNREAD
         # Schedulers name the node before they write claims, and write the reason of a refusal.
         untold = _CHOSEN if core.nominated_node_name(tree) else untold
-        cause = unasked(tree) or said or untold
+        cause = unasked(tree) or message or untold
         if pod not in groups.get(cause, _EMPTY).pods:
             _note(groups, cause, pod, _created(chronicle, views, pod, until))
         groups[cause].last = max(groups[cause].last, event.revision)
@@ -162,7 +162,7 @@ def unrecorded(
     *,
     reads_events: bool = True,
 ) -> Iterator[Finding]:
-    """Pods of which only logs and Events tell that they were not placed, or did not start.
+    """Pods known only from logs and Events as not placed, or as not started.
 
     Nothing tells how they are at the end, unless a later line says that they were placed.
     """
@@ -242,8 +242,8 @@ def unstarted(
         warning = lives.warning_about(warnings, event.object)
         waits = next(lives.waiting_containers(event.object), "")
         if warning is not None:
-            said = (state, warning.reason, warning.message.rpartition(": ")[2])
-            groups.setdefault(said, []).append((key, warning.event.revision, warning.text))
+            group = (state, warning.reason, warning.message.rpartition(": ")[2])
+            groups.setdefault(group, []).append((key, warning.event.revision, warning.text))
         elif waits:
             groups.setdefault((state, waits, ""), []).append((key, event.revision, waits))
         elif (reports() or _is_on_unready(views, event.object)) and (
@@ -298,8 +298,8 @@ def overdue(
         until = sources.instant_of(meta.known_deletion_timestamp(event.object))
         if until is not None and until < now:
             waits = lives.kept_by(views, event.object)
-            said = lives.warning_of_end(warnings(), event.object) if causes.reads_events else None
-            waits += f"; it said {said.text}" if said is not None else ""
+            last = lives.warning_of_end(warnings(), event.object) if causes.reads_events else None
+            waits += f"; it said {last.text}" if last is not None else ""
             groups.setdefault(waits, []).append((key, event.revision))
     for cause, ending in groups.items():
         ending.sort(key=lambda one: -one[1])
@@ -322,13 +322,13 @@ def _reported(chronicle: Chronicle, until: Revision, *, reads_events: bool) -> d
 
     A pod may have had a namesake, so what was said before a deletion is not about it.
     """
-    said = [*chronicle.of_kind(ATTEMPT_FAILED, until=until)]
-    said += chronicle.of_kind(POD_DELETED, until=until)
+    reports = [*chronicle.of_kind(ATTEMPT_FAILED, until=until)]
+    reports += chronicle.of_kind(POD_DELETED, until=until)
     if reads_events:
         warnings = chronicle.of_kind("Warning", until=until)
-        said += [entry for entry in warnings if entry.text.startswith(_FAILED_SCHEDULING)]
+        reports += [entry for entry in warnings if entry.text.startswith(_FAILED_SCHEDULING)]
     causes: dict[ObjectKey, str] = {}
-    for entry in sorted(said, key=attrgetter("revision")):
+    for entry in sorted(reports, key=attrgetter("revision")):
         if entry.kind == POD_DELETED:
             causes.pop(entry.subject, None)
         else:
@@ -351,9 +351,9 @@ def _last_attempts(chronicle: Chronicle, until: Revision) -> dict[ObjectKey, tup
 def _warned_of(
     chronicle: Chronicle, views: LiveViews, until: Revision
 ) -> dict[ObjectKey, tuple[str, Revision]]:
-    """What Events say of pods that were not placed or did not start, and were not recorded.
+    """The messages of Events about unrecorded pods that were not placed or did not start.
 
-    The order of Events is not known, so a pod that was placed is only told of by its kubelet.
+    The order of Events is not known, so for a placed pod only Events of its kubelet count.
     """
     refused: dict[ObjectKey, tuple[str, Revision]] = {}
     held_up: dict[ObjectKey, tuple[str, Revision]] = {}

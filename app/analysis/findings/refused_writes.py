@@ -16,7 +16,7 @@ _OF_OBJECT = re.compile(r'\S+ "[^"]*" is (forbidden|invalid): ')
 def writes(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:
     """The objects that were last refused, by message.
 
-    What has no name yet is told of the workload or pod that asks for it.
+    A refused object without a name is reported with the workload or pod that asks for it.
     """
     groups: dict[str, dict[ObjectKey, Revision]] = {}
     for entry in chronicle.of_kind(timeline_kinds.WRITE_REFUSED, until=until):

@@ -16,7 +16,7 @@ KINDS = (
     api_resources.DAEMON_SETS,
     api_resources.JOBS,
 )
-"""The kinds of which it is told that the API refuses their pods."""
+"""The kinds for which refused pods are reported."""
 
 
 def refused(
@@ -44,8 +44,8 @@ def refused(
                 continue
             failure = meta.condition(event.object, condition_types.REPLICA_FAILURE)
             if failure is not None and failure.status == "True":
-                said = refusals.message_of(failure.message)
-                groups.setdefault(said, []).append((key, event.revision))
+                message = refusals.message_of(failure.message)
+                groups.setdefault(message, []).append((key, event.revision))
     for key, refusal in _of_events(views, kinds, namespace) if reads_events else ():
         groups.setdefault(refusal.message, []).append((key, refusal.event.revision))
     for text, workloads in groups.items():
@@ -99,14 +99,14 @@ def failed_jobs(
     for reason, jobs in groups.items():
         jobs.sort(key=lambda one: -one[1])
         message = jobs[0][2]
-        if len({said for _, _, said in jobs}) > 1:
+        if len({details for _, _, details in jobs}) > 1:
             message = f"{message} ({jobs[0][0].name})"
-        said = ": ".join(filter(None, (reason, message)))
+        details = ": ".join(filter(None, (reason, message)))
         text = f"{counts.of(len(jobs), 'job')} failed"
         yield Finding(
             kind=FindingKind.FAILED_JOBS,
             severity=Severity.WARNING,
-            text=f"{text}: {said}" if said else text,
+            text=f"{text}: {details}" if details else text,
             count=len(jobs),
             present=len(jobs),
             first=jobs[-1][1],

@@ -29,17 +29,17 @@ def claims(events: Iterable[Event]) -> dict[str, str]:
 
 def messages(events: Iterable[Event]) -> dict[str, str]:
     """The scheduler's message about each pod that waits at the end."""
-    said: dict[str, str] = {}
+    messages_by_pod: dict[str, str] = {}
     for event in events:
         if event.key[:2] != api_resources.PODS or not event.is_about_object:
             continue
         name = f"{event.key.namespace}/{event.key.name}"
-        said.pop(name, None)
+        messages_by_pod.pop(name, None)
         condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
         is_gone = event.type is EventType.OBJECT_DELETED
         if condition is not None and condition.status == "False" and not is_gone:
-            said[name] = condition.message
-    return said
+            messages_by_pod[name] = condition.message
+    return messages_by_pod
 
 
 def conditions(events: Iterable[Event]) -> dict[str, str]:

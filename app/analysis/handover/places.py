@@ -268,7 +268,7 @@ def reveals_nothing(field: str, text: str) -> bool:
     )
 
 
-def is_told(group: str, resource: str) -> bool:
+def is_exported(group: str, resource: str) -> bool:
     """Whether objects of a resource are exported."""
     return (group, resource) in READ
 

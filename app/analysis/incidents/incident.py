@@ -96,8 +96,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "refused": f"the API refuses: {self.refused!r}",
             "violated": f"the history violates {self.violated}",
         }
-        said = [text for name, text in claims.items() if getattr(self, name) is not None]
-        return f"{subject} {' and '.join(said)}".strip()
+        texts = [text for name, text in claims.items() if getattr(self, name) is not None]
+        return f"{subject} {' and '.join(texts)}".strip()
 
 
 class IncidentCluster(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,7 +144,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def release(self) -> str:
-        """What releases make of it, as text for people."""
+        """The behaviour of the releases, as text for people."""
         if self.fixed in NOT_FIXED:
             return "no release repairs it"
         return f"repaired in {self.fixed}"

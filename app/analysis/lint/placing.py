@@ -164,7 +164,7 @@ def _reason(claim: LintedClaim, nodes: Sequence[Sequence[Counted]]) -> str:
         near = [each for node in of_request for each in node if each.kind not in _FAR]
         if worst := max(near, key=lambda each: each.devices, default=None):
             devices = counts.of(worst.devices, "device")
-            text += f": {devices} {causes.said(worst.kind, worst.about)}"
+            text += f": {devices} {causes.text_of(worst.kind, worst.about)}"
         short.setdefault(ask.main, []).append(text)
     for texts in short.values():
         if all(texts):

@@ -20,7 +20,7 @@ from app.domain.log.chain import canonical_json
 _Part = TypeVar("_Part")
 
 Sort: TypeAlias = Hashable
-"""What objects that are alike have in common."""
+"""The common part of objects that are alike."""
 
 FEW = 16
 """The most parts that are alike and of which each is tried by itself.
@@ -29,7 +29,7 @@ Of more, the first, the one in the middle and the last stand for all.
 """
 
 _ROUNDS = 3
-"""How far names are followed: from a pod to its claim, to the class, and to what that names."""
+"""The number of steps by which names are followed: pod, claim, class, and the objects it names."""
 
 _GENERATED = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\d{1,3}(\.\d{1,3}){3}|[0-9a-f]{32,}"
@@ -38,7 +38,7 @@ _GENERATED = re.compile(
 
 
 class AlikeObjects:
-    """Which objects of a material are alike."""
+    """The groups of objects of a material that are alike."""
 
     def __init__(self, material: Material) -> None:
         self._material = material
@@ -90,7 +90,7 @@ class AlikeObjects:
         return named
 
     def _content(self, key: ObjectKey) -> tuple[bytes, Sequence[str]]:
-        """What the steps of an object say, and the names that they say, in their order."""
+        """The content of an object's steps, and the names in it in their order."""
         named = self._named
         names = [key.namespace] if key.namespace in named else []
 
@@ -109,11 +109,11 @@ class AlikeObjects:
             return _GENERATED.sub("@", tree) if isinstance(tree, str) else tree
 
         steps = [self._material.steps[number] for number in self._material.by_key[key]]
-        said = [
+        content = [
             [step.event.type, step.event.stamp.verb, step.author, masked(step.event.object)]
             for step in steps
         ]
-        return canonical_json(said), names
+        return canonical_json(content), names
 
 
 def crowds(parts: Iterable[_Part], sort_of: Callable[[_Part], Sort]) -> list[list[_Part]]:

@@ -283,9 +283,9 @@ class Material:
         if place not in self._digests:
             step = self._changed(number, at, changes)
             event = step.event
-            said = [number, at, step.author, event.type, event.stamp.verb, *event.key]
-            said += [step.before, event.object]
-            self._digests[place] = hashlib.sha256(canonical_json(said)).digest()
+            content = [number, at, step.author, event.type, event.stamp.verb, *event.key]
+            content += [step.before, event.object]
+            self._digests[place] = hashlib.sha256(canonical_json(content)).digest()
         return self._digests[place]
 
     def _times(self, candidate: Candidate) -> Iterator[tuple[int, int]]:

@@ -188,7 +188,7 @@ class PodCondition:
 
     def _chosen(self, events: Sequence[Event]) -> list[_Said]:
         """One event of each pod that has the condition, the most relevant first."""
-        said: list[_Said] = []
+        refusals: list[_Said] = []
         passed: set[str] = set()
         decisions: dict[tuple[str, str], Event] = {}
         for event in events:
@@ -199,14 +199,14 @@ class PodCondition:
             decision = decisions.get((event.key.namespace, event.key.name))
             message = self._message(event, decision)
             if message is not None and self.device in ("", _main_cause(decision)):
-                said.append((event, message, decision))
+                refusals.append((event, message, decision))
             elif event.type is EventType.OBJECT_DELETED or core.node_name(event.object):
                 passed.add(event.uid)
-        if not said or self.known is not None or self.word == "evicted":
-            chosen = said
+        if not refusals or self.known is not None or self.word == "evicted":
+            chosen = refusals
         else:
             # The last message about a pod that stays in the condition to the end.
-            chosen = [each for each in said if each[0].uid not in passed] or said
+            chosen = [each for each in refusals if each[0].uid not in passed] or refusals
             chosen = chosen[::-1]
         return list({each[0].uid: each for each in chosen[::-1]}.values())[::-1]
 
@@ -316,7 +316,7 @@ Predicate: TypeAlias = Seen | Unlike | Command
 
 
 def where_to_look(predicate: Predicate) -> str:
-    """Where a user finds a predicate that a history shows, instead of one that it does not show."""
+    """The advice where to find a predicate that a history shows, for one that it does not show."""
     match predicate:
         case Violated(rule=""):
             return (

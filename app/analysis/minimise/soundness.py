@@ -15,7 +15,7 @@ from app.analysis.verify.invariants.watch import InvariantWatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What is impossible in a history.
+    """The impossible states in a history.
 
     `rules` are the invariants that do not hold, `objects` those about which a decide replay says
     that their recorded states are impossible.

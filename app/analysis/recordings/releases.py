@@ -60,9 +60,9 @@ class ReleaseEvidence:
     def add(self, record: Record) -> None:
         """Examines one record."""
         if record.actor is not None and record.actor.agent:
-            said = self._said_by(record.actor.agent)
-            if said is not None:
-                self.note(*said, AGENT, record.place)
+            stated = self._stated_by(record.actor.agent)
+            if stated is not None:
+                self.note(*stated, AGENT, record.place)
         if record.group == "" and record.object is not None:
             if record.resource == "pods":
                 for container in core.containers(record.object):
@@ -83,11 +83,11 @@ class ReleaseEvidence:
     def best(self) -> ComponentEvidence | None:
         """The most frequent evidence of the first component that has any; None without evidence."""
         for component in (*COMPONENTS, CLUSTER):
-            said = [
+            stated = [
                 evidence for evidence in self.components.values() if evidence.component == component
             ]
-            if said:
-                return max(said, key=lambda one: (one.count, _order(one.release)))
+            if stated:
+                return max(stated, key=lambda one: (one.count, _order(one.release)))
         return None
 
     def others(self, best: ComponentEvidence) -> Iterator[ComponentEvidence]:
@@ -102,7 +102,7 @@ class ReleaseEvidence:
             if one.release != best.release and not is_older_kubelet:
                 yield one
 
-    def _said_by(self, agent: str) -> tuple[str, str] | None:
+    def _stated_by(self, agent: str) -> tuple[str, str] | None:
         if agent not in self._agents:
             if len(self._agents) >= AGENTS_MAX:
                 return None
@@ -156,8 +156,8 @@ def objections(evidence: ReleaseEvidence, profile: str) -> list[str]:
     best = evidence.best()
     if best is None:
         return []
-    said = {one.release for one in evidence.components.values() if one.component == best.component}
-    if profile in {profiles.profile_of(release) for release in said}:
+    known = {one.release for one in evidence.components.values() if one.component == best.component}
+    if profile in {profiles.profile_of(release) for release in known}:
         return []
     like = profiles.profile_of(best.release)
     cure = f"--profile {like} imitates that one" if like else "no profile imitates it"

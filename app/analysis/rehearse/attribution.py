@@ -53,7 +53,7 @@ class SettingsSearch:
     findings that no single setting removes take further trials. `unsure` are findings of the second
     world for which no settings are sought. `hidden` has, by the settings of a trial, findings that
     cannot be seen in it, which the caller also sends as shown: sets that rely on them are not
-    called minimal. `is_cut_short` tells that the bound was reached.
+    called minimal. `is_cut_short` is true if the bound was reached.
     """
 
     settings: Sequence[Setting]

@@ -73,7 +73,7 @@ def subject_of(report: Rehearsal) -> str:
 
 
 def notes_of(report: Rehearsal) -> list[str]:
-    """What was compared, with which settings, and how certain it is."""
+    """The subject of the comparison, the settings, and the certainty of the answer."""
     counts = [
         f"{report.compared[name]} of {count} {_IN_WORDS.get(name, name)}"
         for name, count in report.decided.items()
@@ -157,7 +157,7 @@ def _rewritten(report: Rehearsal, kind: str, entries: Sequence[Rewritten]) -> It
 
 
 def _consequences(report: Rehearsal, change: Rewritten, finding: Finding) -> Iterator[Reason]:
-    """What a changed text or field means for those who rely on it."""
+    """The consequence of a changed text or field for those who rely on it."""
     off = registry.gates_off(registry.RULE_STATUS, report.diff.b.profile)
     if change.what == RULES_CONDITION and not change.after and off:
         yield Reason(text=f"no rule has any effect there, because {_are_off(off)}", is_kept=True)
@@ -268,7 +268,7 @@ def _incidents(incidents: Sequence[Incidence]) -> Iterator[Reason]:
 
 
 def _unattributed(report: Rehearsal) -> Iterator[str]:
-    """That changes were not put down to settings, and why."""
+    """The note that changes were not attributed to settings, and the reason."""
     count = report.unattributed
     if not count:
         return

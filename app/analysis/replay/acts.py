@@ -91,22 +91,22 @@ class FailedAttempt:
 
 def report_of(act: Act) -> FailedAttempt | None:
     """The failed attempt that a write of an Event object reports; None if it reports another."""
-    said = core.event_object(act.event.object)
-    if said.reason != FAILED_SCHEDULING:
+    event_object = core.event_object(act.event.object)
+    if event_object.reason != FAILED_SCHEDULING:
         return None
-    last = said.series.last_observed_time if said.series else ""
+    last = event_object.series.last_observed_time if event_object.series else ""
     try:
-        instant = Instant(min(timestamps.parse(last or said.event_time or ""), act.known))
+        instant = Instant(min(timestamps.parse(last or event_object.event_time or ""), act.known))
     except TimestampError:
         instant = act.requested
     if act.seen is not None:
         instant = act.requested
     return FailedAttempt(
-        pod=said.subject.uid,
+        pod=event_object.subject.uid,
         instant=instant,
         # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
-        note="" if act.event.type is not EventType.OBJECT_CREATED else said.text,
-        version=said.subject.resource_version,
+        note="" if act.event.type is not EventType.OBJECT_CREATED else event_object.text,
+        version=event_object.subject.resource_version,
     )
 
 
@@ -157,7 +157,7 @@ def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
     of nodes, of evictions and of the statuses of rules.
     """
     key, event = act.event.key, act.event
-    said = core.event_object(event.object) if is_event_object(key) else None
+    event_object = core.event_object(event.object) if is_event_object(key) else None
     if "namespaces" in roles:
         yield namespaces.NAME, (key.namespace or key.name,)
         if key.namespace:
@@ -171,8 +171,8 @@ def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
             yield "rule-status", (key.name, event.uid)
         elif key.resource == "pods":
             yield "eviction", (key.namespace, key.name, event.uid)
-        elif said is not None and said.text.startswith("Cancelling"):
-            subject = said.subject
+        elif event_object is not None and event_object.text.startswith("Cancelling"):
+            subject = event_object.subject
             yield "eviction/cancelled", (subject.namespace, subject.name, subject.uid)
 
 

@@ -149,7 +149,7 @@ def attempts_of(
         )
     tried.sort(key=lambda each: each.instant)
     before: Instant | None = None
-    version, said = 0, ""
+    version, message = 0, ""
     for each in tried:
         # An attempt without a report, such as a third one, saw at least the last version seen.
         version = each.version = max(each.version, version)
@@ -164,11 +164,11 @@ def attempts_of(
             # The condition of the attempt before may have arrived after the pod was deleted.
             each.also = frozenset(
                 (
-                    said,
+                    message,
                     *(text for made, text in refused if made.first <= each.instant <= made.last),
                 )
             )
-        said = each.tried.message
+        message = each.tried.message
     return tried
 
 
@@ -184,10 +184,10 @@ def attempts_decided(
         return None
     written = iter(placings)
     tried: list[Try] = []
-    said: list[str] = []
+    messages: list[str] = []
     for each in decided:
         placing = next(written) if each.is_placed else None
-        outcome = AttemptOutcome(message=each.message or (said[-1] if said else ""))
+        outcome = AttemptOutcome(message=each.message or (messages[-1] if messages else ""))
         if placing is not None:
             outcome = AttemptOutcome(node=placing.node, devices=tuple(sorted(placing.devices)))
         at = each.at if not tried else Instant(max(each.at, tried[-1].instant + 1))
@@ -199,11 +199,11 @@ def attempts_decided(
                 last=Instant(max(at + tolerances.TABLE.sure_after, claims_at)),
                 tried=outcome,
                 placing=placing,
-                also=frozenset(said) if not (each.is_placed or each.message) else frozenset(),
+                also=frozenset(messages) if not (each.is_placed or each.message) else frozenset(),
             )
         )
         if each.message:
-            said.append(each.message)
+            messages.append(each.message)
     return tried
 
 
@@ -302,10 +302,10 @@ def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant, bool]]:
     """
     for number, (sent, message) in enumerate(tries.refusals):
         note = messages.note(message)
-        for index, (instant, said) in enumerate(tries.failures):
+        for index, (instant, text) in enumerate(tries.failures):
             if instant > sent + tolerances.TABLE.same_attempt:
                 break
-            if said != note or tries.is_later(index, number):
+            if text != note or tries.is_later(index, number):
                 continue
             is_first = not (index or number or tries.was_refused)
             if is_first or sent - instant <= tolerances.TABLE.reported_before:

@@ -256,7 +256,7 @@ class Authors:
         if owners and not is_asked and self._gone.issuperset(owners):
             return COLLECTOR
         if resource == "pods":
-            reason = _told(before, condition_types.DISRUPTION_TARGET)[:1]
+            reason = _reason_and_message(before, condition_types.DISRUPTION_TARGET)[:1]
             return _TELLERS.get(reason[0], "") if reason and not is_asked else ""
         return ""
 
@@ -354,7 +354,7 @@ def _may_be_by(user: str, event: Event, before: JsonView | None) -> bool:
     )
     if event.key.resource != "pods" or not is_end or before is None:
         return True
-    is_marked = bool(_told(before, condition_types.DISRUPTION_TARGET))
+    is_marked = bool(_reason_and_message(before, condition_types.DISRUPTION_TARGET))
     return user != CLAIMS and (user != EVICTION or is_marked)
 
 
@@ -389,15 +389,15 @@ def _writer(resource: str, before: JsonView, after: JsonView) -> str:
 def _pod_writer(before: JsonView, after: JsonView) -> str:
     if _differ(before, after, "status", "resourceClaimStatuses"):
         return CLAIMS
-    condition = _told(after, condition_types.DISRUPTION_TARGET)
-    if condition and condition != _told(before, condition_types.DISRUPTION_TARGET):
+    condition = _reason_and_message(after, condition_types.DISRUPTION_TARGET)
+    if condition and condition != _reason_and_message(before, condition_types.DISRUPTION_TARGET):
         return _TELLERS.get(condition[0], "")
     is_tried = (
         _differ(before, after, "spec", "nodeName")
         or _differ(before, after, "status", "nominatedNodeName")
         or _differ(before, after, "status", "extendedResourceClaimStatus")
-        or _told(before, condition_types.POD_SCHEDULED)
-        != _told(after, condition_types.POD_SCHEDULED)
+        or _reason_and_message(before, condition_types.POD_SCHEDULED)
+        != _reason_and_message(after, condition_types.POD_SCHEDULED)
     )
     return SCHEDULER if is_tried else ""
 
@@ -483,12 +483,12 @@ def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
     return _node_labels(before) != _node_labels(after) and kept == left
 
 
-def _told(pod: JsonView, name: str) -> tuple[str, ...]:
+def _reason_and_message(pod: JsonView, name: str) -> tuple[str, ...]:
     """Reason and message of a condition."""
     condition = meta.condition(pod, name)
     return () if condition is None else (condition.reason, condition.message)
 
 
 def _reporter(event: JsonView) -> str:
-    said = core.event_object(event)
-    return said.reporting_component or said.reporting_controller
+    event_object = core.event_object(event)
+    return event_object.reporting_component or event_object.reporting_controller

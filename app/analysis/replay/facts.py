@@ -298,9 +298,9 @@ def _facts_of(event: Event, before: JsonObject | None, node: SchemaNode | None) 
 
 def event_seen(tree: JsonView) -> EventSeen:
     """The content of an Event object, without the random end of the name of a refused object."""
-    said = core.event_object(tree)
-    note = _REFUSED.sub(r"\1…\2", said.note or said.message)
-    return EventSeen(type=said.type, reason=said.reason, note=note)
+    event_object = core.event_object(tree)
+    note = _REFUSED.sub(r"\1…\2", event_object.note or event_object.message)
+    return EventSeen(type=event_object.type, reason=event_object.reason, note=note)
 
 
 def subject_of(tree: JsonView) -> str:

@@ -74,7 +74,7 @@ class Hypothesis:
 
     @property
     def change(self) -> tuple[str, object]:
-        """What is changed; equal for hypotheses about several differences that change the same."""
+        """The change; equal for hypotheses about several differences that change the same."""
         return self.field, self.target
 
     @property

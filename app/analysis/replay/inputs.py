@@ -99,16 +99,16 @@ class Input:
     @property
     def is_about_devices(self) -> bool:
         """Whether it contains device statuses of a claim."""
-        return self.event.key.resource == "resourceclaims" and bool(self._told_devices)
+        return self.event.key.resource == "resourceclaims" and bool(self._reported_devices)
 
     @property
-    def _told_devices(self) -> set[_Device]:
+    def _reported_devices(self) -> set[_Device]:
         return {device.key for device in dra.device_statuses(self.event.object)}
 
     def is_possible(self, ours: JsonView) -> bool:
         """Whether our pod is as far as the recorded one was, or our claim has the same devices."""
         if self.event.key.resource == "resourceclaims":
-            return self._told_devices <= {result.key for result in dra.results(ours)}
+            return self._reported_devices <= {result.key for result in dra.results(ours)}
         has_node = bool(core.node_name(ours))
         return (has_node or not self.is_bound) and (is_terminating(ours) or not self.is_terminating)
 
@@ -124,7 +124,7 @@ def command_of(write: Input, ours: JsonObject | None) -> Command | None:
     if event.type is EventType.OBJECT_CREATED or ours is None:
         if event.type is not EventType.OBJECT_CREATED:
             return None
-        return _taken_over(event, "ADDED", event.object)
+        return _as_recorded(event, "ADDED", event.object)
     if meta.uid(ours) != event.uid:
         return None
     if event.type is EventType.OBJECT_DELETED:
@@ -135,7 +135,7 @@ def command_of(write: Input, ours: JsonObject | None) -> Command | None:
         return _deletion(write)
     before = write.before if write.before is not None else {}
     merged = merge(before, event.object, ours)
-    return None if merged == ours else _taken_over(event, "MODIFIED", merged)
+    return None if merged == ours else _as_recorded(event, "MODIFIED", merged)
 
 
 def beside_deletion(write: Input, ours: JsonObject | None) -> Command | None:
@@ -154,7 +154,7 @@ def beside_deletion(write: Input, ours: JsonObject | None) -> Command | None:
     }
     before = {**write.before, "metadata": {**meta.metadata(write.before), **deletion}}
     merged = merge(before, event.object, ours)
-    return None if merged == ours else _taken_over(event, "MODIFIED", merged)
+    return None if merged == ours else _as_recorded(event, "MODIFIED", merged)
 
 
 def merge(before: Any, after: Any, ours: Any) -> Any:
@@ -177,7 +177,7 @@ def merge(before: Any, after: Any, ours: Any) -> Any:
     return after
 
 
-def _taken_over(event: Event, operation: str, tree: JsonObject) -> ImportObject:
+def _as_recorded(event: Event, operation: str, tree: JsonObject) -> ImportObject:
     return ImportObject(operation=operation, key=event.key, uid=event.uid, tree=tree)
 
 

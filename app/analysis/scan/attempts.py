@@ -66,7 +66,7 @@ class RecordedScheduler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _RecordedAttempt:
     """The record of an attempt for a pod in a history; `start` is where the search began."""
 
     key: ObjectKey
@@ -94,7 +94,7 @@ class RemadeAttempts:
         self._there: set[str] = set()
         self._shown: set[tuple[str, str]] = set()
         self._changed: dict[ObjectKey, Instant] = {}
-        self._waiting: dict[str, tuple[_Said, OtherWorld, Certainty]] = {}
+        self._waiting: dict[str, tuple[_RecordedAttempt, OtherWorld, Certainty]] = {}
         self._now = Instant(0)
 
     def turn(self, scheduler: RecordedScheduler, views: LiveViews) -> None:
@@ -117,9 +117,9 @@ class RemadeAttempts:
     def end(self, sightings: Sightings, now: Instant) -> None:
         """Adds the incidents that show only by lasting, until `now` or the last event."""
         now = max(now, self._now)
-        for said, world, certainty in self._waiting.values():
-            if now - said.event.stamp.time >= LASTED:
-                _show(sightings, said, world.incident, world.text, world.objects, certainty)
+        for tried, world, certainty in self._waiting.values():
+            if now - tried.event.stamp.time >= LASTED:
+                _show(sightings, tried, world.incident, world.text, world.objects, certainty)
 
     def _note(self, event: Event) -> None:
         """Records whether the preconditions of defects exist, and when objects last changed."""
@@ -146,9 +146,9 @@ class RemadeAttempts:
         is_over = event.type is EventType.OBJECT_DELETED or meta.is_deleting(event.object)
         if not is_over and not core.node_name(event.object):
             return
-        said, world, certainty = self._waiting.pop(event.uid, (None, None, None))
-        if said and world and certainty and event.stamp.time - said.event.stamp.time >= LASTED:
-            _show(self._sightings, said, world.incident, world.text, world.objects, certainty)
+        tried, world, certainty = self._waiting.pop(event.uid, (None, None, None))
+        if tried and world and certainty and event.stamp.time - tried.event.stamp.time >= LASTED:
+            _show(self._sightings, tried, world.incident, world.text, world.objects, certainty)
 
     def _look(self, event: Event) -> Iterator[None]:
         if event.type is EventType.DECISION_RECORDED:
@@ -170,13 +170,13 @@ class RemadeAttempts:
         if pod is None:
             return
         summary = decision_body.summary_of(event.object)
-        said = _Said(
+        tried = _RecordedAttempt(
             key=key, pod=pod, message=summary.message, start=body.inputs.start, event=event
         )
         if body.outcome in SUCCESSES:
-            yield from self._placed(said, summary.node, None)
+            yield from self._placed(tried, summary.node, None)
         else:
-            yield from self._refused(said)
+            yield from self._refused(tried)
 
     def _condition(self, event: Event) -> Iterator[None]:
         condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
@@ -186,7 +186,9 @@ class RemadeAttempts:
         before = meta.condition(pod, condition_types.POD_SCHEDULED)
         if before is None or before.message != condition.message:
             yield from self._refused(
-                _Said(key=event.key, pod=pod, message=condition.message, start=0, event=event)
+                _RecordedAttempt(
+                    key=event.key, pod=pod, message=condition.message, start=0, event=event
+                )
             )
 
     def _allocation(self, event: Event) -> Iterator[None]:
@@ -198,63 +200,65 @@ class RemadeAttempts:
             key = ObjectKey(*api_resources.PODS, event.key.namespace, consumer.name)
             pod = self._views.objects.get(key)
             if pod is not None and not core.node_name(pod):
-                said = _Said(key=key, pod=pod, message="", start=0, event=event)
-                yield from self._placed(said, "", event.object)
+                tried = _RecordedAttempt(key=key, pod=pod, message="", start=0, event=event)
+                yield from self._placed(tried, "", event.object)
 
-    def _refused(self, said: _Said) -> Iterator[None]:
-        wanted = [each for each in self._wanted(said) if self._is_new(said, each[1])]
-        worlds = alternative_worlds.worlds(self._views, said.pod)
+    def _refused(self, tried: _RecordedAttempt) -> Iterator[None]:
+        wanted = [each for each in self._wanted(tried) if self._is_new(tried, each[1])]
+        worlds = alternative_worlds.worlds(self._views, tried.pod)
         if (not wanted and not worlds) or not self._may_try():
             return
-        made = self._made(self._rules, said)
+        made = self._made(self._rules, tried)
         yield
-        if made.outcome == PLACED or made.message != said.message:
+        if made.outcome == PLACED or made.message != tried.message:
             return
         for mark, incident in wanted:
-            repaired = self._made(self._without(mark), said)
+            repaired = self._made(self._without(mark), tried)
             yield
             without = f"without {profiles.described(mark)}"
             if repaired.outcome == PLACED:
-                self._add(said, incident, f"{said.message}; {without} it fits on {repaired.node}")
+                self._add(tried, incident, f"{tried.message}; {without} it fits on {repaired.node}")
             elif (
                 incident == DISAPPEARS
                 and UPDATING not in made.message
                 and UPDATING in repaired.message
             ):
-                self._add(said, incident, f"{said.message}; {without}: {repaired.message}")
+                self._add(tried, incident, f"{tried.message}; {without}: {repaired.message}")
         for world in worlds:
-            if self._is_new(said, world.incident):
-                other = self._made(self._rules, said, world.views)
+            if self._is_new(tried, world.incident):
+                other = self._made(self._rules, tried, world.views)
                 yield
                 if other.outcome == PLACED:
-                    self._take(said, world.concerning(other.allocations))
+                    self._take(tried, world.concerning(other.allocations))
 
-    def _placed(self, said: _Said, node: str, claim: JsonObject | None) -> Iterator[None]:
+    def _placed(
+        self, tried: _RecordedAttempt, node: str, claim: JsonObject | None
+    ) -> Iterator[None]:
         """Examines a pod that was placed: on `node`, or as in an allocated claim."""
-        marks = [(mark, each) for mark, each in self._on_placements() if self._is_new(said, each)]
+        marks = [(mark, each) for mark, each in self._on_placements() if self._is_new(tried, each)]
         if not marks or not self._may_try():
             return
-        made = self._made(self._rules, said)
+        made = self._made(self._rules, tried)
         yield
         if made.outcome != PLACED or (node and made.node != node):
             return
         if claim is not None and dra.results(claim) not in _results(made):
             return
         for mark, incident in marks:
-            repaired = self._made(self._without(mark), said)
+            repaired = self._made(self._without(mark), tried)
             yield
             without = f"without {profiles.described(mark)}"
             if incident == UNNOTICED and repaired.outcome != PLACED:
                 devices = ", ".join(each.text for results in _results(made) for each in results)
-                self._add(said, incident, f"it got {devices}; {without}: {repaired.message}")
-            elif incident == UNSCORED and _rank(repaired, said.pod, self._views) < _rank(
-                made, said.pod, self._views
+                self._add(tried, incident, f"it got {devices}; {without}: {repaired.message}")
+            elif incident == UNSCORED and _rank(repaired, tried.pod, self._views) < _rank(
+                made, tried.pod, self._views
             ):
                 text = f"it got a worse alternative on {made.node}; {without} a better one"
-                self._add(said, incident, f"{text} on {repaired.node}")
+                self._add(tried, incident, f"{text} on {repaired.node}")
 
-    def _wanted(self, said: _Said) -> list[tuple[str, str]]:
-        there = self._there | ({needs.FAILING} if "CEL runtime error" in said.message else set())
+    def _wanted(self, tried: _RecordedAttempt) -> list[tuple[str, str]]:
+        there = self._there | ({needs.FAILING} if "CEL runtime error" in tried.message else set())
         wanted = [
             (mark, incident)
             for mark, (incident, needed) in needs.FITS_WITHOUT.items()
@@ -276,16 +280,16 @@ class RemadeAttempts:
         return replace(self._rules, allocator_quirks=self._rules.allocator_quirks.without(mark))
 
     def _made(
-        self, rules: SchedulerRules, said: _Said, views: DeviceViews | None = None
+        self, rules: SchedulerRules, tried: _RecordedAttempt, views: DeviceViews | None = None
     ) -> Attempt:
         return attempt.attempt(
             rules,
             views or self._views,
             self._scheduler.nodes,
             Verdicts(),
-            pod_spec.read(said.pod),
-            start=said.start,
-            now=said.event.stamp.time,
+            pod_spec.read(tried.pod),
+            start=tried.start,
+            now=tried.event.stamp.time,
         )
 
     def _may_try(self) -> bool:
@@ -293,33 +297,33 @@ class RemadeAttempts:
         self._left -= self._left > 0
         return not self.left_out
 
-    def _is_new(self, said: _Said, incident: str) -> bool:
-        return (meta.uid(said.pod), incident) not in self._shown
+    def _is_new(self, tried: _RecordedAttempt, incident: str) -> bool:
+        return (meta.uid(tried.pod), incident) not in self._shown
 
-    def _take(self, said: _Said, world: OtherWorld) -> None:
+    def _take(self, tried: _RecordedAttempt, world: OtherWorld) -> None:
         """Notes a pod that would be placed in another world; some incidents have to last first."""
-        uid = meta.uid(said.pod)
+        uid = meta.uid(tried.pod)
         if not world.must_last:
-            self._add(said, world.incident, world.text, world.objects)
+            self._add(tried, world.incident, world.text, world.objects)
         elif uid not in self._waiting:
             self._shown.add((uid, world.incident))
-            self._waiting[uid] = said, world, self._certainty(said)
+            self._waiting[uid] = tried, world, self._certainty(tried)
 
     def _add(
-        self, said: _Said, incident: str, text: str, objects: Sequence[ObjectKey] = ()
+        self, tried: _RecordedAttempt, incident: str, text: str, objects: Sequence[ObjectKey] = ()
     ) -> None:
-        self._shown.add((meta.uid(said.pod), incident))
-        _show(self._sightings, said, incident, text, objects, self._certainty(said))
+        self._shown.add((meta.uid(tried.pod), incident))
+        _show(self._sightings, tried, incident, text, objects, self._certainty(tried))
 
-    def _certainty(self, said: _Said) -> Certainty:
+    def _certainty(self, tried: _RecordedAttempt) -> Certainty:
         """Certain if the scheduler had seen the state: by its own decision, or without a race."""
         if self._is_decided:
             return Certainty.CERTAIN
-        since = said.event.stamp.time - RACE
-        own = {said.key, said.event.key}
+        since = tried.event.stamp.time - RACE
+        own = {tried.key, tried.event.key}
         own |= {
-            claim_key(said.key.namespace, named.name or "")
-            for named in pods.named_claims(pods.facts(said.pod))
+            claim_key(tried.key.namespace, named.name or "")
+            for named in pods.named_claims(pods.facts(tried.pod))
         }
         is_race = any(at >= since for key, at in self._changed.items() if key not in own)
         return Certainty.LIKELY if is_race else Certainty.CERTAIN
@@ -342,14 +346,14 @@ _CHANGED_MAX = 1_000
 
 def _show(
     sightings: Sightings,
-    said: _Said,
+    tried: _RecordedAttempt,
     incident: str,
     text: str,
     objects: Sequence[ObjectKey],
     certainty: Certainty,
 ) -> None:
-    revision = said.event.revision
-    sightings.add(incident, revision, text, said.key, *objects, certainty=certainty)
+    revision = tried.event.revision
+    sightings.add(incident, revision, text, tried.key, *objects, certainty=certainty)
 
 
 def _results(made: Attempt) -> list[list[dra.DeviceResult]]:

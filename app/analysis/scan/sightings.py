@@ -68,7 +68,7 @@ class ScanReport:
     is_complete: bool = True
 
     def unread(self, until: Revision) -> str:
-        """That the log was not scanned to its end yet; empty if it was."""
+        """The note that the log was not scanned to its end yet; empty if it was."""
         return "" if self.is_complete else chronicle.unread(self.examined, until)
 
 

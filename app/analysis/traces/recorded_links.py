@@ -1,6 +1,6 @@
 """Links between the events of a recording: which change rests on which earlier one.
 
-The log of another control plane holds no decisions and no causes. What it holds are the objects:
+The log of another control plane holds no decisions and no causes, but the objects:
 the pod for which a claim was made, the claims of a pod that is placed, the pods whose end gives a
 claim's devices back, the taint or the placement for which a pod is evicted, and the eviction before
 a deletion.

@@ -99,7 +99,7 @@ class AllocationIndex:
         self._makers: dict[str, tuple[Revision, str]] = {}
 
     def after(self, revision: Revision) -> "AllocationIndex":
-        """What is needed of it to check the events after a revision; nothing is added to it."""
+        """The part that is needed to check the events after a revision; nothing is added to it."""
         index = AllocationIndex(lacks_ends=self.lacks_ends, lacks_times=self.lacks_times)
         index.node_of_pod = self.node_of_pod
         index.written = [later for later in self.written if later.revision > revision]

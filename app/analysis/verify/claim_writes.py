@@ -174,7 +174,7 @@ def _is_by_version(event: Event) -> bool:
 
 
 def _problem(before: tuple[_Consumer, ...], after: tuple[_Consumer, ...]) -> str:
-    """What neither of the two does to the reservations of a claim; empty for what they do."""
+    """The change of a claim's reservations that neither of them makes; empty for others."""
     added = [each for each in after if each not in before]
     kept = [each for each in before if each in after]
     if len(added) > 1:

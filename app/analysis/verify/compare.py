@@ -31,7 +31,7 @@ class ComparisonResult(StrEnum):
 
 
 class DifferenceKind(StrEnum):
-    """What a difference says of what was recorded.
+    """The meaning of a difference for the recorded decision.
 
     `OTHER_CHOICE` is an allocation that keeps every rule where redra would choose other devices,
     `VIOLATION` one that breaks a rule. `DIFFERENT` says neither: a decision or effect of redra, or

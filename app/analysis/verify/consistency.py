@@ -263,7 +263,7 @@ def _is_earlier(event: Event) -> bool:
 
 
 def _repeated_by(event: Event) -> tuple[str, ...]:
-    """What an event repeats of its object, as in `_REPEATED`."""
+    """The values of `_REPEATED` that an event repeats of its object."""
     key = event.key
     return key.group, key.namespace, key.name, event.uid, str(event.revision)
 
@@ -281,7 +281,7 @@ def _own_of(named: _Named | _Whole) -> tuple[str, ...]:
 
 
 def _problems(event: Event, whole: _Whole | None) -> Iterator[str]:
-    """What is wrong with an event in whatever history it is."""
+    """The faults of an event that are faults in every history."""
     stamp = event.stamp
     for name, number in (("cause", stamp.cause), ("observed revision", stamp.observed)):
         if not 0 <= number < event.revision:
@@ -303,7 +303,7 @@ def _problems(event: Event, whole: _Whole | None) -> Iterator[str]:
 
 
 def _object_problems(event: Event, whole: _Whole | None) -> Iterator[str]:
-    """Where an event says something else of its object than the object itself."""
+    """The fields in which an event contradicts its own object."""
     try:
         named = _named(event.body) if whole is None else whole
     except (msgspec.DecodeError, RecursionError):
@@ -332,7 +332,7 @@ def _decision_problems(event: Event) -> Iterator[str]:
 
 
 def _course_problems(event: Event, known: Uid | None) -> Iterator[str]:
-    """What redra's writer cannot have stored after the events before."""
+    """The parts that redra's writer cannot have stored after the events before."""
     if event.type is EventType.OBJECT_CREATED:
         if known is not None:
             yield f"it creates {event.key}, which exists"
@@ -345,7 +345,7 @@ def _course_problems(event: Event, known: Uid | None) -> Iterator[str]:
 
 
 def _back_problems(event: Event, before: _Course | None, course: _Course) -> Iterator[str]:
-    """What a write takes back that no server lets it take back."""
+    """The values that a write takes back although no server allows that."""
     # A write that removes the last finalizer removes the object, with the state before it.
     if (
         event.type is EventType.OBJECT_DELETED
@@ -364,7 +364,7 @@ def _back_problems(event: Event, before: _Course | None, course: _Course) -> Ite
 
 
 def form_problems(event: Event) -> list[str]:
-    """Where an object is not written as redra writes it; decodes the object."""
+    """The places where an object is not written as redra writes it; decodes the object."""
     try:
         tree = event.object
         is_canonical = canonical_json(tree) == event.body
@@ -381,7 +381,7 @@ def form_problems(event: Event) -> list[str]:
 
 
 def _append_of(event: Event) -> tuple[object, ...]:
-    """What the events of one append by a controller have in common."""
+    """The common values of the events of one append by a controller."""
     stamp = event.stamp
     return stamp.actor, stamp.cause, stamp.observed, stamp.time
 

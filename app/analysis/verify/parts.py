@@ -72,7 +72,7 @@ class Division:
         return events * number // count if self.ahead else 0
 
     def cost_before(self, begin: "Cut", end: "Cut", number: int, count: int) -> int:
-        """What a part that begins there costs before its first check, beyond the first pass."""
+        """The cost of a part that begins there before its first check, beyond the first pass."""
         folded = self.fold_ahead(end.events, number, count)
         # A part that begins earlier is folded anew.
         saved = min(self.ahead * end.events, self.fold * folded) if begin.events > folded else 0

@@ -147,7 +147,7 @@ class DecisionChecker:
     def result(self, *, is_whole: bool) -> tuple[ComparisonCounts, ComparisonCounts]:
         """The comparisons of decisions and effects so far.
 
-        `is_whole` tells that the log was read to its end: then effects that are still expected are
+        `is_whole` is true if the log was read to its end: then effects that are still expected are
         missing, otherwise they may follow.
         """
         if is_whole:

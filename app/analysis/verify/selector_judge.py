@@ -38,7 +38,7 @@ class SelectorJudge:
         self._selects = Selections()
 
     def refusal(self, event: Event, claim: JsonObject, allocation: JsonObject) -> str:
-        """Why a result is certainly wrong: its device and selector; empty if none is."""
+        """The reason why a result is certainly wrong: its device and selector; empty if none is."""
         if self._index.lacks_times or not is_placed(event):
             return ""
         patches = api_resources.RESOURCE_SLICE_PATCHES

@@ -326,7 +326,7 @@ class UnseenWrites:
 
 
 def devices_given(allocation: JsonView) -> Counter[tuple[str, DeviceId]]:
-    """Which devices each request, or alternative of one, is given."""
+    """The devices of each request, or alternative of one, with their number."""
     return Counter((result.request, result.id) for result in dra.results_of(allocation))
 
 

@@ -142,4 +142,4 @@ def deprecated(answer: Response, timeline: Timeline, path: ResourcePath, kind: K
 
 def object_not_found(call: ResourceCall) -> NotFound:
     """The error for an object that does not exist, in the requested group."""
-    return rejections.not_found(admission.as_asked(call.kind, call.path.group), call.path.name)
+    return rejections.not_found(admission.in_group(call.kind, call.path.group), call.path.name)

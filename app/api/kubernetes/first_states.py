@@ -97,7 +97,7 @@ class FirstStates:
 
 
 def view_of(timeline: Timeline, target: Target, selection: Selection) -> FirstView:
-    """What a watch that begins now shows first."""
+    """The initial events of a watch that begins now."""
     kind, form = target.kind, target.form
     is_table = form.shape is Shape.TABLE
     return FirstView(

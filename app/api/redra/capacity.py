@@ -176,7 +176,7 @@ class CapacityApi:
 
     async def _compute_some(self, runtime: HistoryRuntime, revisions: Sequence[Revision]) -> None:
         """Compute the next moments that are not known, as many as one question may."""
-        # What another question finds in the meantime is not computed again.
+        # An answer that another request computes in the meantime is not computed again.
         async with self._turns:
             lacking = [one for one in revisions if (runtime.life, one) not in self._kept]
             courses: dict[str, DeviceCourse] = {}

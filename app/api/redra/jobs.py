@@ -154,7 +154,7 @@ class JobsApi:
         """The work of a rehearsal. Raises Rejected, InputError."""
         _check_switches(wish.to, wish.gates, wish.quirks)
         place = await self._source(runtime.info, wish.at, "")
-        # What comes after the moment may tell which gates were on before it.
+        # Events after the moment may show which gates were on before it.
         source = await self._source(runtime.info, "", runtime.info.name)
         self._check_size([source], "redra rehearse")
         parameters = {
@@ -179,7 +179,7 @@ class JobsApi:
         """The work of deciding a history again up to a moment. Raises Rejected, InputError."""
         _check_switches(profile, **switches)
         place = await self._source(runtime.info, moment, "")
-        # What comes after the moment may tell which gates were on before it.
+        # Events after the moment may show which gates were on before it.
         source = await self._source(runtime.info, "", runtime.info.name)
         self._check_size([source], "redra diff --again")
         doubts = msgspec.to_builtins(await doubts_of(runtime.log, runtime.info))

@@ -53,7 +53,7 @@ async def read(
     """Yield lines of at most `limit` events that the reader may see."""
     runtime = inquiry.runtime
     while limit > 0 and after < until:
-        # Where events are left out, pages have full size, so that a small limit needs few pages.
+        # If events are left out, pages have full size, so that a small limit needs few pages.
         size = min(page, limit) if inquiry.reader().is_unlimited else page
         events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
         if not events:

@@ -1,4 +1,4 @@
-"""What a relative moment of a request names, said in the answer."""
+"""The meaning of the relative moments of a request, as a field of the answer."""
 
 from collections.abc import Awaitable
 from dataclasses import replace
@@ -16,7 +16,7 @@ _OF_STRETCHES = ("since", "until")
 """The parameters that hold moments, beside `at`."""
 
 
-async def told(
+async def with_meanings(
     inquiry: Inquiry, part: str, answering: Awaitable[Response | Stream]
 ) -> Response | Stream:
     """The answer, with the meanings of relative moments."""

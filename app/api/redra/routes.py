@@ -142,7 +142,7 @@ class RedraApi:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
                     inquiry = await self._inquiry(request, name, actor, "".join(rest))
-                    return await relative.told(inquiry, part, read(self, inquiry))
+                    return await relative.with_meanings(inquiry, part, read(self, inquiry))
         return status.page_not_found()
 
     async def _diff(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
@@ -316,7 +316,7 @@ class RedraApi:
 
     async def _controllers(self, inquiry: Inquiry) -> Response:
         """The state of each controller, for users who may read the object that switches them."""
-        inquiry.reader().check(switching.PLACE)
+        inquiry.reader().check(switching.KUBE_SYSTEM)
         states = switching.states(inquiry.runtime.info, inquiry.runtime.views.objects)
         holders = await self._holders(inquiry.runtime.info.id)
         items = [
@@ -366,7 +366,7 @@ class RedraApi:
             ) from problem
 
     async def _findings(self, inquiry: Inquiry) -> Response:
-        """What is wrong; unlike a page, the answer waits for the whole log, for a bounded time.
+        """The findings; unlike a page, the answer waits for the whole log, for a bounded time.
 
         The request may have a shorter time; the log is read on meanwhile and afterwards.
         """
@@ -418,7 +418,7 @@ class RedraApi:
         return _answer(models.SightingList(items=items, attempts_left_out=report.attempts_left_out))
 
     async def lint(self, inquiry: Inquiry) -> LintReport:
-        """What is wrong with the published objects at the moment. Raises TooLarge, NotFound."""
+        """The lint findings for the published objects at the moment. Raises TooLarge, NotFound."""
         views = await self.answers.views(inquiry)
         return await self._lints.report(inquiry, views.revision)
 

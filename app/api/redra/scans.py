@@ -53,7 +53,7 @@ class Scans:
             )
         place = (runtime.life, labels, _PRESENT if until == runtime.views.revision else until)
         kept = self._kept.recent(place)
-        # A scan cannot go back. What is beyond the present view was asked for a moment later.
+        # A scan cannot go back, so events beyond the present view are left out.
         if kept is None or kept.report.examined > until:
             kept = HistoryScan(
                 runtime.log,

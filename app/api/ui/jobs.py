@@ -142,7 +142,7 @@ def to(path: str) -> Response:
 
 
 def _title(job: Job) -> str:
-    """What a job was started for, in a few words."""
+    """The purpose of a job, in a few words."""
     wanted = job.wish.parameters
     match job.wish.kind:
         case JobKind.MINIMISE:
@@ -157,7 +157,7 @@ def _title(job: Job) -> str:
 
 
 def _progress(kind: JobKind, progress: Mapping[str, object]) -> Iterator[str]:
-    """What a job that has not ended has done so far."""
+    """The progress of a job that has not ended."""
     doing = str(progress.get("doing") or "")
     match progress:
         case {"total": total, "done": done}:
@@ -173,7 +173,7 @@ def _progress(kind: JobKind, progress: Mapping[str, object]) -> Iterator[str]:
 
 
 def _results(kind: JobKind, result: JsonObject) -> Iterator[str]:
-    """What a job that is done has found, in a line or two."""
+    """The result of a finished job, in one or two lines."""
     match kind:
         case JobKind.MINIMISE:
             before = counts.of(result["eventsBefore"], "event")

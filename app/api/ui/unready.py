@@ -179,6 +179,6 @@ def _place_of(inquiry: Inquiry) -> _Place:
     """The page of an inquiry and its reader."""
     request = inquiry.request
     query = framing.query_text(framing.pairs(request))
-    # Who has lost a right meanwhile must not get what was read with it.
+    # A user who lost a right in the meantime must not get answers that were read with it.
     rights = inquiry.reader().grants
     return inquiry.runtime.life, inquiry.actor, rights, request.path, query

@@ -67,7 +67,7 @@ async def diff_again(
     history = await find_history(store, name)
     until = await find_revision(store, history, at, option="--at")
     history = await moments.history_at(store.log, history, until)
-    decided_as = await replays.as_asked(store, settings, history, profile)
+    decided_as = await replays.with_settings(store, settings, history, profile)
     again = await deciding.decide_again(
         store.log,
         decided_as,

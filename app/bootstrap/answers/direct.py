@@ -29,7 +29,7 @@ async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
         async with open_histories(store, settings) as histories:
             with suppress(InputError, Rejected, LogError):
                 answer = await _why(store, settings, histories, query)
-                return await relative.told(store, query, answer)
+                return await relative.with_meanings(store, query, answer)
     from app.bootstrap.answers import served
 
     return await served.ask(store, settings, query)

@@ -17,7 +17,7 @@ async def resolved(store: Store, name: str, *moments_given: str) -> Resolved:
     return moments.resolved(moments_given, await find_end(store, await find_history(store, name)))
 
 
-async def told(store: Store, query: ServedQuery, body: bytes) -> bytes:
+async def with_meanings(store: Store, query: ServedQuery, body: bytes) -> bytes:
     """The body of an answer, with the meaning of a relative moment, as a server gives it."""
     given = (query.at, *(query.parameters.get(name, "") for name in ("since", "until")))
     if not any(given) or query.is_page or query.part == "head":

@@ -36,7 +36,7 @@ _JSON = b"application/json"
 async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     """The answer to a query, made in this process. Raises InputError, Rejected."""
     (answer,) = await _answers(store, settings, (query,))
-    return await relative.told(store, query, _body(answer, query))
+    return await relative.with_meanings(store, query, _body(answer, query))
 
 
 async def ask_both(
@@ -44,7 +44,7 @@ async def ask_both(
 ) -> tuple[bytes, bytes]:
     """The answers to two queries about one moment; the second is empty when it is refused."""
     first, second = await _answers(store, settings, queries)
-    body = await relative.told(store, queries[0], _body(first, queries[0]))
+    body = await relative.with_meanings(store, queries[0], _body(first, queries[0]))
     try:
         return body, _body(second, queries[1])
     except Rejected:

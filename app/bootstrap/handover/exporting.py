@@ -190,7 +190,7 @@ def _left_out(steps: Iterable[Input]) -> Counter[str]:
 
 
 def _is_told(event: Event) -> bool:
-    return places.is_told(event.key.group, event.key.resource)
+    return places.is_exported(event.key.group, event.key.resource)
 
 
 def _run(source: Source, material: Material) -> Ran:

@@ -65,7 +65,7 @@ async def read(
     stored = await find_history(store, name)
     until = await find_inside(store, stored, moment, option=f"{name}@{moment}")
     stored = await moments.history_at(store.log, stored, until)
-    chosen = await replays.as_asked(store, settings, stored, profile)
+    chosen = await replays.with_settings(store, settings, stored, profile)
     engines = Engines()
     info = engines.settings_under(chosen, Switches(), frozenset())
     off = frozenset(info.settings["controllers"]["off"])

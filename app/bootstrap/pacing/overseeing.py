@@ -76,7 +76,7 @@ async def watch_over(
                 f"--since is revision {begin}, and {end_option} is revision {until}",
                 cure="give a --since that is not later",
             )
-        info = await replays.as_asked(store, settings, stored, None)
+        info = await replays.with_settings(store, settings, stored, None)
         oversight = await oversight_for(store, settings, stored)
         stopped = anyio.Event()
         async with anyio.create_task_group() as tasks:
@@ -126,7 +126,7 @@ async def _end(
 
 async def oversight_for(store: Store, settings: Settings, stored: HistoryInfo) -> Oversight:
     """The judges of a stored history, with the doubts recorded so far."""
-    info = await replays.as_asked(store, settings, stored, None)
+    info = await replays.with_settings(store, settings, stored, None)
     over_time = await switches_over_time(store.log, info)
     return oversight_of(info, await recorded_doubts.doubts_of(store.log, info), over_time)
 

@@ -64,7 +64,7 @@ class _History:
 
 def run(bundle: bytes, data: Any) -> JsonObject:
     """The row of a cell. Raises InputError for unknown switches."""
-    # What a run drops has no cycles: scanning it all the time is a sixth of the work.
+    # The objects that a run drops form no cycles; looking for cycles would be a sixth of the work.
     with garbage_collection.one_pass():
         return _run(_history(_Bundle(bundle)), data)
 
@@ -124,7 +124,7 @@ async def _read(path: Path) -> _History:
     name = await replays.load_files(store, settings, (path,))
     source = await sources.read(store, settings, name, "", None)
     stored = await find_history(store, name)
-    info = await replays.as_asked(store, settings, stored, None)
+    info = await replays.with_settings(store, settings, stored, None)
     control = None
     if info.settings.get("recorded"):
         control = await continuing.find_control(

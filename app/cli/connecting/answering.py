@@ -117,7 +117,7 @@ class AnswerSource:
         """Say which instant the relative moment of a query names that was not answered."""
         if not moments.needs_end(query.at):
             return
-        # What is not found may be the history itself.
+        # The missing object may be the history itself.
         with suppress(RedraError):
             if self.server is not None:
                 served_moments(self.server, query.history, query.at)

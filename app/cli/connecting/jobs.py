@@ -55,7 +55,7 @@ class ServerJob:
         problem = self._state["problem"] or {"message": "the job was cancelled"}
         self._forget()
         place = problem.get("place", "")
-        # What is a field of the request is an option of the command.
+        # A field of the request is an option of the command.
         option = f"--{place}" if place in self._fields else place
         raise InputError(problem["message"], place=option, cure=problem.get("cure", ""))
 

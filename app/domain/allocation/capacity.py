@@ -148,7 +148,7 @@ def shortage(
 
 
 def policy_note(requested: Requested | None, capacity: Capacity) -> str:
-    """How the request policy makes an amount of what is requested; empty when it does not.
+    """The steps by which the request policy changes the requested amount; empty when it does not.
 
     For an amount that the policy does not allow, the amounts that it allows.
     """

@@ -120,7 +120,7 @@ def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
 
 
 def published_keys(view: NodeView, key_of: KeyOf) -> tuple[Hashable, ...]:
-    """What a selector reads from each device of a view with plain devices, cached with the view."""
+    """The values that a selector reads from each plain device of a view, cached with the view."""
     known = view.part(_Answers).keys
     keys = known.get(key_of)
     if keys is None:

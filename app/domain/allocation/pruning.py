@@ -22,7 +22,7 @@ is in use before the refusal; such rows switch the cut off.
 **Remembered failures.** A choice point is described by its row, the number of devices chosen for
 the row, the results of the claim so far, the devices still to be tried, and all state that this and
 later rows can notice or change (`Usage.key`). Equal descriptions have equal futures, aborts
-included. What failed once is not tried again.
+included. A choice that failed once is not tried again.
 
 **Bounds.** Necessary conditions for a solution of the remaining rows: enough devices for this row
 and for each later one of the claim under the constraints as they stand, enough of them together,

@@ -40,7 +40,7 @@ class InFlight(NamedTuple):
 
     @property
     def all(self) -> tuple[Holding, ...]:
-        """What counts. Another writer may have given the claim other devices: both are in use."""
+        """The devices in use: another writer may have given the claim other ones as well."""
         return self.chosen if self.written == self.chosen else self.written + self.chosen
 
 

@@ -25,7 +25,7 @@ _TOLERATED = (
 def refusal(
     template: JsonView, node: JsonView, effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
 ) -> str:
-    """Why a node gets no pod of a template: its labels, or the first taint with these effects.
+    """The reason why a node gets no pod of a template: its labels, or a taint with these effects.
 
     Empty for a node that gets one.
     """

@@ -46,7 +46,7 @@ class Reporter:
     def __init__(self, component: str, writer: WriteOptions = MANAGER) -> None:
         self.component = component
         self._writer = writer
-        self._said: Bounded[_Fact, tuple[ObjectKey, int]] = Bounded(REMEMBERED_MAX)
+        self._reported: Bounded[_Fact, tuple[ObjectKey, int]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
         """Records the component's own Event objects."""
@@ -55,14 +55,20 @@ class Reporter:
         tree = event.object
         if json_tree.text(tree, "source", "component") != self.component:
             return  # most Event objects are of other components
-        said = core.event_object(tree)
-        subject = said.involved_object
-        fact: _Fact = (subject.uid, subject.name, said.type, said.reason, said.message)
+        event_object = core.event_object(tree)
+        subject = event_object.involved_object
+        fact: _Fact = (
+            subject.uid,
+            subject.name,
+            event_object.type,
+            event_object.reason,
+            event_object.message,
+        )
         if event.type is EventType.OBJECT_DELETED:
-            self._said.pop(fact, None)
+            self._reported.pop(fact, None)
             return
-        self._said.pop(fact, None)
-        self._said[fact] = (event.key, said.count or 1)
+        self._reported.pop(fact, None)
+        self._reported[fact] = (event.key, event_object.count or 1)
 
     def report(
         self,
@@ -87,7 +93,7 @@ class Reporter:
             reason,
             message,
         )
-        known = self._said.get(fact)
+        known = self._reported.get(fact)
         if known is not None and objects.get(known[0]) is not None:
             key, count = known
             return PatchObject(

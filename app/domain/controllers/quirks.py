@@ -56,9 +56,9 @@ class ControllerQuirks:
     r6: bool = True
     """A spread constraint with an empty label selector counts no pods; in all releases here."""
     r7: bool = True
-    """A pod that others are evicted for is not told so; up to 1.36."""
+    """The condition of a pod that others are evicted for does not mention it; up to 1.36."""
     r8: bool = True
-    """A pod without a node is told that no claim of it was freed, too; up to 1.36."""
+    """The condition of a pod without a node says that no claim was freed, too; up to 1.36."""
 
 
 NO_SWITCH = {

@@ -18,18 +18,18 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 CONTROLLERS_OFF = "redra.dev/controllers-off"
 
-PLACE = ObjectKey(*api_resources.NAMESPACES, "", "kube-system")
+KUBE_SYSTEM = ObjectKey(*api_resources.NAMESPACES, "", "kube-system")
 """The object with the annotation; every cluster has it, and it cannot be deleted."""
 
 
 def switched_off(objects: ObjectsReader) -> frozenset[str]:
     """The names of the controllers that are switched off now."""
-    tree = objects.get(PLACE)
+    tree = objects.get(KUBE_SYSTEM)
     return frozenset() if tree is None else named(tree)
 
 
 def named(tree: JsonView) -> frozenset[str]:
-    """The names of controllers that a state of `PLACE` switches off."""
+    """The names of controllers that a state of `KUBE_SYSTEM` switches off."""
     names = (name.strip() for name in meta.annotation(tree, CONTROLLERS_OFF).split(","))
     return frozenset(names) & frozenset(registry.NAMES)
 

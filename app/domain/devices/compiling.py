@@ -120,7 +120,7 @@ def device_of(pool: PoolId, tree: JsonView, place: str) -> Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _DeviceKind:
-    """What devices have in common that differ only in their names and attributes.
+    """The common part of devices that differ only in their names and attributes.
 
     `common` are the published fields, as they were read.
     """
@@ -147,7 +147,7 @@ _OF_ONE_DEVICE = frozenset(("name", "attributes"))
 
 
 def _kind_of(tree: JsonView, place: str) -> _DeviceKind:
-    """What the device has in common with others. Raises InputError, naming the place."""
+    """The part that the device has in common with others. Raises InputError, naming the place."""
     common = {name: value for name, value in tree.items() if name not in _OF_ONE_DEVICE}
     try:
         return _kind_written(written_of(common))

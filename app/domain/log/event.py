@@ -70,7 +70,7 @@ class ObjectKey(NamedTuple):
 
 
 class KeyFilter(NamedTuple):
-    """Which keys are wanted: those of a kind, and of the parts that are not empty.
+    """The wanted keys: those of a kind, and of the parts that are not empty.
 
     `prefix` is the beginning of the name.
     """

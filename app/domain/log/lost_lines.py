@@ -1,6 +1,6 @@
 """Evidence that single lines of a log are lost, here and there.
 
-Later lines show some of the writes whose lines are lost. Where they show several, others may be
+Later lines show some of the writes whose lines are lost. If they show several, others may be
 lost that no later line shows. Parity: history-formats.md 4.5.
 """
 

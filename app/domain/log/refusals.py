@@ -1,4 +1,4 @@
-"""Writes that the API refused for what they hold or who sent them, as an audit log tells.
+"""Writes that the API refused for their content or their user, as an audit log shows.
 
 A conflict, and a write of an object that is gone, are no refusals: clients try these again as a
 rule, and so many of them say nothing about a cluster.
@@ -51,6 +51,6 @@ def verb(event: Event) -> str:
 
 
 def message(event: Event) -> str:
-    """Why a request was refused, or the code of the answer where no message was recorded."""
+    """The message of a refused request, or the code of the answer if no message was recorded."""
     request = _request(event.object)
     return request.message or f"code {request.code}"

@@ -108,7 +108,7 @@ class Versions:
         return self._count_filled([*known, *writes]) == filled + len(writes)
 
     def _count_filled(self, writes: Iterable[WriteSpan]) -> int:
-        """How many of these writes can have filled versions at the same time.
+        """The number of these writes that can have filled versions at the same time.
 
         Times are as exact as the clocks of several servers are. No request comes after the answer
         to a later write of the store: so much as one seems to, clocks differ at least.

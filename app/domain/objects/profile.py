@@ -1,7 +1,7 @@
 """The profile: the emulated Kubernetes release, its feature gates and its own rules.
 
 Parity: allocator.md 15, controllers.md 0 and 10, objects.md 1. A gate that a release does not know
-counts as off. What no release ships (`ResourceSlicePatch`, KEP-5027) has its gate on here.
+counts as off. A kind that no release ships (`ResourceSlicePatch`, KEP-5027) has its gate on here.
 """
 
 from collections.abc import Mapping

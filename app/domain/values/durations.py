@@ -1,4 +1,4 @@
-"""Durations as people say them."""
+"""Durations as readable text, such as `3 min 20 s`."""
 
 
 def text(seconds: float) -> str:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 class Errand(Generic[T]):
     """Work that was begun. Exactly one of `results` and `problem` is set when it has ended.
 
-    `progress` is what the work has last said about itself.
+    `progress` is the last report of the work about itself.
     """
 
     begun_at: float = field(default_factory=anyio.current_time)

@@ -1,4 +1,4 @@
-"""The opening of histories: each is opened once, beside the others, whoever waits for it.
+"""The opening of histories: each is opened once, for all requests that wait for it.
 
 Opening a long history folds its whole log. Requests wait for a bounded time and then say how far it
 is; the opening goes on without them. Histories do not wait for each other, and the opening and the
@@ -34,7 +34,7 @@ that grows with the rest of the log keeps clients waiting for up to five minutes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpeningProgress:
-    """How far a history is opened: the folded events of all, and the seconds since the beginning.
+    """The progress of opening a history: folded events, all events, seconds since the beginning.
 
     `begun_at` events were read from a snapshot.
     """
@@ -127,7 +127,7 @@ class HistoryOpenings(Generic[OpenedT]):
             self._under_way.pop(info.name, None)
 
     def progress(self, name: str) -> OpeningProgress | None:
-        """How far a history is; None when it is not being opened."""
+        """The progress of opening a history; None when it is not being opened."""
         opening = self._under_way.get(name)
         if opening is None:
             return None

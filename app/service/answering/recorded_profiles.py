@@ -39,7 +39,7 @@ async def find(
         return frozenset()
     bound: dict[str, list[Event]] = {}
     for event in objects.events(*api_resources.PODS):
-        # Nearly all pods have the default name, and are told without decoding them.
+        # Nearly all pods have the default name, which shows without decoding them.
         if _DEFAULT in event.body or _NAMED not in event.body:
             continue
         if core.node_name(event.object) and (name := core.scheduler_name(event.object)):

@@ -41,8 +41,8 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         if last is None or last.type is not EventType.OBJECT_DELETED:
             continue
         if evidence.sight.sees(last):
-            said = sources.made(last, f"{named(key)} was deleted", *_owners(last))
-            reasons.append(replace(said, is_kept=True))
+            deletion = sources.made(last, f"{named(key)} was deleted", *_owners(last))
+            reasons.append(replace(deletion, is_kept=True))
             reasons += _successors(evidence, observed)
     if not evidence.sight.reads_events:
         return reasons
@@ -54,7 +54,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
 def _successors(evidence: ExplainedMoment, observed: Sequence[Event]) -> Iterator[Reason]:
     """The classes that select what a deleted one selected; its events are newest first.
 
-    A class cannot be renamed: it is made anew, and whoever names the old one waits.
+    A class cannot be renamed: it is made anew, and pods that name the old one wait.
     """
     deletion = next(event for event in observed if event.is_about_object)
     if deletion.key[:2] != api_resources.DEVICE_CLASSES:

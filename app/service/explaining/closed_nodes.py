@@ -36,12 +36,12 @@ async def reasons(
         since = sources.since(await evidence.changes(key), closing.is_of)
         is_seen = since is not None and evidence.sight.sees(since)
         by = sources.by(since) if since is not None and is_seen else ""
-        said = closing.sentence
+        sentence = closing.sentence
         if by:
-            said += f", {by}" if len(closing.nodes) == 1 else f", node {key.name} {by}"
+            sentence += f", {by}" if len(closing.nodes) == 1 else f", node {key.name} {by}"
         reasons.append(
             Reason(
-                text=said,
+                text=sentence,
                 count=len(closing.nodes),
                 revision=since.revision if since is not None and is_seen else 0,
                 about=key,
@@ -67,7 +67,7 @@ async def before_eviction(
 ) -> list[Reason]:
     """The cordon (of a drain), or the taints that evict, which the pod's node had before an event.
 
-    `since` is the pod's event with the eviction. Whoever drains a node cordons it first.
+    `since` is the pod's event with the eviction. A user who drains a node cordons it first.
     """
     name = core.node_name(since.object)
     if not name:

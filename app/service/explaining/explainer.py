@@ -97,8 +97,8 @@ class Explainer:
             text = "; ".join((problem.message, *(line.strip() for line in unsure)))
             raise NotFound(text, resource=key.resource) from problem
         refused = await self._refused(key)
-        said = replace(answer.reason, children=(*answer.reason.children, *refused))
-        reason = await evidence.sourced(said.seen_by(evidence.sight.sees_key))
+        with_refusals = replace(answer.reason, children=(*answer.reason.children, *refused))
+        reason = await evidence.sourced(with_refusals.seen_by(evidence.sight.sees_key))
         return replace(answer, reason=reason, doubts=(*self._of_subject(key), *recorded))
 
     async def _refused(self, key: ObjectKey) -> list[Reason]:
@@ -181,7 +181,7 @@ class Explainer:
         """The explanation of any object: its history, its conditions, the last decision."""
         events = await self._evidence.changes(key)
         made = await workloads.of(self._evidence, key, tree)
-        said = () if decision is None else (decision_reasons.reason_of(decision),)
+        decided = () if decision is None else (decision_reasons.reason_of(decision),)
         outcome = decision_body.read(body(decision)).outcome
         if not outcome:
             outcome = "Terminating" if meta.is_deleting(tree) else "Present"
@@ -192,7 +192,7 @@ class Explainer:
             text=made.text,
             reason=Reason(
                 text=questions.named(key),
-                children=(*made.reasons, *known, *said, *lives.of_object(events, tree)),
+                children=(*made.reasons, *known, *decided, *lives.of_object(events, tree)),
             ),
             decision=body(decision),
         )
@@ -214,7 +214,7 @@ class Explainer:
         children = [Reason(text=text, about=key)]
         if decision is not None:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
-        children += lives.asked_for(events[1:])
+        children += lives.deletion_request(events[1:])
         children += await disruption.of(evidence, key)
         children += (await workloads.of(evidence, key, last.object)).reasons
         if key.resource == "devicetaintrules":
@@ -248,8 +248,8 @@ class Explainer:
         if events:
             return _requested(events)
         if key[:2] == api_resources.PODS and evidence.sight.reads_events:
-            said = lives.warnings(evidence.views.objects, key.namespace)
-            warning = said.get(f"{key.namespace}/{key.name}")
+            warnings = lives.warnings(evidence.views.objects, key.namespace)
+            warning = warnings.get(f"{key.namespace}/{key.name}")
             if warning is not None:
                 return f"; only Events about it were recorded; the kubelet said: {warning.text}"
         others = sorted(
@@ -311,8 +311,8 @@ def _requested(requests: Sequence[Event]) -> str:
     """The hint to an object of which only requests were recorded; they are newest first."""
     newest = requests[0]
     verdict = verdicts.logged(requests)
-    said = "" if verdict is None else f"; the recorded scheduler said (its log): {verdict.message}"
-    said += "".join(f"; {reason.text}" for reason in lives.logged(requests))
+    more = "" if verdict is None else f"; the recorded scheduler said (its log): {verdict.message}"
+    more += "".join(f"; {reason.text}" for reason in lives.logged(requests))
     refusal = refused_writes.newest(requests)
-    said += "" if refusal is None else f"; {refused_writes.said(refusal)}"
-    return f"; only requests about it were recorded, the last at revision {newest.revision}{said}"
+    more += "" if refusal is None else f"; {refused_writes.sentence(refusal)}"
+    return f"; only requests about it were recorded, the last at revision {newest.revision}{more}"

@@ -361,5 +361,5 @@ async def _known(
 
 def kept(event: Event, text: str) -> Reason:
     """A reason with its event, which pages always show."""
-    said = sources.made(event, text)
-    return Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
+    change = sources.made(event, text)
+    return Reason(text=change.text, revision=change.revision, about=change.about, is_kept=True)

@@ -154,7 +154,7 @@ async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
 
 
 async def _ended(evidence: ExplainedMoment, place: PoolId) -> tuple[Reason, ...]:
-    """How the slices of a pool that is gone ended, the last one first, and who has its devices."""
+    """The deleted slices of a pool that is gone, the last one first, and its devices' holders."""
     kind = api_resources.RESOURCE_SLICES
     ends: list[tuple[Event, Reason]] = []
     for key in await former_circumstances.gone_of_kind(evidence, kind, ()):
@@ -181,7 +181,7 @@ async def _ended(evidence: ExplainedMoment, place: PoolId) -> tuple[Reason, ...]
 async def resource_slice(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
 ) -> ObjectExplanation:
-    """A slice, its part in the pool, and who published it."""
+    """A slice, its part in the pool, and its publisher."""
     events = await evidence.changes(key)
     pool_id = (dra.driver(tree), dra.pool_name(tree))
     state, _ = pools.state_of(evidence.views, pool_id)
@@ -279,7 +279,7 @@ async def rule(
     now = await evidence.now()
     quirks = evidence.rules.quirks
     reasons = await evidence.run(lambda views: rules.reasons(views, tree, quirks, now))
-    said = () if decision is None else (decision_reasons.reason_of(decision),)
+    decided = () if decision is None else (decision_reasons.reason_of(decision),)
     blast = await _blast(evidence, key.name)
     radius = Reason(
         text="what it does, against a state without it:",
@@ -293,7 +293,7 @@ async def rule(
         outcome=conditions[0].reason if conditions else "NotProcessed",
         text=f"selects {devices_text(len(reasons.devices))}, {count} allocated "
         f"{'claim' if count == 1 else 'claims'}",
-        reasons=(*reasons.reasons, *await rule_evictions.reasons(evidence, key), radius, *said),
+        reasons=(*reasons.reasons, *await rule_evictions.reasons(evidence, key), radius, *decided),
         decision=decision,
         details={
             "devices": reasons.devices,

@@ -1,4 +1,4 @@
-"""Claims that somebody took away from a running pod: who did it, and who has the devices now.
+"""Claims that were taken away from a running pod: the user who did it, and the present holders.
 
 No kubelet ends a pod for that: the pod goes on with devices that the scheduler gives to others.
 """
@@ -34,7 +34,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     """A reason for each claim that a running pod does not have any more."""
     facts = pods.facts(tree)
     return [
-        _reason(evidence, name, *_taken(await evidence.changes(_key(facts, name)), facts))
+        _reason(evidence, name, *_loss(await evidence.changes(_key(facts, name)), facts))
         for name in names(evidence, tree)
     ]
 
@@ -51,7 +51,7 @@ def _is_had(claim: JsonObject | None, facts: PodFacts) -> bool:
     )
 
 
-def _taken(events: Sequence[Event], facts: PodFacts) -> tuple[Event | None, Event | None]:
+def _loss(events: Sequence[Event], facts: PodFacts) -> tuple[Event | None, Event | None]:
     """The write that took a claim away from the pod, and the last state in which the pod had it."""
     taking: Event | None = None
     for event in events:

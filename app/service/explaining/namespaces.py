@@ -31,7 +31,7 @@ EVENTS_MAX = 5
 
 
 async def reasons(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> list[Reason]:
-    """What is left in a namespace that is being deleted, and the refusals in it."""
+    """The objects left in a namespace that is being deleted, and the refusals in it."""
     sees = evidence.sight.sees_key
     return [
         *contents.remaining(evidence.views, key.name, tree, sees),
@@ -88,13 +88,13 @@ async def _of_writes(evidence: ExplainedMoment, namespace: str) -> list[Reason]:
         )
         for key, of_key in groupby(events, key=attrgetter("key")):
             event = refused_writes.newest([*of_key])
-            # What has no name yet is told of the workload or pod that asks for it.
+            # A refused object without a name is reported with the workload or pod that asks for it.
             if event is not None and key.name and evidence.sight.sees(event):
                 newest.append((key, event))
     newest.sort(key=lambda one: -one[1].revision)
     made = [
         Reason(
-            text=f"{questions.named(key)}: {refused_writes.said(event)}",
+            text=f"{questions.named(key)}: {refused_writes.sentence(event)}",
             revision=event.revision,
             # No question finds an object that was never stored.
             about=key if evidence.views.objects.get(key) else None,

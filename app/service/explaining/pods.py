@@ -58,7 +58,7 @@ async def answer(
     events = [event for event in observed if event.is_about_object]
     if not node and meta.is_deleting(tree) and sources.is_printed(events):
         return await _somewhere(evidence, key, tree)
-    said = [] if decision is None else [decision_reasons.reason_of(decision)]
+    above = [] if decision is None else [decision_reasons.reason_of(decision)]
     details: JsonObject = {}
     if node:
         placed = await _when_placed(evidence, key, tree, question)
@@ -66,7 +66,7 @@ async def answer(
         ending = tuple(lives.of_pod(evidence.views, events, tree))
         placed = PodFindings(text="is being deleted and was never placed", children=ending)
     else:
-        said += preemption_reasons.awaited(evidence.views.objects, tree)
+        above += preemption_reasons.awaited(evidence.views.objects, tree)
         tried = attempts.of_decisions(attempts.made_by_scheduler(decisions)[::-1])
         placed = await _findings(evidence, tree, decision, question)
         children = placed.children
@@ -82,15 +82,15 @@ async def answer(
             if placed.nodes and not verdicts.agrees(verdict, placed.nodes):
                 causes.append(await refusals.reason(evidence, key, verdict))
                 placed = replace(placed, text=_beside_refusal(placed))
-            said.append(verdicts.reason(verdict, placed.nodes, *causes))
+            above.append(verdicts.reason(verdict, placed.nodes, *causes))
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
         elif placed.text == pod_reasons.NO_NODES and sources.is_recorded(events):
             placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
-        said += announcements.of_gates(tree)
+        above += announcements.of_gates(tree)
         if about is not None:
-            said += announcements.about(about, tree)
+            above += announcements.about(about, tree)
         gone = await _origins(evidence, tree, placed.nodes)
         after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
@@ -102,7 +102,7 @@ async def answer(
         outcome="Scheduled" if node else outcome,
         revision=evidence.views.revision,
         text=placed.text,
-        reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*said, *placed.children)),
+        reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*above, *placed.children)),
         decision=body(decision),
         details={**placed.to_json(), **details},
     )
@@ -117,7 +117,7 @@ async def _placed(
     quirks = evidence.rules.quirks
     now = await evidence.now()
     state = await _state_reasons(evidence, key, tree, events)
-    said = [] if decision is None else [decision_reasons.reason_of(decision)]
+    decided = [] if decision is None else [decision_reasons.reason_of(decision)]
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     held = _held(evidence, tree)
     patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
@@ -135,13 +135,13 @@ async def _placed(
         outcome=_outcome(tree),
         revision=evidence.views.revision,
         text=await _place_text(evidence, events, tree),
-        reason=Reason(text=subject, children=(*state, *said, *holdings, *again, *chosen)),
+        reason=Reason(text=subject, children=(*state, *decided, *holdings, *again, *chosen)),
         decision=body(decision),
     )
 
 
 async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> PodFindings:
-    """What keeps a pod from running, in a sentence and as reasons, without its attempts."""
+    """The causes that keep a pod from running, as text and as reasons, without its attempts."""
     if core.has_node(tree) or core.needs_no_node(tree) or meta.is_deleting(tree):
         events = await evidence.changes(key)
         node = core.node_name(tree)
@@ -201,7 +201,7 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
         warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
     if is_ending:
         warning = lives.warning_of_end(warnings, tree)
-        return [] if warning is None else [await _said(evidence, warning, tree)]
+        return [] if warning is None else [await _warning_reason(evidence, warning, tree)]
     warning = lives.warning_about(warnings, tree)
     reasons = [*lives.held_up(warning, tree)]
     requests = await evidence.observed(key)
@@ -212,25 +212,25 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
     if silent and not reasons and not lives.is_logged(requests):
         return [Reason(text=silent, is_kept=True)]
     if warning is not None and reasons:
-        reasons[0] = await _said(evidence, warning, tree)
+        reasons[0] = await _warning_reason(evidence, warning, tree)
     reasons += await node_states.reboots(evidence, key, tree)
     return reasons + node_states.unready(evidence, tree)
 
 
-async def _said(
+async def _warning_reason(
     evidence: ExplainedMoment, warning: lives.KubeletWarning, tree: JsonObject
 ) -> Reason:
-    """What a kubelet said; of a driver, with the pods of the node that were deleted before."""
-    said = lives.said(warning, tree)
+    """A kubelet's warning; one about a driver has the node's pods that were deleted before."""
+    report = lives.warning_reason(warning, tree)
     drivers = {result.driver for result in _held(evidence, tree)}
     if warning.reason != lives.FAILED_PREPARE and not any(
         driver and driver in warning.message for driver in drivers
     ):
-        return said
+        return report
     first = await evidence.changes(warning.event.key)
     revision = min((event.revision for event in first), default=warning.event.revision)
     before = await former_circumstances.ended_before(evidence, revision, core.node_name(tree))
-    return replace(said, children=tuple(before))
+    return replace(report, children=tuple(before))
 
 
 async def _somewhere(
@@ -269,7 +269,7 @@ def _claims(evidence: ExplainedMoment, tree: JsonObject) -> list[JsonObject]:
 async def _scores(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
 ) -> list[Reason]:
-    """Why this node won over the others that fit, recomputed at the decision that chose it."""
+    """The reasons why this node won over the others that fit, recomputed at its decision."""
     for event in attempts.made_by_scheduler(decisions):
         decision = decision_body.read(event.object)
         summary = decision_body.summary_of(event.object)

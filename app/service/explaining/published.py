@@ -74,9 +74,9 @@ async def withdrawn(
         if last is not None:
             what = "deleted" if last.type is EventType.OBJECT_DELETED else "written without it"
             text = f"slice {key.name}, which had {result.text}, was {what}"
-            said = sources.made(last, text)
+            change = sources.made(last, text)
             reasons.append(
-                Reason(text=said.text, revision=said.revision, about=said.about, is_kept=True)
+                Reason(text=change.text, revision=change.revision, about=change.about, is_kept=True)
             )
         if result.id not in named:
             reasons += successors.renamed(evidence.views, then, known[1])

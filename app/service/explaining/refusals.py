@@ -84,10 +84,10 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
 
 
 def _of_volumes(reasons: Sequence[tuple[str, int]]) -> str:
-    said = [f"{text} ({nodes_text(count)})" if count else text for text, count in reasons]
+    lines = [f"{text} ({nodes_text(count)})" if count else text for text, count in reasons]
     return (
         "the scheduler refused the pod for its volumes, at which redra does not look when it tries "
-        f"again (A18): {listed(said, len(said))}"
+        f"again (A18): {listed(lines, len(lines))}"
     )
 
 

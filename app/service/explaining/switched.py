@@ -1,4 +1,4 @@
-"""Controllers that a waiting pod needs and that somebody has switched off."""
+"""Controllers that a waiting pod needs and that a user has switched off."""
 
 from collections.abc import Iterator, Set
 from dataclasses import replace
@@ -16,7 +16,7 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     """The controllers that are off without which the pod goes on waiting, with who did it."""
     off = switching.switched_off(evidence.views.objects)
     needed = [(name, so) for name, so in _needed(pod, evidence.rules.profiles) if name in off]
-    events = await evidence.changes(switching.PLACE) if needed else []
+    events = await evidence.changes(switching.KUBE_SYSTEM) if needed else []
     reasons: list[Reason] = []
     for name, so in needed:
 
@@ -26,7 +26,7 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         text = f"controller {name} is off, so {so}"
         since = sources.since(events, is_off)
         if since is None or not evidence.sight.sees(since):
-            reasons.append(Reason(text=text, about=switching.PLACE, is_kept=True))
+            reasons.append(Reason(text=text, about=switching.KUBE_SYSTEM, is_kept=True))
         else:
             made = sources.made(since, f"{text}; switched off")
             reasons.append(replace(made, is_kept=True))

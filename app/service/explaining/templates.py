@@ -29,7 +29,7 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         tree, template = objects.get(claim), objects.get(key)
         if tree is None or template is None or dra.allocation(tree) is not None:
             continue
-        differences = _differences(meta.spec(tree), _asked(template))
+        differences = _differences(meta.spec(tree), _claim_spec(template))
         if not differences:
             continue
         # Views of a past moment hold only the last event of a claim, so the log is read.
@@ -52,7 +52,7 @@ async def replaced(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         tree, template = evidence.views.objects.get(claim), evidence.views.objects.get(key)
         if tree is None or template is None or dra.allocation(tree) is not None:
             continue
-        older = [*_satisfied(evidence, key, _asked(template))]
+        older = [*_satisfied(evidence, key, _claim_spec(template))]
         change = _last_change(await evidence.changes(key)) if older else None
         if change is None or not evidence.sight.sees(change[0]):
             continue
@@ -60,7 +60,7 @@ async def replaced(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         names = listed([name for name, _ in older], len(older))
         text = f"template {key.namespace}/{key.name} was {_how(written)} {sources.by(written)}; "
         text += f"as it was before, {counts.plural(len(older), 'pod')} {names} got devices with it"
-        before, now = dict(flat(_asked(former.object))), dict(flat(_asked(template)))
+        before, now = dict(flat(_claim_spec(former.object))), dict(flat(_claim_spec(template)))
         differences = [
             f"{path}: {_value(before.get(path))} before, {_value(now.get(path))} since"
             for path in dict.fromkeys((*before, *now))
@@ -89,7 +89,7 @@ def _last_change(events: Sequence[Event]) -> tuple[Event, Event] | None:
     """The write that gave a template its present claim spec, and the state before it."""
     kept = [event for event in events if event.type is not EventType.OBJECT_DELETED]
     for after, before in pairwise(kept):
-        if _asked(after.object) != _asked(before.object):
+        if _claim_spec(after.object) != _claim_spec(before.object):
             return after, before
     return None
 
@@ -104,7 +104,7 @@ async def too_late(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
             continue
         differences = [
             text
-            for text in _differences(meta.spec(born.object), _asked(template))
+            for text in _differences(meta.spec(born.object), _claim_spec(template))
             if "toleration" in text.partition(":")[0]
         ]
         if not differences:
@@ -134,12 +134,12 @@ def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> 
     """
     if not events:
         return None
-    now = _asked(events[0].object)
+    now = _claim_spec(events[0].object)
     written = events[0]
     for event in events:
         if event.type is EventType.OBJECT_DELETED:
             continue
-        if _asked(event.object) != now:
+        if _claim_spec(event.object) != now:
             return written if written.revision > made else None
         if event.revision < made and event.stamp.verb != BASELINE_VERB:
             return None
@@ -150,7 +150,7 @@ def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> 
     return written if claimed is not None and born is not None and claimed < born else None
 
 
-def _asked(template: JsonView) -> JsonView:
+def _claim_spec(template: JsonView) -> JsonView:
     """The spec of the claims that a template makes."""
     return meta.spec(meta.spec(template))
 

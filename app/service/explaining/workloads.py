@@ -53,11 +53,11 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
         if await family.is_known(uid):
             quota = refused.quota_of(refusal)
             sees = quota is not None and sight.sees_key(quota)
-            said = refused.reason(views, refusal, sees_quota=sees)
+            reason = refused.reason(views, refusal, sees_quota=sees)
             if quota is not None and sees and not refusal.is_past:
                 lowered = await quotas.of_pods(evidence, quota, refusal.message)
-                said = replace(said, children=(*lowered, *said.children))
-            reasons.append(said)
+                reason = replace(reason, children=(*lowered, *reason.children))
+            reasons.append(reason)
     reasons += [await _group(evidence, group) for group in shown[:NAMES_MAX]]
     reasons += [members.group_reason(group) for group in shown[NAMES_MAX:]]
     if text := members.in_turn(key, tree, shown):
@@ -190,7 +190,7 @@ async def _ended(
     below = [child for one in children for child in one.children]
     is_requested = disruption.BY_REQUEST in alike[0].words
     if is_explained and (not below or is_requested):
-        below += lives.asked_for(alike[0].events[1:])
+        below += lives.deletion_request(alike[0].events[1:])
     return members.ended_reason(alike, below)
 
 

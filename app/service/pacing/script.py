@@ -124,4 +124,4 @@ _OUTCOMES: Mapping[tuple[str, str], Callable[[JsonView], str]] = {
     api_resources.PODS: core.node_name,
     api_resources.RESOURCE_CLAIMS: _allocation,
 }
-"""What a scheduler decides about an object, by its kind; empty while nothing is decided."""
+"""The decision of a scheduler about an object, by its kind; empty while nothing is decided."""

@@ -3,7 +3,7 @@
 First the recording is decided again under its own settings, and the explanation of its differences
 is kept (`continuing.find_control`). Then its inputs run in two worlds that are made alike: one with
 the settings of the recording, the other with those of the new release. Only differences between
-these two worlds follow from the release. Where the first world differs from the recording, no
+these two worlds follow from the release. If the first world differs from the recording, no
 statement is possible, and these objects are set apart.
 """
 
@@ -233,9 +233,9 @@ def _sorted(diff: DiffReport, unlike: set[ObjectKey]) -> tuple[DiffReport, list[
     sure = [each for each in decided if each not in aside]
     for each in sure:
         each.below = [below for below in each.below if below in sure]
-    said = len(diff.differences) - len(decided)
+    undecided = len(diff.differences) - len(decided)
     counts = Counter(each.classes[0].value for each in sure)
-    return replace(diff, differences=tuple(sure), counts=counts, same=diff.same + said), aside
+    return replace(diff, differences=tuple(sure), counts=counts, same=diff.same + undecided), aside
 
 
 def _is_aside(difference: PodDifference, unlike: set[ObjectKey]) -> bool:

@@ -56,7 +56,7 @@ class FirstPass:
     `observers` are the decisions by the revision that they observed, `deciders` the controllers
     that made them. `cuts` are the places at which the history may be divided. `recorded` are the
     doubts of the history. `begin` is the first own event of a fork: earlier events were decided
-    with other settings, and are judged with the parent. `is_imported` tells that the log begins
+    with other settings, and are judged with the parent. `is_imported` is true if the log begins
     with an import. `paced_until` is the end of the recorded inputs that continue in the fork; with
     `may_lack_end`, they may go on after the last event that is read. With `is_live`, redra's own
     writer wrote the objects.

@@ -46,7 +46,7 @@ class ReconcileBounds:
 
 
 class Decisions(NamedTuple):
-    """What the commands of one append came to: the sealed events, and an outcome a command."""
+    """The result of the commands of one append: the sealed events, and one outcome per command."""
 
     events: Sequence[Event]
     outcomes: Sequence[WriteOutcome]

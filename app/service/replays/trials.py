@@ -60,7 +60,7 @@ class Engine(Protocol):
 
 
 class TrialResult(NamedTuple):
-    """What a run came to: its events, the inputs that could not be applied, its views at the end.
+    """The result of a run: its events, the inputs that could not be applied, its views at the end.
 
     A run that was not decided has no views.
     """

@@ -87,7 +87,7 @@ def _decision(body: JsonObject) -> list[tuple[str, str]]:
         ("provoked by", f"revision {decision.cause}" if decision.cause else ""),
     ]
     for cause in summary.causes:
-        said = causes.said(cause.cause, cause.about)
+        said = causes.text_of(cause.cause, cause.about)
         names = (("claim", cause.claim), ("request", cause.request))
         place = ", ".join(f"{noun} {name}" for noun, name in names if name)
         rows.append((place, f"{counts.of(cause.devices, 'device')}: {said}"))

@@ -320,5 +320,5 @@ def test_kinds_of_causes_have_words_of_their_own() -> None:
     assert list(causes.WORDS) == kinds
     assert len(set(causes.WORDS.values())) == len(kinds)
     assert not any("-" in words for words in causes.WORDS.values())
-    assert causes.said("taint", "k=v:NoSchedule") == "tainted (k=v:NoSchedule)"
-    assert causes.said("of-a-later-release", "") == "of-a-later-release"
+    assert causes.text_of("taint", "k=v:NoSchedule") == "tainted (k=v:NoSchedule)"
+    assert causes.text_of("of-a-later-release", "") == "of-a-later-release"

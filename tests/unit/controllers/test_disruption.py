@@ -381,4 +381,4 @@ def test_condition_is_replaced_where_it_stands():
     changed = disruption_budgets.with_own_condition({**status, "disruptionsAllowed": 0}, 1_000_000)
     assert [found["type"] for found in changed["conditions"]] == ["Other", "DisruptionAllowed"]
     assert json_tree.text(disruption_budgets.condition_of(changed), "reason") == "InsufficientPods"
-    assert not disruption_budgets.is_told({**changed, "disruptionsAllowed": 3})
+    assert not disruption_budgets.agrees({**changed, "disruptionsAllowed": 3})

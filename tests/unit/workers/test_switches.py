@@ -20,7 +20,7 @@ from tests.unit.workers.test_workers import (
 
 async def annotate(runtime, *names):
     patch = PatchObject(
-        key=switching.PLACE,
+        key=switching.KUBE_SYSTEM,
         version="v1",
         type=PatchType.MERGE,
         body=switching.annotation_patch(names),

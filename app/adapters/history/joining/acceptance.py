@@ -50,7 +50,7 @@ class Acceptance:
             )
 
     def written_when_gone(self, row: Row) -> Contradiction | None:
-        """What a write about an object contradicts that was removed before, by their versions.
+        """The contradiction of a write about an object that was removed before, by their versions.
 
         A line with an earlier version is one that came late.
         """
@@ -63,7 +63,7 @@ class Acceptance:
         return contradictions.of_removed(removal, record) if is_later else None
 
     def contradiction(self, row: Row, known: Record | None, own: str) -> Contradiction | None:
-        """What a write contradicts, if anything; `own` is the version of the `known` state.
+        """The contradiction of a write, if there is one; `own` is the version of the `known` state.
 
         It is empty where that version is not known.
         """
@@ -100,7 +100,7 @@ class Acceptance:
 
 
 def removed_twice(first: Record, record: Record) -> Contradiction | None:
-    """What the second of two removals of an object in one version contradicts, if anything.
+    """The contradiction of the second of two removals of an object in one version, if there is one.
 
     Lines of one time are copies of one line, even if a collector gave each an id of its own.
     """
@@ -110,7 +110,7 @@ def removed_twice(first: Record, record: Record) -> Contradiction | None:
 
 
 def made_anew(before: Record, created: Instant | None, record: Record) -> Contradiction | None:
-    """What a state contradicts that shows another creation time than the last one, if anything.
+    """The contradiction of a state with another creation time than the last one, if there is one.
 
     The server sets that time once. A state that does not show one is only a part of it.
     """
@@ -120,7 +120,7 @@ def made_anew(before: Record, created: Instant | None, record: Record) -> Contra
 
 
 def changed(before: Record, fixed: Parts, record: Record) -> Contradiction | None:
-    """What a state contradicts that shows another value of a part which no write changes.
+    """The contradiction of a state with another value of a part that no write changes.
 
     A state that contradicts another one already says nothing of its neighbours.
     """

@@ -76,7 +76,7 @@ def _named(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def _container(name: str, lines: Sequence[str]) -> tuple[JsonObject, JsonObject]:
-    """What the lines of a container tell of its specification, and of its status."""
+    """The specification and the status of a container, from its lines."""
     spec: JsonObject = {"name": name}
     status: JsonObject = {"name": name}
     state = ""

@@ -37,7 +37,7 @@ FLATTENED = "the indentation of this description was changed, so its fields cann
 UNREAD = "this section of the description cannot be read from here on"
 
 _NULL = "<nil>"
-"""How kubectl prints null, such as the creation time in a template."""
+"""The text that kubectl prints for null, such as the creation time in a template."""
 
 _WORDS = re.compile(r"[A-Za-z -]+")
 _ACRONYMS = frozenset({"API", "URL", "UID", "OSB", "GUID"})

@@ -1,4 +1,4 @@
-"""What the readers of tables and descriptions share: cells of rows, and objects with few fields."""
+"""Functions for readers of tables and descriptions: cells of rows, and objects with few fields."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the STATUS of a pod tells, the word that kubectl prints for people.
+"""The meaning of the STATUS of a pod, the word that kubectl prints for people.
 
 kubectl prints one word for a pod: its phase, the reason of its status, or what a container waits
 for or ended with, and `Terminating` for a pod that is being deleted.

@@ -48,7 +48,7 @@ class DeviceChange:
 
 
 _KINDS = {"whole": "", "share": " as a share", "admin": " with administrative access"}
-"""How a claim holds a device, with the words after the claim's name."""
+"""The way in which a claim holds a device, as the words after the claim's name."""
 
 
 def _kind(holds: Sequence[dra.DeviceResult]) -> str:

@@ -75,7 +75,7 @@ def _after(event: Event, slices: Mapping[str, JsonView]) -> PoolMoment:
 
 
 def unfinished(place: PoolId, moments: Sequence[PoolMoment]) -> Reason | None:
-    """Since when a pool is incomplete, what it lacks, and what it was before.
+    """The time since which a pool is incomplete, what it lacks, and its state before.
 
     None for a pool that is complete, of which no slice is there, or whose number of slices was not
     recorded.
@@ -87,7 +87,7 @@ def unfinished(place: PoolId, moments: Sequence[PoolMoment]) -> Reason | None:
     number = earlier[-1] + 1 if earlier else 0
     begun, before = moments[number], moments[number - 1] if number else None
     lacking = now.announced - len(now.names)
-    text = f"pool {'/'.join(place)} is incomplete since {_said(begun, before)}"
+    text = f"pool {'/'.join(place)} is incomplete since {_beginning_text(begun, before)}"
     text += f": {len(now.names)} of {counts.of(now.announced, 'slice')} "
     text += f"{counts.plural(len(now.names), 'is')} there ({listed(now.names, len(now.names))})"
     if lacking > 0:
@@ -101,7 +101,7 @@ def unfinished(place: PoolId, moments: Sequence[PoolMoment]) -> Reason | None:
     )
 
 
-def _said(begun: PoolMoment, before: PoolMoment | None) -> str:
+def _beginning_text(begun: PoolMoment, before: PoolMoment | None) -> str:
     """The event since which a pool is incomplete, as text."""
     event = begun.event
     name = f"slice {event.key.name}"
@@ -116,7 +116,7 @@ def _said(begun: PoolMoment, before: PoolMoment | None) -> str:
 
 
 def _former(moments: Sequence[PoolMoment], before: PoolMoment | None) -> Iterator[Reason]:
-    """What the pool was before it became incomplete, as far as it is known."""
+    """The state of the pool before it became incomplete, as far as it is known."""
     if before is None and moments[0].event.type is EventType.OBJECT_CREATED:
         yield Reason(text="before, nothing of it was published", is_kept=True)
     elif before is not None and not before.names:

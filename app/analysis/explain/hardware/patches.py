@@ -43,8 +43,8 @@ def summary(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
                 problems.setdefault(problem.problem, []).append("/".join(problem.device))
     reasons = [_line(views, effect) for effect in effects.values()]
     for text, names in problems.items():
-        said = f"passed over on {devices_text(len(names))} ({listed(names, len(names))}): {text}"
-        reasons.insert(0, Reason(text=said, count=len(names), is_kept=True))
+        heading = f"passed over on {devices_text(len(names))} ({listed(names, len(names))}): {text}"
+        reasons.insert(0, Reason(text=heading, count=len(names), is_kept=True))
     if patch.problem:
         reasons.insert(0, Reason(text=f"its selectors cannot be asked: {patch.problem}"))
     return f"changes {changed} of {devices_text(named)} that its filter names", reasons

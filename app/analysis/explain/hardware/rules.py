@@ -71,11 +71,13 @@ def reasons(
             ]
     taint = taints.rule_of(tree).taint
     hits = yield from _hits(views, selector, taint, quirks, now)
-    said = [_condition(condition.reason, condition.message) for condition in meta.conditions(tree)]
+    status = [
+        _condition(condition.reason, condition.message) for condition in meta.conditions(tree)
+    ]
     everywhere = views.profile.empty_rules_taint
     text, issues = _taint_text(selector, taint, matched, quirks, everywhere=everywhere)
     children = [
-        *said,
+        *status,
         *(() if hits else missed(views, tree)),
         Reason(text=text, count=len(matched), issues=issues),
         *_by_fate(hits),
@@ -88,7 +90,7 @@ def reasons(
 
 
 def missed(views: LiveViews, tree: JsonObject) -> Iterator[Reason]:
-    """Why the selector of a rule matches no published device; nothing when it matches one."""
+    """The reasons why a rule's selector matches no published device; none if it matches one."""
     text = device_selectors.unmatched(
         dra.device_selector(tree),
         (

@@ -38,7 +38,7 @@ VALUES_MAX = 4
 
 def with_values(views: LiveViews, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
     """The tree with the false part and the devices' values added under each selector."""
-    return (yield from _Telling(views).below(reasons))
+    return (yield from _FalseParts(views).explained(reasons))
 
 
 AS_TEXT = (
@@ -55,7 +55,7 @@ _NUMERIC_TEXT = re.compile(r' is "v?\d')
 """A value that is a text and begins like a number."""
 
 
-class _Telling:
+class _FalseParts:
     """Evaluates selectors again; each pool's devices are looked up once."""
 
     def __init__(self, views: LiveViews) -> None:
@@ -63,12 +63,12 @@ class _Telling:
         self._inputs_of = cache(self._inputs)
         self._views = views
 
-    def below(self, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
+    def explained(self, reasons: Sequence[Reason]) -> Steps[tuple[Reason, ...]]:
         """The reasons, each with the details of its selector."""
         made: list[Reason] = []
         for reason in reasons:
             if reason.unselected is None:
-                children = yield from self.below(reason.children)
+                children = yield from self.explained(reason.children)
                 made.append(replace(reason, children=children))
             elif self._left:
                 self._left -= 1
@@ -156,16 +156,18 @@ def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterat
     """One line for each false part, those with the most devices first."""
     by_part: dict[str, dict[str, int]] = {}
     for falsity, count in counted.items():
-        said = " and ".join(_said(path, value) for path, value in falsity.reads if _is_told(value))
+        value_text = " and ".join(
+            _value_text(path, value) for path, value in falsity.reads if _is_shown(value)
+        )
         values = by_part.setdefault(falsity.text, {})
-        values[said] = values.get(said, 0) + count
+        values[value_text] = values.get(value_text, 0) + count
     for part, values in sorted(by_part.items(), key=lambda item: -sum(item[1].values())):
         is_one = len(values) == 1 and len(by_part) == 1 and not untried
         where = "" if part == expression else f"{part} is false"
         text = ": ".join(piece for piece in (where, _values(values, is_one)) if piece)
         if text:
             yield Reason(text=text, count=sum(values.values()))
-        if _ORDER.search(part) and any(_NUMERIC_TEXT.search(said) for said in values):
+        if _ORDER.search(part) and any(_NUMERIC_TEXT.search(text) for text in values):
             yield Reason(text=AS_TEXT)
     if untried > 0:
         yield Reason(text=f"{devices_text(untried)} more were not looked at for it", count=untried)
@@ -173,24 +175,26 @@ def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterat
 
 def _values(values: dict[str, int], is_one: bool) -> str:
     """The devices' values, the most frequent first, with device counts unless all are equal."""
-    said = sorted((one for one in values if one), key=lambda one: -values[one])
-    shown = [one if is_one else f"{one} ({devices_text(values[one])})" for one in said[:VALUES_MAX]]
+    texts = sorted((one for one in values if one), key=lambda one: -values[one])
+    shown = [
+        one if is_one else f"{one} ({devices_text(values[one])})" for one in texts[:VALUES_MAX]
+    ]
     # A single path is named once: `memory is 20Gi (1 device), 40Gi (2 devices)`.
-    paths = {one.partition(" is ")[0] for one in said}
-    is_short = len(paths) == 1 and not any(" and " in one for one in said)
-    if is_short and all(" is " in one for one in said):
+    paths = {one.partition(" is ")[0] for one in texts}
+    is_short = len(paths) == 1 and not any(" and " in one for one in texts)
+    if is_short and all(" is " in one for one in texts):
         shown = [shown[0], *(one.partition(" is ")[2] for one in shown[1:])]
-    if (more := len(said) - VALUES_MAX) > 0:
+    if (more := len(texts) - VALUES_MAX) > 0:
         shown.append(f"{more} more {'value' if more == 1 else 'values'}")
     return (", " if is_short else "; ").join(shown)
 
 
-def _is_told(value: str) -> bool:
+def _is_shown(value: str) -> bool:
     """Whether a value is short enough to be shown; whole maps are not."""
     return not value.startswith("{")
 
 
-def _said(path: str, value: str) -> str:
+def _value_text(path: str, value: str) -> str:
     if path.startswith("has(") and value == "false":
         return f"there is no {path.removeprefix('has(').removesuffix(')')}"
     if value == "optional.none()":

@@ -43,7 +43,7 @@ def keeping_away(
     spec = pod_spec.read(pod)
     bound = list(_bound_pods(views))
     refusing = {
-        rejection: [node for node, said in refusals.items() if said == rejection.reasons[0]]
+        rejection: [node for node, refusal in refusals.items() if refusal == rejection.reasons[0]]
         for rejection in REJECTIONS
     }
     if nodes := refusing[affinity.ANTI_AFFINITY]:

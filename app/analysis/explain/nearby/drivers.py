@@ -18,10 +18,10 @@ from app.domain.values.json_tree import JsonObject, JsonView
 def unpublished(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
     """The classes and requests of a pod that select a driver without slices, and their writers."""
     published = _published(views)
-    said: dict[str, Reason] = {}
+    reasons: dict[str, Reason] = {}
     for subject, key, expression in _selectors(views, pod) if published else ():
-        said |= {one.text: one for one in _missing(published, subject, key, expression)}
-    yield from [*said.values()][:NAMES_MAX]
+        reasons |= {one.text: one for one in _missing(published, subject, key, expression)}
+    yield from [*reasons.values()][:NAMES_MAX]
 
 
 def of_class(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:

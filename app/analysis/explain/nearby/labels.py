@@ -16,7 +16,7 @@ _Labels = Mapping[str, Mapping[str, str]]
 
 
 def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterator[Reason]:
-    """What the node selector and node affinity of a pod want that these refused nodes lack.
+    """The labels that a pod's node selector and node affinity require and these refused nodes lack.
 
     The message of the scheduler names neither the label nor its value.
     """
@@ -62,20 +62,20 @@ def _requirement_text(one: Requirement) -> str:
 
 
 def _reason(wanted: str, keys: Sequence[str], lacking: _Labels) -> Reason:
-    """What is wanted, and what the nodes have instead; nodes with equal labels together."""
+    """The required labels, and those of the nodes instead; nodes with equal labels together."""
     groups: dict[str, list[str]] = {}
     for name, labels in lacking.items():
         having = [f"{key}={labels[key]}" for key in keys if key in labels]
         text = ", ".join(having) or f"no label {' or '.join(keys)}"
         groups.setdefault(text, []).append(name)
-    said = [
+    values = [
         f"{counts.plural(len(names), 'node')} {listed(sorted(names), len(names))} "
         f"{counts.plural(len(names), 'has')} {text}"
         for text, names in groups.items()
         if keys
     ]
-    more = f"; {len(said) - NAMES_MAX} more values" if len(said) > NAMES_MAX else ""
-    text = wanted + (f": {'; '.join(said[:NAMES_MAX])}{more}" if said else "")
+    more = f"; {len(values) - NAMES_MAX} more values" if len(values) > NAMES_MAX else ""
+    text = wanted + (f": {'; '.join(values[:NAMES_MAX])}{more}" if values else "")
     only = next(iter(lacking)) if len(lacking) == 1 else ""
     about = ObjectKey(*api_resources.NODES, "", only) if only else None
     return Reason(text=text, count=len(lacking), about=about, is_kept=True)

@@ -28,7 +28,7 @@ def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterato
 
     `taints` are texts. Requests that tolerate a taint are left out.
     """
-    said: dict[str, None] = {}
+    lines: dict[str, None] = {}
     ordered = [(text, _taint_of(text)) for text in sorted(taints)]
     facts = pods.facts(pod)
     for named in pods.named_claims(facts) if ordered else ():
@@ -43,8 +43,8 @@ def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterato
                         if _is_near(str(tree["key"]), str(toleration.get("key") or "")):
                             text = f"request {request.name} of claim {named.name} tolerates "
                             text += f"{tainted.toleration_text(toleration)}, which does not fit "
-                            said[f"{text}taint {taint}"] = None
-    for text in list(said)[:NAMES_MAX]:
+                            lines[f"{text}taint {taint}"] = None
+    for text in list(lines)[:NAMES_MAX]:
         yield Reason(text=text, is_kept=True)
 
 
@@ -74,7 +74,7 @@ def labels(selector: JsonView, known: Sequence[Node]) -> Iterator[Reason]:
 
     These are labels with a wanted value and a similar key, and those with the key and other values.
     """
-    said: dict[str, list[str]] = {}
+    nodes_of: dict[str, list[str]] = {}
     for term in selector.get("nodeSelectorTerms") or ():
         for one in core.requirements(term):
             for node in known:
@@ -83,8 +83,8 @@ def labels(selector: JsonView, known: Sequence[Node]) -> Iterator[Reason]:
                         continue
                     # Values such as `true` are those of many keys that mean something else.
                     if _is_near(one.key, key):
-                        said.setdefault(f"{key}={value}", []).append(node.name)
-    for label, names in list(said.items())[:NAMES_MAX]:
+                        nodes_of.setdefault(f"{key}={value}", []).append(node.name)
+    for label, names in list(nodes_of.items())[:NAMES_MAX]:
         have = f"{counts.plural(len(names), 'node')} {listed(names, len(names))} "
         have += counts.plural(len(names), "has")
         yield Reason(text=f"{have} {label}", is_kept=True)

@@ -23,7 +23,7 @@ TOO_MANY = "Too many pods"
 
 
 def full(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
-    """How many pods each of these full nodes takes, and has."""
+    """The number of pods that each of these full nodes allows, and has."""
     if not names:
         return
     used: dict[str, int] = {}
@@ -42,7 +42,7 @@ def full(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
 def short(
     views: LiveViews, pod: JsonObject, lacking: Mapping[str, Sequence[str]]
 ) -> Iterator[Reason]:
-    """How much of a resource each node has, who requests it, and how much the pod requests.
+    """The amount of a resource that each node has, the pods that request it, and the pod's request.
 
     `lacking` are nodes with the resources that each of them has too little of. Nodes that offer
     nothing of a resource are named together.
@@ -94,7 +94,7 @@ def _requesting(views: LiveViews, nodes: Container[str]) -> dict[str, _Users]:
 
 
 def _used(name: str, resource: str, has: Quantity, users: _Users, wanted: Quantity) -> Reason:
-    """How much of a resource a node has, and the pods that request the most of it."""
+    """The amount of a resource that a node has, and the pods that request the most of it."""
     used = sorted(users.get(resource, ()), reverse=True)
     total = quantity.from_nanos(sum(nanos for nanos, _ in used), has.format)
     children = tuple(
@@ -125,7 +125,7 @@ def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
         for key in views.objects.keys(*api_resources.NODES)
     }
     served = {name: labels for name, labels in known.items() if name in named}
-    # A label with the node's own name, such as its host name, says nothing of its make.
+    # A label with the node's own name, such as its host name, does not describe its hardware.
     items = [
         {item for item in labels.items() if item[1] != name} for name, labels in served.items()
     ]
@@ -270,7 +270,7 @@ def left_behind(views: LiveViews, drivers: Container[str]) -> list[Slice]:
 
 
 def out_of_reach(slices: Sequence[Slice]) -> Iterator[Reason]:
-    """That nobody gets the devices of slices, because their nodes do not exist."""
+    """The reason that no pod gets the devices of slices, because their nodes do not exist."""
     for one in slices[:NAMES_MAX]:
         text = f"slice {one.name} has free devices for node {one.node.name}, which is not there"
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)

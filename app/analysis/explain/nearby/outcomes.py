@@ -70,7 +70,7 @@ def _is_untimed(claim: JsonView) -> bool:
 def unscored(
     views: Views, pod: JsonObject, rules: SchedulerRules, fitting: int
 ) -> Iterator[Reason]:
-    """That scoring fails for a pod with allocated and other claims. Parity: controllers.md 10."""
+    """The reason that scoring fails for a pod with mixed claims. Parity: controllers.md 10."""
     facts = pods.facts(pod)
     named = pods.named_claims(facts)
     claims = [views.objects.get(claim_key(facts.namespace, one.name or "")) for one in named]

@@ -55,7 +55,7 @@ def of_claim(views: LiveViews, tree: JsonView) -> Iterator[Successor]:
 
 
 def reasons(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
-    """The successors of a claim's devices, each with who has it."""
+    """The successors of a claim's devices, each with its holder."""
     for each in [*of_claim(views, tree)][:NAMES_MAX]:
         yield _reason(views, each)
 
@@ -126,7 +126,7 @@ def _reason(views: LiveViews, one: Successor) -> Reason:
 
 
 def _having(views: LiveViews, one: Successor, text: str) -> Reason:
-    """That a successor is published, and who has it."""
+    """The reason that a successor is published, and its holder."""
     holders = views.allocated.holders(one.published)
     text += ", which "
     if holders:

@@ -24,32 +24,40 @@ def about(objects: ObjectsProjection, pod: JsonView) -> Iterator[Reason]:
     """The newest Event of each component and reason about a pod, the newest first."""
     newest: dict[tuple[str, str], tuple[Event, EventObject]] = {}
     for event in objects.events(*api_resources.EVENTS, meta.namespace(pod)):
-        said = core.event_object(event.object)
-        reporter = _reporter(said)
-        if said.reason in _SAID_ELSEWHERE or reporter in ("", _KUBELET) or not said.text:
+        event_object = core.event_object(event.object)
+        reporter = _reporter(event_object)
+        if (
+            event_object.reason in _SAID_ELSEWHERE
+            or reporter in ("", _KUBELET)
+            or not event_object.text
+        ):
             continue
-        subject = said.subject
+        subject = event_object.subject
         is_named = subject.kind == "Pod" and subject.name == meta.name(pod)
         if not is_named or subject.uid not in ("", meta.uid(pod)):
             continue
-        known = newest.get((reporter, said.reason))
+        known = newest.get((reporter, event_object.reason))
         if known is None or event.revision > known[0].revision:
-            newest[reporter, said.reason] = event, said
+            newest[reporter, event_object.reason] = event, event_object
     latest = sorted(newest.values(), key=lambda one: -one[0].revision)
-    for event, said in latest[:NAMES_MAX]:
-        count = max(said.count, 0 if said.series is None else said.series.count)
+    for event, event_object in latest[:NAMES_MAX]:
+        count = event_object.occurrences
         times = f", {count} times" if count > 1 else ""
-        reason = f"{said.reason}: " if said.reason else ""
+        reason = f"{event_object.reason}: " if event_object.reason else ""
         yield Reason(
-            text=f"{_reporter(said)} said{times}: {reason}{said.text}",
+            text=f"{_reporter(event_object)} said{times}: {reason}{event_object.text}",
             revision=event.revision,
             about=event.key,
             is_kept=True,
         )
 
 
-def _reporter(said: EventObject) -> str:
-    return said.source.component or said.reporting_controller or said.reporting_component
+def _reporter(event_object: EventObject) -> str:
+    return (
+        event_object.source.component
+        or event_object.reporting_controller
+        or event_object.reporting_component
+    )
 
 
 def of_gates(pod: JsonView) -> Iterator[Reason]:

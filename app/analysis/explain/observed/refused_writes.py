@@ -1,4 +1,4 @@
-"""Refused writes of an object, of which only an audit log tells."""
+"""Refused writes of an object, which only an audit log shows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,10 +31,10 @@ def reasons(observed: Sequence[Event]) -> Iterator[Reason]:
         and refusals.message(one) == refusals.message(event)
     ]
     times = f", as {len(alike)} times since its last change" if len(alike) > 1 else ""
-    text = f"{said(event)}{times}"
+    text = f"{sentence(event)}{times}"
     yield Reason(text=text, revision=event.revision, about=event.key, is_kept=True)
 
 
-def said(event: Event) -> str:
+def sentence(event: Event) -> str:
     """The refusal of a write as a sentence."""
     return f"a {refusals.verb(event)} {sources.by(event)} was refused: {refusals.message(event)}"

@@ -26,9 +26,9 @@ def of_budget(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason
         return
     unready = [name for name, pod in pods.items() if not disruption_budgets.is_ready(pod)]
     noun, verb = ("pod", "is") if len(unready) == 1 else ("pods", "are")
-    said = Reason(text=f"{noun} {listed(unready, len(unready))} {verb} not ready", is_kept=True)
+    reason = Reason(text=f"{noun} {listed(unready, len(unready))} {verb} not ready", is_kept=True)
     text = f"it protects {counts.of(len(pods), 'pod')}: {listed([*pods], len(pods))}"
-    yield Reason(text=text, children=(said,) if unready else (), count=len(pods), is_kept=True)
+    yield Reason(text=text, children=(reason,) if unready else (), count=len(pods), is_kept=True)
     status = meta.status(tree)
     if "observedGeneration" not in status:
         return

@@ -1,4 +1,4 @@
-"""What keeps a namespace that is being deleted: the objects in it, and what keeps each of them."""
+"""The objects that keep a namespace that is being deleted, and what each of them waits for."""
 
 from collections.abc import Callable, Iterator
 
@@ -48,7 +48,7 @@ _NOUNS = {
 
 
 def _waits_for(key: ObjectKey, tree: JsonView) -> str:
-    """What an object waits for before it goes; empty if nothing keeps it."""
+    """The reason why a deleted object still exists; empty if nothing keeps it."""
     names = meta.finalizers(tree)
     parts = (
         [f"{counts.plural(len(names), 'finalizer')} {listed(names, len(names))}"] if names else []

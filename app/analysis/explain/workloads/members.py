@@ -1,6 +1,6 @@
 """The pods of a workload: the states of those that are there, and the ends of those that are gone.
 
-Pods with the same state, or the same end, are told together.
+Pods with the same state, or the same end, are listed together.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -95,23 +95,23 @@ def _state(
         return True, f"failed: {failure(tree)}"
     if not core.has_node(tree):
         refused = meta.condition(tree, condition_types.POD_SCHEDULED)
-        said = "" if refused is None or refused.status != "False" else refused.message
-        cause = unasked(tree) or (said and scheduler_messages.first_cause(said)) or UNTOLD
+        message = "" if refused is None or refused.status != "False" else refused.message
+        cause = unasked(tree) or (message and scheduler_messages.first_cause(message)) or UNTOLD
         return True, f"waiting: {cause}"
     waits = next(lives.waiting_containers(tree), "")
     if lives.is_starting(tree):
         warning = lives.warning_about(warnings, tree)
-        said = "" if warning is None else warning.text
-        why = said or waits or lives.silence(views, tree, now, newest)
+        message = "" if warning is None else warning.text
+        why = message or waits or lives.silence(views, tree, now, newest)
         return True, f"not started on its node{f': {why}' if why else ''}"
     return (True, f"running, but {waits}") if waits else (False, "running")
 
 
 def failure(tree: JsonView) -> str:
-    """Why a pod failed: its reason and message, or the exit code of a container."""
-    said = ": ".join(part for part in (core.status_reason(tree), core.status_message(tree)) if part)
-    if said:
-        return said
+    """The cause of a pod's failure: its reason and message, or the exit code of a container."""
+    text = ": ".join(part for part in (core.status_reason(tree), core.status_message(tree)) if part)
+    if text:
+        return text
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
         end = container.state.terminated
         if end is not None and end.exit_code:
@@ -199,7 +199,7 @@ def ended_reason(pods: Sequence[EndedPod], children: Sequence[Reason] = ()) -> R
 
 
 def summary(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
-    """How many of the wanted pods run, after the name of the workload; empty without pods."""
+    """The number of wanted pods that run, as text after the workload's name; empty without pods."""
     running = sum(len(group.pods) for group in shown if group.state == "running")
     present = sum(len(group.pods) for group in shown)
     wanted, noun = present, "pod"
@@ -231,7 +231,7 @@ def held_back(key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
 
 
 def in_turn(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
-    """That a StatefulSet makes its next pod when the present ones are ready; empty otherwise."""
+    """The note that a StatefulSet makes its next pod when the present ones are ready, or empty."""
     spec = meta.spec(tree)
     if key.resource != "statefulsets" or spec.get("podManagementPolicy") == "Parallel":
         return ""

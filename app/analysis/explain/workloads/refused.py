@@ -1,4 +1,4 @@
-"""Pods that the API refuses to a workload, as the Events of its controller tell.
+"""Pods that the API refuses to a workload, as reported by the Events of its controller.
 
 Parity: controllers.md 5.5.
 """
@@ -50,14 +50,14 @@ def newest(views: LiveViews, namespace: str = "") -> dict[Uid, PodRefusal]:
         # A long history keeps many Events: others are not decoded.
         if event is None or not any(body in event.body for body in _BODIES):
             continue
-        said = core.event_object(event.object)
-        uid = Uid(said.subject.uid)
-        if said.reason == _MADE:
+        event_object = core.event_object(event.object)
+        uid = Uid(event_object.subject.uid)
+        if event_object.reason == _MADE:
             made[uid] = max(made.get(uid, 0), event.revision)
-        if said.reason != _REFUSED:
+        if event_object.reason != _REFUSED:
             continue
-        times = max(1, said.count, 0 if said.series is None else said.series.count)
-        message, known = message_of(said.text), refusals.get(uid)
+        times = max(1, event_object.occurrences)
+        message, known = message_of(event_object.text), refusals.get(uid)
         if known is None:
             refusals[uid] = PodRefusal(event=event, message=message, times=times)
         elif known.message == message:

@@ -37,7 +37,7 @@ _STAMPED = frozenset(("managedFields", "resourceVersion"))
 
 
 class Absence(NamedTuple):
-    """Which write, if it was made and not recorded, would be enough for no rule to be broken.
+    """The write that would keep all rules intact if it was made and not recorded.
 
     A write of a claim, or the end of a pod.
     """

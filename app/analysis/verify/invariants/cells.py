@@ -23,7 +23,7 @@ _CLAIMS = frozenset(("resourceclaims",))
 
 
 def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> Mapping[Place, Finding]:
-    """The broken rules of the cell. `is_listed` tells that its state is from the initial list."""
+    """The broken rules of the cell. `is_listed` is true if its state is from the initial list."""
     if isinstance(cell, KnownPod):
         return _pod(cluster, cell, is_listed=is_listed)
     if isinstance(cell, KnownClaim):

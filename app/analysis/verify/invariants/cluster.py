@@ -52,7 +52,7 @@ class Cluster:
     Most events break nothing. So a cell is dirty only when something in it may be broken, or when
     it is in `open`, the cells in which something was broken when they were last judged. `lacking`
     are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
-    are the users who told pods the names of their generated claims: claim controllers.
+    are the users who wrote the names of generated claims into pods: claim controllers.
     `published` has the last write of each slice, rule, patch and namespace, `latest` that of each
     kind which may decide about others, `lives` the first and last line about each of them, by key
     and uid.
@@ -313,7 +313,7 @@ class Cluster:
         return all(self.is_told_after(key, revision) for key in keys)
 
     def last_shown(self, event: Event, known: Any) -> Any:
-        """What is immutable of a slice or template, to be compared with its state in the event.
+        """The immutable part of a slice or template, to be compared with its state in the event.
 
         That is as of its last state that was recorded itself; `known` is as of the last state. None
         when there is nothing to compare: no such state is known, or the event shows none itself.

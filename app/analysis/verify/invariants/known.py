@@ -31,7 +31,7 @@ NEVER = Instant(0)
 
 
 class Shown(NamedTuple):
-    """What nobody may change, as of the last state of an object that was recorded itself.
+    """The immutable parts of an object, as of its last state that was recorded itself.
 
     `part` is the spec of a claim or the claim entries of a pod; None when no such state is known.
     """

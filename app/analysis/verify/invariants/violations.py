@@ -21,7 +21,7 @@ This is several times that. See docs/explanation/invariants.md.
 """
 
 CLOCK_TOLERANCE = 1 * SECOND
-"""How far the clocks of a controller and of a server may differ."""
+"""The greatest difference between the clocks of a controller and of a server."""
 
 IN_FLIGHT = 15 * SECOND
 """The longest time between the choice of an allocation and its write. Changes in that time may not

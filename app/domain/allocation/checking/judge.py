@@ -401,7 +401,7 @@ class _Judge:
     ) -> Iterator[tuple[_DeviceResult, str, str]]:
         """The amounts that are not rounded, not recorded, or too large. Parity: allocator.md 8."""
         before: dict[DeviceKey, dict[str, Fraction]] = {}
-        # What grew is taken back in full, which can make room for any request.
+        # An amount that grew is taken back in full, which can make room for any request.
         anywhere = "q20" if any(map(self.capacities.growing, self._asks())) else ""
         for one in devices:
             own = "q20" if self.capacities.growing(one.ask) else ""

@@ -55,7 +55,7 @@ class Holding:
 class UsablePool:
     """A complete and valid pool: its devices in order, counters, and devices of other nodes.
 
-    `is_uniform` tells that every node that can use the pool reads the same slices for its counters.
+    `is_uniform` is true if every node that can use the pool reads the same slices for its counters.
     `newer` is a newer generation that is published elsewhere and was not noticed (quirk q12).
     """
 

@@ -66,7 +66,7 @@ WORDS: Mapping[str, str] = {
 """The kinds of causes as words after a number of devices."""
 
 
-def said(kind: str, about: str) -> str:
+def text_of(kind: str, about: str) -> str:
     """Words for devices with this kind of cause, and its subject.
 
     Example: `tainted (k=v:NoSchedule)`. A kind that a later release recorded is named as it is.

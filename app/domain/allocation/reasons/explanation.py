@@ -419,7 +419,7 @@ def _request_text(
 ) -> str:
     totals: dict[str, int] = {}
     for cause, count in counted:
-        name = causes.said(cause.kind, cause.about)
+        name = causes.text_of(cause.kind, cause.about)
         totals[name] = totals.get(name, 0) + count
     text = f"request {row.request.result_name} wants {_wants(row)}, "
     text += f"{suitable} of {devices} can be taken"
@@ -451,12 +451,12 @@ def _is_short(row: RequestRow, reason: RequestReason) -> bool:
 def _tried(problem: Problem, dead_end: DeadEnd) -> FailedPicks:
     usage = dead_ends.usage_after(problem, dead_end.takes)
     return FailedPicks(
-        picks=_taken_names(problem, dead_end.takes),
+        picks=_takes_listed(problem, dead_end.takes),
         reason=_request_reason(problem, usage, dead_end.row),
     )
 
 
-def _taken_names(problem: Problem, takes: Takes) -> tuple[str, ...]:
+def _takes_listed(problem: Problem, takes: Takes) -> tuple[str, ...]:
     """The text `device for request` per take; it names the claim when there are several."""
     rows = {row.index: row for claim in problem.rows for request in claim for row in request}
     names = []

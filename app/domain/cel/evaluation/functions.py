@@ -70,7 +70,7 @@ def includes(target: Value, wanted: Value) -> Value:
     return False
 
 
-def _given(value: Value) -> Value:
+def _identity(value: Value) -> Value:
     """Returns the value itself; `partial` makes it a function without arguments."""
     return value
 
@@ -188,7 +188,7 @@ _BY_OVERLOAD: Final[dict[str, Implementation]] = {
     "format-named": named_formats.named,
     "format-validate": named_formats.validate,
     **{
-        f"format-{name}": partial(_given, named_format)
+        f"format-{name}": partial(_identity, named_format)
         for name, named_format in named_formats.FORMATS.items()
     },
     "string_to_quantity": quantities.parse_quantity,

@@ -52,7 +52,7 @@ class ApiServiceReconciler(KeyedController[tuple[str], Views]):
             return None
         wanted = _condition(views.objects, tree, now)
         held = next(iter(meta.condition_trees(tree)), {})
-        if _told(held) == _told(wanted):
+        if _condition_facts(held) == _condition_facts(wanted):
             return None
         patch = PatchObject(
             key=place,
@@ -79,7 +79,7 @@ def _service(tree: JsonView) -> tuple[str, str]:
     return json_tree.text(place, "namespace"), entries.name(place)
 
 
-def _told(condition: JsonView) -> tuple[str, str, str]:
+def _condition_facts(condition: JsonView) -> tuple[str, str, str]:
     status, reason, message = (
         json_tree.text(condition, field) for field in ("status", "reason", "message")
     )

@@ -44,8 +44,8 @@ ACTS_APART = 10_000
 """Microseconds between two writes about one claim. Parity: controllers.md 2.3 (recorded)."""
 
 CACHE_LAG = SECOND
-"""How long a removed pod stays in the cache that a replay emulates. Its claims are synced at the
-recorded instants; a sync that was not recorded comes later than this."""
+"""The time for which a removed pod stays in the emulated cache of a replay. Its claims are synced
+at the recorded instants; a sync that was not recorded comes later than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 DELETION_TIMEOUT = 120 * SECOND
-"""How long a pod whose eviction was allowed counts as gone while it still exists."""
+"""The time for which a pod whose eviction was allowed counts as gone while it still exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def count(
         **({"conditions": before["conditions"]} if before.get("conditions") else {}),
     }
     same = status | ({} if disrupted else {"disruptedPods": before.get("disruptedPods") or {}})
-    is_right = disruption_budgets.is_told(status) and same == {"disruptedPods": {}} | dict(before)
+    is_right = disruption_budgets.agrees(status) and same == {"disruptedPods": {}} | dict(before)
     return Count(
         status=dict(before) if is_right else disruption_budgets.with_own_condition(status, now),
         late=late,

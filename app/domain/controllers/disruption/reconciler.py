@@ -31,7 +31,7 @@ COMPONENT = "controllermanager"
 """The name under which upstream's disruption controller reports."""
 
 STALE_AFTER = 120 * SECOND
-"""How long a pod may have the disruption condition without being deleted."""
+"""The time for which a pod may have the disruption condition without being deleted."""
 
 BY_KUBELET = "TerminationByKubelet"
 """The reason of a disruption that has no time limit."""
@@ -134,10 +134,10 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
             counted = counting.count(objects, tree, pods, now)
         except ScaleUnknown as problem:
             text = f"Failed to calculate the number of expected pods: {problem}"
-            said = self._say(
+            report = self._say(
                 objects, now, tree, "CalculateExpectedPodCountFailed", text, kind="Warning"
             )
-            commands.append(said)
+            commands.append(report)
             counted = Count(status=counting.failed(tree, str(problem), now))
         if counted.some_unmanaged:
             text = _UNMANAGED.format(selectors.label_selector_text(core.selector(tree)))
@@ -181,7 +181,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         pod = objects.get(pod_key(namespace, name))
         if pod is None:
             return []
-        said = self._reporter.report(
+        report = self._reporter.report(
             objects,
             now,
             reference(pod, kind="Pod", with_revision=True),
@@ -189,7 +189,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
             reason="NotDeleted",
             message=f"Pod was expected by PDB {namespace}/{budget} to be deleted but it wasn't",
         )
-        return [said]
+        return [report]
 
     def _recover(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
         """Sets the disruption condition of a pod that still exists to false."""

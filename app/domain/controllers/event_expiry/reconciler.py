@@ -23,7 +23,7 @@ ENDED_MAX = 200
 """The most Event objects that one append deletes."""
 
 PAUSE = SECOND
-"""How long to wait after a refused append."""
+"""The pause after a refused append."""
 
 
 class EventExpiryReconciler:

@@ -24,7 +24,7 @@ from app.domain.values.timestamps import SECOND, Instant
 NAME = "namespaces"
 
 GRACE = 5 * SECOND
-"""How long after the DELETE of a namespace its contents are kept."""
+"""The time for which the contents of a namespace are kept after its DELETE."""
 
 DELETED_MAX = 200
 """The most objects that one step deletes."""

@@ -32,7 +32,7 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 NAME = "kubelet"
 
 DRIVER_WIPE_DELAY = 30 * SECOND
-"""How long the slices of a lost driver stay, as with real kubelets."""
+"""The time for which the slices of a lost driver stay, as with real kubelets."""
 
 RESTART_DELAY_SECONDS = 10
 RESTART_DELAY_MAX_SECONDS = 300

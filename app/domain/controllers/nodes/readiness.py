@@ -69,7 +69,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         """A changed node, and a node whose registration was reported."""
         key = event.key
         if is_of(key, api_resources.EVENTS):
-            return self._fold_said(event)
+            return self._fold_event_object(event)
         if not is_of(key, api_resources.NODES):
             return ()
         if event.type is EventType.OBJECT_DELETED:
@@ -84,7 +84,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         """The next write for one node."""
         if gone := self._gone.take(now):
             (name, uid), cause = gone
-            return self.plan(views, (name,), self._say_gone(views, name, uid, now), cause)
+            return self.plan(views, (name,), self._report_gone(views, name, uid, now), cause)
         return super().step(views, now)
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
@@ -129,7 +129,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         now = decided_at(decision)
         work: Work | None
         if outcome == "Removed":
-            work = self._say_gone(views, name, recorded.inputs.uid, now)
+            work = self._report_gone(views, name, recorded.inputs.uid, now)
         else:
             refused = {name} if json_tree.flag(body, "inputs", "refused") else set()
             # After a restart the registrations of nodes whose Events have expired are unknown:
@@ -150,17 +150,17 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         else:
             self.queue.drop((name,), observed)
 
-    def _fold_said(self, event: Event) -> Iterator[tuple[str]]:
+    def _fold_event_object(self, event: Event) -> Iterator[tuple[str]]:
         self._reporter.fold(event)
-        said = core.event_object(event.object)
-        if said.reason != REGISTERED:
+        event_object = core.event_object(event.object)
+        if event_object.reason != REGISTERED:
             return
-        subject = said.involved_object
+        subject = event_object.involved_object
         if subject.kind == "Node" and subject.uid not in self._registered:
             self._registered.add(subject.uid)
             yield (subject.name,)
 
-    def _say_gone(self, views: Views, name: str, uid: Uid, now: Instant) -> Work:
+    def _report_gone(self, views: Views, name: str, uid: Uid, now: Instant) -> Work:
         subject = {"kind": "Node", "name": name, "uid": uid, "apiVersion": "v1"}
         command = self._reporter.report(
             views.objects,

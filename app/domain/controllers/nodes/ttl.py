@@ -52,7 +52,7 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
         """Writes the annotation of one node."""
         place = ObjectKey(*api_resources.NODES, "", key[0])
         tree = views.objects.get(place)
-        if tree is None or _told(tree) == self._seconds:
+        if tree is None or _current_ttl(tree) == self._seconds:
             return None
         patch = PatchObject(
             key=place,
@@ -75,6 +75,6 @@ class NodeTtlReconciler(KeyedController[tuple[str], Views]):
             self._step -= 1
 
 
-def _told(tree: JsonView) -> int | None:
+def _current_ttl(tree: JsonView) -> int | None:
     """The current TTL in the annotation of a node; None when it is not a number."""
     return decimals.natural(meta.annotation(tree, ANNOTATION))

@@ -147,7 +147,7 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
         verdict = condition.compute(views.objects, self._state, rule, evicted)
         commands: tuple[Command, ...] = ()
         held = condition.stored(tree)
-        if not _says(held, verdict, rule.generation):
+        if not _is_current(held, verdict, rule.generation):
             commands = (self._apply(rule_id, verdict, rule.generation, now),)
         decision = Decision(
             controller=NAME,
@@ -191,7 +191,9 @@ class RuleStatusReconciler(KeyedController[_RuleId, Views]):
         )
 
 
-def _says(held: JsonObject | None, verdict: condition.EvictionCondition, generation: int) -> bool:
+def _is_current(
+    held: JsonObject | None, verdict: condition.EvictionCondition, generation: int
+) -> bool:
     return (
         held is not None
         and held.get("status") == verdict.status

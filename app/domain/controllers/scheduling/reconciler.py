@@ -231,20 +231,20 @@ class SchedulingReconciler:
         phase = meta.phase(tree)
         if is_gone or phase in core.FINISHED:
             self._forget(place)
-            given_up = self.nodes.nominations.forget(place)
+            nominated = self.nodes.nominations.forget(place)
             if self.nodes.release(place) is not None:
                 self._wake(hints.POD_GONE, event, objects)
-            elif given_up is not None:
-                self._wake(hints.given_up(given_up), event, objects)
+            elif nominated is not None:
+                self._wake(hints.nomination_ended(nominated), event, objects)
             return
         if core.node_name(tree):
             if self.nodes.counts_as(tree):
                 return
             self._forget(place)
-            given_up = self.nodes.nominations.forget(place)
+            nominated = self.nodes.nominations.forget(place)
             self.nodes.bind(bound := bound_pod(tree))
-            if given_up is not None and given_up.node != bound.node:
-                self._wake(hints.given_up(given_up), event, objects)
+            if nominated is not None and nominated.node != bound.node:
+                self._wake(hints.nomination_ended(nominated), event, objects)
             if not hints.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
                 self._wake(hints.POD_CAME, event, objects)
             return
@@ -260,9 +260,9 @@ class SchedulingReconciler:
         node = core.nominated_node_name(tree)
         if pod is None:
             return
-        given_up = self.nodes.nominations.follow(place, node, lambda: bound_as(pod.spec, node))
-        if given_up is not None and not self.nodes.holds(place):
-            self._wake(hints.given_up(given_up), event, objects)
+        nominated = self.nodes.nominations.follow(place, node, lambda: bound_as(pod.spec, node))
+        if nominated is not None and not self.nodes.holds(place):
+            self._wake(hints.nomination_ended(nominated), event, objects)
 
     def _fold_waiting(
         self, event: Event, place: NamespacedName, tree: JsonObject, objects: ObjectsReader

@@ -144,9 +144,9 @@ def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
         return _end(job, condition_types.FAILURE_TARGET, "Failed", verdict), None
     if job.spec.get("suspend") is True:
         return _suspend(job), None
-    if said := _resume(job):
+    if report := _resume(job):
         _refresh(job)
-        return [pods_of.with_status(job.situation, job.status), said], None
+        return [pods_of.with_status(job.situation, job.status), report], None
     if _is_complete(job):
         return _end(job, condition_types.SUCCESS_CRITERIA_MET, "Complete", _REACHED), None
     missing = _missing(job)
@@ -216,14 +216,14 @@ def _suspend(job: _Job) -> list[Step]:
 
 def _resume(job: _Job) -> Step | None:
     """Sets the fields of a running Job for the next status; returns the report, if any."""
-    said: Step | None = None
+    report: Step | None = None
     if job.condition("Suspended"):
-        said = Report(reason="Resumed", message="Job resumed")
+        report = Report(reason="Resumed", message="Job resumed")
         _put(job, "Suspended", "False", "JobResumed", "Job resumed")
         job.status.pop("startTime", None)
     if "startTime" not in job.status:
         job.status["startTime"] = timestamps.seconds_text(job.situation.now)
-    return said
+    return report
 
 
 def _is_complete(job: _Job) -> bool:

@@ -144,7 +144,7 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
             if not isinstance(step, Report):
                 commands.append(step)
                 continue
-            said = self._reporter.report(
+            report = self._reporter.report(
                 objects,
                 now,
                 self._subject(tree),
@@ -153,8 +153,8 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
                 message=step.message,
                 names=frozenset(keys),
             )
-            keys.add(said.key)
-            commands.append(said)
+            keys.add(report.key)
+            commands.append(report)
         return tuple(commands)
 
     def _subject(self, tree: JsonView) -> JsonObject:

@@ -127,7 +127,7 @@ class Grants:
         for grant in self.grants:
             if grant.allows(question):
                 return AccessDecision(allowed=True, reason=grant.source)
-        return AccessDecision(allowed=False, reason=_told(self.problems))
+        return AccessDecision(allowed=False, reason=_problems_text(self.problems))
 
     def rules(self, namespace: str) -> list[AccessRule]:
         """The rules that apply in a namespace, each once."""
@@ -327,7 +327,7 @@ def _covers(pattern: str, path: str) -> bool:
     return pattern.endswith(_ANY) and path.startswith(pattern.rstrip(_ANY))
 
 
-def _told(problems: tuple[str, ...]) -> str:
+def _problems_text(problems: tuple[str, ...]) -> str:
     if not problems:
         return ""
     listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

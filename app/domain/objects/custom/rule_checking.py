@@ -76,16 +76,16 @@ def _ask(
             return None
     elif old is not None and semantic_equal(value, old):
         return None
-    said = rules.broken(text, schema, value, old, is_optional=is_optional)
-    if said is None:
+    problem = rules.broken(text, schema, value, old, is_optional=is_optional)
+    if problem is None:
         return None
     message = json_tree.text(rule, "message").strip()
     by_expression = json_tree.text(rule, "messageExpression")
     if by_expression:
         message = rules.text_of(by_expression, schema, value, old) or message
     message = message or f"failed rule: {text.strip()}"
-    if said:
-        message = f"{said} evaluating rule: {message}"
+    if problem:
+        message = f"{problem} evaluating rule: {message}"
     kind = _TYPES.get(json_tree.text(rule, "reason"), FieldErrorType.INVALID)
     where = f"{place}{json_tree.text(rule, 'fieldPath')}".lstrip(".") or "<nil>"
     return FieldError(path=where, type=kind, value=_type(schema), detail=message)

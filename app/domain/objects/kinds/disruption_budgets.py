@@ -47,7 +47,7 @@ def with_own_condition(status: JsonView, now: Instant) -> JsonObject:
     return with_condition(status, now, state="False", reason=INSUFFICIENT)
 
 
-def is_told(status: JsonView) -> bool:
+def agrees(status: JsonView) -> bool:
     """Whether the condition agrees with `disruptionsAllowed`."""
     condition = condition_of(status)
     wanted = ("False", INSUFFICIENT)

@@ -142,7 +142,7 @@ def _conditions_hold(
     conditions = json_tree.objects(hook.tree, "matchConditions")
     if not conditions or rules.policy_rules is None:
         return True
-    values = policies.given(attributes, hook.group_version, reader, rules.policy_rules)
+    values = policies.common_variables(attributes, hook.group_version, reader, rules.policy_rules)
     scope = policies.condition_scope(hook.tree, rules.policy_rules)
     session = rules.policy_rules.session(scope, values, is_about_conditions=True)
     is_met, error = policies.conditions_met(conditions, session)
@@ -275,10 +275,10 @@ def _refusal(hook: Hook, response: JsonView) -> Rejected:
     """
     status = _read_status(response.get("status"))
     begin = f'admission webhook "{hook.name}" denied the request'
-    said = status.message or status.reason
+    explanation = status.message or status.reason
     code, details = status.code, status.details
     return Denied(
-        f"{begin}: {said}" if said else f"{begin} without explanation",
+        f"{begin}: {explanation}" if explanation else f"{begin} without explanation",
         code=code if 400 <= code < 600 else 400,
         reason=status.reason,
         group=details.group,

@@ -60,15 +60,15 @@ def _namespace(kind: Kind, reference: JsonView, attributes: Attributes) -> str:
 
     It is empty for a cluster-scoped kind. Raises Misconfigured if paramRef does not fit the kind.
     """
-    said = json_tree.text(reference, "namespace")
+    named_namespace = json_tree.text(reference, "namespace")
     if not kind.namespaced:
-        if said:
+        if named_namespace:
             raise Misconfigured(
                 "failed to configure binding: paramRef.namespace must not be provided for a "
                 "cluster-scoped `paramKind`"
             )
         return ""
-    named = said or attributes.key.namespace
+    named = named_namespace or attributes.key.namespace
     if not named:
         raise Misconfigured(
             "failed to configure binding: cannot use namespaced paramRef in policy binding that "

@@ -117,7 +117,7 @@ def _failures(
         parameter_objects = parameters.of_binding(spec, binding, attributes, reader)
     except parameters.Misconfigured as problem:
         return [PolicyFailure(str(problem))] if fails else []
-    seen = given(attributes, matched, reader, rules)
+    seen = common_variables(attributes, matched, reader, rules)
     failures: list[PolicyFailure] = []
     for params in parameter_objects:
         values = {**seen, "params": rules.value_of(params)}
@@ -125,7 +125,7 @@ def _failures(
     return failures
 
 
-def given(
+def common_variables(
     attributes: Attributes, group_version: GroupVersion, reader: ObjectsReader, rules: PolicyRules
 ) -> dict[str, object]:
     """The variables of expressions, cached for other policies that use the same version."""

@@ -35,7 +35,7 @@ def find_kind(reader: ObjectsReader, key: ObjectKey, version: str, rules: Rules)
 
 
 @lru_cache(maxsize=64)
-def as_asked(kind: Kind, group: str) -> Kind:
+def in_group(kind: Kind, group: str) -> Kind:
     """The kind as messages name it, with the group of the request."""
     return kind if group == kind.group else dataclasses.replace(kind, group=group)
 

@@ -198,7 +198,7 @@ def _created(write: WriteContext, tree: JsonObject, warnings: tuple[str, ...]) -
     present = reader.get(key)
     if present is not None:
         ends = metadata.is_terminating(present)
-        raise rejections.already_exists(admission.as_asked(kind, write.group), key.name, ends=ends)
+        raise rejections.already_exists(admission.in_group(kind, write.group), key.name, ends=ends)
     warnings += _warnings(reader, kind, key, tree) + ignored_fields.warnings(
         kind, tree, webhooks=rules.webhooks
     )

@@ -45,7 +45,7 @@ def decide_delete(
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
     if old is None:
-        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+        raise rejections.not_found(admission.in_group(kind, command.key.group), key.name)
     _check_preconditions(kind, key, command, old)
     warnings: tuple[str, ...] = ()
     if kind.orphans and command.propagation is None:

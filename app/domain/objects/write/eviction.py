@@ -27,8 +27,9 @@ CONFLICTS_MAX = 20
 
 _VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
 _UNSEEN_RETRY_SECONDS = 10
-"""How soon an eviction may be tried again whose budget is being counted. Without this, as where a
-budget allows none, each client has a pause of its own: `kubectl drain` one of 5 s."""
+"""The pause that a client is asked to make before it repeats an eviction whose budget is being
+counted. Without it, as for a budget that allows no disruption, each client makes a pause of its
+own: `kubectl drain` one of 5 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
     for place, budget in budgets:
         if not is_ready(pod) and _lets_unready_go(budget):
             return Permission(resource_version=version, budget=place.name)
-        return Permission(write=_taken(place, budget, key.name, now))
+        return Permission(write=_with_disruption(place, budget, key.name, now))
     return Permission()
 
 
@@ -102,7 +103,7 @@ def _lets_unready_go(budget: JsonView) -> bool:
     return healthy >= wanted > 0
 
 
-def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> UpdateObject:
+def _with_disruption(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> UpdateObject:
     """The update of the budget with one disruption less and with the pod in `disruptedPods`."""
     status = meta.status(budget)
     seen = json_tree.integer(status, "observedGeneration") or 0
@@ -139,17 +140,17 @@ def _reason(name: str, status: JsonView) -> str:
     """The message why no disruption is allowed: a failed sync, the numbers, or the condition."""
     condition = disruption_budgets.condition_of(status)
     message = json_tree.text(condition, "message")
-    is_told = condition.get("status") == "False" and bool(message)
+    has_message = condition.get("status") == "False" and bool(message)
     reason = json_tree.text(condition, "reason")
     place = f"The disruption budget {name} does not allow evicting pods currently"
-    if is_told and reason == disruption_budgets.SYNC_FAILED:
+    if has_message and reason == disruption_budgets.SYNC_FAILED:
         return f"{place} because it failed sync: {message}"
     healthy, wanted = _numbers(status)
     if healthy <= wanted:
         return (
             f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
         )
-    return f"{place} ({reason}): {message}" if is_told else place
+    return f"{place} ({reason}): {message}" if has_message else place
 
 
 def _numbers(status: JsonView) -> tuple[int, int]:

@@ -34,7 +34,7 @@ def decide_patch(
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
     if old is None:
-        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+        raise rejections.not_found(admission.in_group(kind, command.key.group), key.name)
     write = WriteContext.of_change(command, reader, rules, stamp, kind=kind, key=key)
     if command.subresource == subresources.SCALE:
         shown = subresources.scale_of(kind, old)

@@ -62,7 +62,7 @@ def decide_update(
     if old is None:
         if kind.created_by_update and not command.subresource:
             return _create(reader, command, stamp, rules)
-        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+        raise rejections.not_found(admission.in_group(kind, command.key.group), key.name)
     write = WriteContext.of_change(command, reader, rules, stamp, kind=kind, key=key)
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
@@ -91,7 +91,7 @@ def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: R
     version, uid = written.get("resourceVersion") or "0", written.get("uid")
     kind = admission.find_kind(reader, command.key, command.version, rules)
     if version != "0":
-        raise rejections.not_found(admission.as_asked(kind, command.key.group), command.key.name)
+        raise rejections.not_found(admission.in_group(kind, command.key.group), command.key.name)
     if uid:
         raise rejections.uid_without_object(kind, command.key.name, uid)
     made = CreateObject(
@@ -157,7 +157,7 @@ def replace(
             errors += claim_rights.check(old, new, options.rights)
         if errors:
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
-    warnings += _asked(write, new, old)
+    warnings += _policy_warnings(write, new, old)
     if is_same and not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
     admission.forget_empty(kind, new)
@@ -203,7 +203,7 @@ def _changed(write: WriteContext, new: JsonObject, old: JsonObject) -> JsonObjec
     return changed
 
 
-def _asked(write: WriteContext, new: JsonObject, old: JsonObject) -> tuple[str, ...]:
+def _policy_warnings(write: WriteContext, new: JsonObject, old: JsonObject) -> tuple[str, ...]:
     """Returns the policies' warnings about the change. Raises the refusal of a policy."""
     if write.subresource == subresources.SCALE:
         new, old = subresources.scale_of(write.kind, new), subresources.scale_of(write.kind, old)

@@ -209,5 +209,10 @@ class EventObject(FieldRecord, frozen=True):
     def text(self) -> str:
         return self.message or self.note
 
+    @property
+    def occurrences(self) -> int:
+        """The number of times that the Event occurred, in its series or without one."""
+        return max(self.count, 0 if self.series is None else self.series.count)
+
 
 event_object = records.of_tree(EventObject)

@@ -62,7 +62,7 @@ counters = paths.mapping("counters")
 """The counters of one counter set, or those that a device consumes of it."""
 
 consumptions = paths.objects("consumesCounters")
-"""What one entry of a slice's `spec.devices` consumes of the counters of its pool."""
+"""The counters of its pool that one entry of a slice's `spec.devices` consumes."""
 
 device_selector = paths.get("spec", "deviceSelector")
 """The selector of a DeviceTaintRule, or None when it has none."""

@@ -121,13 +121,13 @@ class LateReports:
 
 def is_refusal(body: JsonObject, pod: JsonView) -> bool:
     """True when a patch of a pod, which has only changed fields, reports a failed attempt."""
-    said = meta.condition(body, condition_types.POD_SCHEDULED)
+    condition = meta.condition(body, condition_types.POD_SCHEDULED)
     before = meta.condition(pod, condition_types.POD_SCHEDULED)
-    if said is None:
+    if condition is None:
         return False
-    status = said.status or (before.status if before is not None else "")
-    reason = said.reason or (before.reason if before is not None else "")
-    return is_failed_attempt(ConditionSet(said.type, status, reason, said.message))
+    status = condition.status or (before.status if before is not None else "")
+    reason = condition.reason or (before.reason if before is not None else "")
+    return is_failed_attempt(ConditionSet(condition.type, status, reason, condition.message))
 
 
 def _is_failure(tree: JsonView) -> bool:

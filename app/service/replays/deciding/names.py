@@ -50,7 +50,7 @@ class RecordedNames:
             known = self._shares[event.uid]
             if shares not in known:
                 known.append(shares)
-        if event.type is EventType.OBJECT_CREATED and event.uid and _is_given(event):
+        if event.type is EventType.OBJECT_CREATED and event.uid and _is_generated(event):
             form = _place(event.key, event.object)
             self._known[form].append((event.key.name, event.uid))
 
@@ -134,7 +134,7 @@ def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
     return shares if any(share[-1] for share in shares) else []
 
 
-def _is_given(event: Event) -> bool:
+def _is_generated(event: Event) -> bool:
     """Whether the name of a created object consists of its generateName and a suffix.
 
     Parity: controllers.md 2.2.

@@ -75,7 +75,7 @@ class RunCourse:
     def decide(
         self, commands: Sequence[Command], stamp: Stamp, new_uid: Callable[[], Uid], decide: Decide
     ) -> Decisions:
-        """What the step comes to: that of the earlier run, or what `decide` returns."""
+        """The result of the step: that of the earlier run, or the one that `decide` returns."""
         at = self._at
         if at is None:
             return decide(commands, stamp, new_uid)

@@ -77,7 +77,7 @@ def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:
 
 
 _OF_ACTS = Read(dependence.TAINTS)
-"""What may be the reason of an act besides its own pods and claims, other than attempts."""
+"""The possible reasons of an act besides its own pods and claims, other than attempts."""
 
 
 async def judged(

@@ -7,7 +7,7 @@ images is bounded by 23 MiB below and 1000 MiB per image above, and scaled to 0 
 Example: ten nodes, an image of 500 MiB on four of them: 500 * 0.4 = 200 MiB, and for a pod of one
 container 100 * (200 - 23) / (1000 - 23) = 18.
 
-Parity: controllers.md 4.5. Where nodes report different sizes for one name, the largest is taken
+Parity: controllers.md 4.5. If nodes report different sizes for one name, the largest is taken
 (upstream: that of the first report).
 """
 

@@ -62,7 +62,7 @@ def read(objects: ObjectsReader) -> tuple[DisruptionBudget, ...]:
                 namespace=key.namespace,
                 selector=selector,
                 counted=frozenset(json_tree.mapping(status, "disruptedPods")),
-                count=partial(_told, status)
+                count=partial(_disruptions_allowed, status)
                 if is_filled
                 else partial(eviction.disruptions_allowed, objects, tree),
             )
@@ -98,5 +98,5 @@ def split(
     return guarded, free
 
 
-def _told(status: JsonView) -> int:
+def _disruptions_allowed(status: JsonView) -> int:
     return json_tree.integer(status, "disruptionsAllowed") or 0

@@ -68,7 +68,7 @@ POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
 POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
 
 
-def given_up(pod: BoundPod) -> Hint:
+def nomination_ended(pod: BoundPod) -> Hint:
     """The hint for a pod that lost or left the node that it was nominated for.
 
     It can only help pods that had to leave room for it: pods of equal or lower priority.
@@ -236,7 +236,7 @@ class Waker:
             return
         if hint.up_to is not None and pod.spec.priority > hint.up_to:
             return
-        if any(_says_yes(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
+        if any(_may_help(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
             self._queue.activate(pod, now, cause)
 
 
@@ -246,7 +246,7 @@ def claim_names(pod: PodFacts) -> list[str]:
     return names + [name for _, name in pod.generated if name]
 
 
-def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
+def _may_help(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
     if plugin == DEVICES:
         return pod_claims.are_there(objects, pod.spec.facts)
     if hint.resources:

@@ -40,7 +40,7 @@ class ReportSeries:
     def __init__(self, pace: Pace | None = None) -> None:
         """In a replay, `pace` returns the version of a pod that an attempt saw."""
         self._pace = pace
-        self._said: Bounded[_Fact, tuple[ObjectKey, bool]] = Bounded(REMEMBERED_MAX)
+        self._reported: Bounded[_Fact, tuple[ObjectKey, bool]] = Bounded(REMEMBERED_MAX)
 
     def fold(self, event: Event) -> None:
         """Folds the scheduler's Event objects about failed attempts."""
@@ -49,12 +49,16 @@ class ReportSeries:
         tree = event.object
         if tree.get("reason") != "FailedScheduling" or tree.get("reportingComponent") != COMPONENT:
             return
-        said = core.event_object(tree)
-        fact = (said.involved_object.uid, said.involved_object.resource_version, said.action)
-        self._said.pop(fact, None)
+        event_object = core.event_object(tree)
+        fact = (
+            event_object.involved_object.uid,
+            event_object.involved_object.resource_version,
+            event_object.action,
+        )
+        self._reported.pop(fact, None)
         if event.type is EventType.OBJECT_DELETED:
             return
-        self._said[fact] = (event.key, tree.get("series") is not None)
+        self._reported[fact] = (event.key, tree.get("series") is not None)
 
     def failure(
         self, objects: ObjectsReader, pod: JsonView, text: str, now: Instant
@@ -65,7 +69,7 @@ class ReportSeries:
             seen = self._pace.version_seen(subject["uid"], now)
             subject["resourceVersion"] = seen or subject["resourceVersion"]
         fact = (subject["uid"], subject["resourceVersion"], "Scheduling")
-        known = self._said.get(fact)
+        known = self._reported.get(fact)
         if known is None or objects.event(known[0]) is None:
             return _create(
                 objects,
@@ -85,7 +89,7 @@ class ReportSeries:
 def repetition(key: ObjectKey, now: Instant) -> PatchObject:
     """The command that turns the report of a failed attempt into a series."""
     return PatchObject(
-        key=_said_as(key),
+        key=_event_key(key),
         version="v1",
         type=PatchType.STRATEGIC,
         body={"series": {"count": 2, "lastObservedTime": timestamps.micro_text(now)}},
@@ -152,7 +156,7 @@ def _create(
     # object, which `ReportSeries` reads, has the names of core/v1 (controllers.md 11.1).
     key = fresh_key(objects, subject, now)
     return CreateObject(
-        key=_said_as(key),
+        key=_event_key(key),
         version="v1",
         tree={
             "kind": "Event",
@@ -175,5 +179,5 @@ def _create(
     )
 
 
-def _said_as(key: ObjectKey) -> ObjectKey:
+def _event_key(key: ObjectKey) -> ObjectKey:
     return key._replace(group=api_groups.EVENTS)

@@ -38,15 +38,15 @@ def count(cycle: Cycle, refusing: Sequence[NodeInfo], bounds: SummaryBounds) -> 
 def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, causes: CauseSummary) -> None:
     devices = cycle.verdict(info).devices
     assert devices is not None, "the node was refused for its devices"
-    said = devices.causes
-    if said is None:
+    of_node = devices.causes
+    if of_node is None:
         claims = cycle.fresh
         if (extended := cycle.extended_claim(devices.served)) is not None:
             claims = (*claims, extended.tree)
         try:
-            said = summary.causes_of(allocator.case_of(info.node, claims).problem)
+            of_node = summary.causes_of(allocator.case_of(info.node, claims).problem)
         except (AttemptAborted, NodeSelectionError):
             return  # an error, not a refusal; its text is in the message
-        if said.may_be_kept:
-            devices.causes = said
-    causes.add(info.name, said)
+        if of_node.may_be_kept:
+            devices.causes = of_node
+    causes.add(info.name, of_node)

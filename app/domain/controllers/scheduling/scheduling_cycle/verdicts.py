@@ -6,7 +6,7 @@ is the same, so the second of two equal pods costs one comparison per node. The 
 a result: a verdict depends only on the kind of pod and on the state that the node's version
 identifies.
 
-What the devices say depends on the claims alone. Kinds with equal claims share it, so pods that
+The verdicts of devices depend on the claims alone. Kinds with equal claims share them, so pods that
 differ from each other in requests check the devices of a node once.
 """
 
