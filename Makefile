@@ -59,6 +59,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz truth --cases 5000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz forks --cases 1000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz blasts --cases 2000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz states --cases 1000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz fits --cases 3000 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.

@@ -85,6 +85,9 @@ JUDGES = {
     "tests/truth/raw.py": (),
     "tests/truth/facts.py": ("tests.truth.raw",),
     "tests/truth/answers.py": ("tests.truth.facts",),
+    # Whether `why` says in what state pods and claims in use are.
+    "tests/truth/states/model.py": ("tests.truth.facts", "tests.truth.raw"),
+    "tests/truth/states/comparing.py": ("tests.truth.facts", "tests.truth.states.model"),
     # Whether `why` names what keeps a pod waiting.
     "tests/truth/waiting/model.py": ("tests.truth.facts",),
     "tests/truth/waiting/comparing.py": ("tests.truth.facts", "tests.truth.waiting.model"),

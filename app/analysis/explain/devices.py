@@ -136,11 +136,9 @@ def _evicting_by(
     for key in claims:
         tree = views.objects.get(key)
         for result in () if tree is None else dra.results(tree):
-            published = tainted.device_of(views, result.id)
-            if tree is None or published is None:
+            if tree is None:
                 continue
-            slice_key, device = published
-            for taint in device.taints:
+            for slice_key, taint in tainted.taints_of(views, result.id, quirks):
                 verdict = tainted.judge(views, tree, result, taint, quirks, until)
                 if verdict.due is not None and verdict.due <= until:
                     yield tainted.origin(views, result.id, taint, slice_key).text
@@ -148,29 +146,30 @@ def _evicting_by(
 
 def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
     """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
-    held: dict[DeviceId, tuple[str, DeviceResult, JsonView | None]] = {}
     uid = meta.uid(pod)
-    for key in list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, meta.namespace(pod))):
-        tree = views.objects.get(key) or {}
-        if any(consumer.uid == uid for consumer in dra.consumers(tree)):
-            given = dra.allocation(tree)
-            held.update({result.id: (key.name, result, given) for result in dra.results(tree)})
     reasons: list[Reason] = []
-    for number, item in enumerate(list(views.inventory.slices())):
+    for number, key in enumerate(
+        list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, meta.namespace(pod)))
+    ):
         if number % STEP_MAX == 0:
             yield
-        for device in item.devices:
-            if device.id not in held:
-                continue
-            name, result, given = held[device.id]
-            for taint in device.taints:
-                patience = _patience(taint, result.tolerations, given, quirks)
-                if patience is None:
-                    continue
-                source = tainted.origin(views, device.id, taint, item.key)
-                what = f"tainted {taint.text} by {source.text}{patience}"
-                reasons.append(source.reason(f"claim {name} has {device.text}, {what}"))
+        tree = views.objects.get(key) or {}
+        if any(consumer.uid == uid for consumer in dra.consumers(tree)):
+            reasons += _evicting_of(views, key, tree, quirks)
     return reasons
+
+
+def _evicting_of(
+    views: LiveViews, claim: ObjectKey, tree: JsonView, quirks: ControllerQuirks
+) -> Iterator[Reason]:
+    """The taints of a claim's devices that it does not tolerate for ever."""
+    for result in dra.results(tree):
+        for slice_key, taint in tainted.taints_of(views, result.id, quirks):
+            patience = _patience(taint, result.tolerations, dra.allocation(tree), quirks)
+            if patience is not None:
+                source = tainted.origin(views, result.id, taint, slice_key)
+                what = f"tainted {taint.text} by {source.text}{patience}"
+                yield source.reason(f"claim {claim.name} has {result.text}, {what}")
 
 
 def _patience(

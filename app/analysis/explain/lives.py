@@ -423,15 +423,19 @@ def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
         )
 
 
+_WORK_OF_KUBELETS = "stop the containers and give the devices back"
+
+
 def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
     """The component that has to confirm the termination of a pod."""
     if not node:
         if not meta.finalizers(tree):
             yield Reason(text="it has no node, so nothing has to be stopped")
         return
-    if core.is_finished(tree) and meta.finalizers(tree) and _grace(tree) == 0:
+    if core.is_finished(tree):
         yield Reason(text="its containers have ended, so it uses no devices any more")
-        return
+        if meta.finalizers(tree) and _grace(tree) == 0:
+            return
     key = ObjectKey(*api_resources.NODES, "", node)
     event = views.objects.event(key)
     if event is None:
@@ -442,7 +446,8 @@ def awaited(views: LiveViews, tree: JsonView, node: str) -> Iterator[Reason]:
             text = f"waits for the kubelet of node {node}, which is not among the recorded nodes"
         yield Reason(text=text, about=key, is_kept=True)
         return
-    text = f"waits for the kubelet of node {node} to stop the containers and give the devices back"
+    text = f"waits for the kubelet of node {node} to "
+    text += "confirm its end" if core.is_finished(tree) else _WORK_OF_KUBELETS
     if unready := not_ready(event.object):
         text += f"; the node {unready}"
     lost = meta.annotation(event.object, well_known.LOST_DRIVERS)

@@ -62,6 +62,27 @@ def device_of(views: LiveViews, place: DeviceId) -> tuple[str, Device] | None:
     return None
 
 
+def taints_of(
+    views: LiveViews, place: DeviceId, quirks: ControllerQuirks
+) -> Iterator[tuple[str, Taint]]:
+    """The taints of a device that a claim holds, each after the key of the device's slice.
+
+    Eviction sees a rule also where no slice publishes the device, and where the scheduler does not
+    see it. Parity: controllers.md 1.2 and C24.
+    """
+    slice_and_device = device_of(views, place)
+    slice_key = "" if slice_and_device is None else slice_and_device[0]
+    own = () if slice_and_device is None else slice_and_device[1].taints
+    yield from ((slice_key, taint) for taint in own)
+    if not are_rules_on(views.profile):
+        return
+    seen = {taint.rule for taint in own}
+    for name, rule in sorted(views.inventory.rules().items()):
+        is_evicting = rule.taint.effect == NO_EXECUTE and name not in seen
+        if is_evicting and rule.matches(place, without_selector=not quirks.c1):
+            yield slice_key, rule.taint
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintSource:
     """The source of a taint on a device: as text, the object, and its last revision in the views.
@@ -124,11 +145,7 @@ def of_result(
     now: Instant,
 ) -> Iterator[Reason]:
     """Each taint of a device that a claim holds, and its effect on the claim's pods."""
-    slice_and_device = device_of(views, result.id)
-    if slice_and_device is None:
-        return
-    slice_key, device = slice_and_device
-    for taint in device.taints:
+    for slice_key, taint in taints_of(views, result.id, quirks):
         verdict = judge(views, claim, result, taint, quirks, now)
         source = origin(views, result.id, taint, slice_key)
         text = f"{result.text} is tainted {taint.text} by {source.text}: {verdict.text}"

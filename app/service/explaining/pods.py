@@ -236,10 +236,12 @@ async def _warning_reason(
 async def _somewhere(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
 ) -> ObjectExplanation:
-    """The explanation of a pod whose node was not recorded, although it has or had one."""
+    """The explanation of a pod that has no node and waits for none; a recording may lack it."""
     events = await evidence.changes(key)
     subject = f"pod {key.namespace}/{key.name}"
     waits = (Reason(text=text, is_kept=True) for text in lives.waiting_containers(tree))
+    is_known = core.is_finished(tree) and not sources.is_recorded(events)
+    place = " and never had a node" if is_known else "; its node was not recorded"
     if meta.is_deleting(tree):
         children = (*waits, *lives.ending(events, tree), *lives.origin(events))
     else:
@@ -248,7 +250,7 @@ async def _somewhere(
         subject=subject,
         outcome=_outcome(tree),
         revision=evidence.views.revision,
-        text=f"{_state(tree)}; its node was not recorded",
+        text=f"{_state(tree)}{place}",
         reason=Reason(text=subject, children=children),
     )
 
@@ -382,6 +384,8 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         unknown = ", of which nothing was recorded"
     if core.is_finished(pod) and meta.is_deleting(pod) and meta.finalizers(pod):
         return f"has ended on node {node}{unknown}, and finalizers keep it"
+    if core.is_finished(pod) and meta.is_deleting(pod):
+        return f"has ended on node {node}{unknown}, and its kubelet has to confirm it"
     if meta.is_deleting(pod):
         return f"ends on node {node}{unknown}; its devices are free when it has"
     if core.is_finished(pod):

@@ -27,8 +27,8 @@ from tests.unit.service.test_replaying import history_of
 Ask = Callable[..., Awaitable[ObjectExplanation]]
 
 
-def views_up_to(events: list[Event], revision: int) -> LiveViews:
-    views = LiveViews(Profile())
+def views_up_to(events: list[Event], revision: int, profile: Profile = Profile()) -> LiveViews:
+    views = LiveViews(profile)
     for event in events[:revision]:
         views.fold(event)
     return views
@@ -48,15 +48,15 @@ async def asking(
 
     async def views_at(revision: Revision) -> LiveViews:
         asked.append(revision)
-        return views_up_to(events, revision)
+        return views_up_to(events, revision, cluster.profile)
 
     async def ask(kind: str, name: str, **how: object) -> ObjectExplanation:
         explainer = Explainer(
             log,
             info,
-            views or views_up_to(events, len(events) if at is None else at),
+            views or views_up_to(events, len(events) if at is None else at, cluster.profile),
             CelCompiler(detailed_errors=True),
-            Profile(),
+            cluster.profile,
             views_at=views_at,
             bounds=ExplainBounds(help_tries_max=50),
             sight=sight,
@@ -698,7 +698,7 @@ async def test_class_that_does_not_exist_is_what_would_help_before_nodes_are_ask
     ("phase", "outcome", "text"),
     [
         ("Running", "Scheduled", "runs; its node was not recorded"),
-        ("Succeeded", "Succeeded", "has finished; its node was not recorded"),
+        ("Succeeded", "Succeeded", "has finished and never had a node"),
     ],
 )
 async def test_pod_whose_phase_is_known_and_not_its_node_is_not_pending(phase, outcome, text):
