@@ -21,23 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.adversary.catalogue import FAILS
+from tests.adversary.contradictions import CONTRADICTING, FINISHED
 from tests.adversary.log import Json, Log, later
+from tests.adversary.places import Path_, Place, at, is_write
 from tests.adversary.running import Answer, ask, baseline, recording
-
-Path_ = tuple[str | int, ...]
 
 _SIDES = ("requestObject", "responseObject")
 _PUBLISHED = ("ResourceSlice", "DeviceTaintRule")
-_WRITES = ("create", "update", "patch", "delete")
-
-
-@dataclass(frozen=True)
-class Place:
-    """A value of one line: its position, and the path below each side that has it."""
-
-    line: int
-    path: Path_
-    sort: str
 
 
 @dataclass(frozen=True)
@@ -55,19 +45,10 @@ class Sort:
     rises: bool = False
 
 
-def _at(node: Any, path: Path_) -> Any:
-    for step in path:
-        try:
-            node = node[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return node
-
-
 def _results(name: str) -> Callable[[Json], Iterator[Path_]]:
     def paths(body: Json) -> Iterator[Path_]:
         base: Path_ = ("status", "allocation", "devices", "results")
-        for number, _ in enumerate(_at(body, base) or ()):
+        for number, _ in enumerate(at(body, base) or ()):
             yield (*base, number, name)
 
     return paths
@@ -76,7 +57,7 @@ def _results(name: str) -> Callable[[Json], Iterator[Path_]]:
 def _requests(name: str, *base: str) -> Callable[[Json], Iterator[Path_]]:
     def paths(body: Json) -> Iterator[Path_]:
         top: Path_ = (*base, "devices", "requests")
-        for number, _ in enumerate(_at(body, top) or ()):
+        for number, _ in enumerate(at(body, top) or ()):
             yield (*top, number, "exactly", name)
             yield (*top, number, name)
 
@@ -85,7 +66,7 @@ def _requests(name: str, *base: str) -> Callable[[Json], Iterator[Path_]]:
 
 def _listed(base: Path_, name: str) -> Callable[[Json], Iterator[Path_]]:
     def paths(body: Json) -> Iterator[Path_]:
-        for number, _ in enumerate(_at(body, base) or ()):
+        for number, _ in enumerate(at(body, base) or ()):
             yield (*base, number, name)
 
     return paths
@@ -97,7 +78,7 @@ def _only(*path: str) -> Callable[[Json], Iterator[Path_]]:
 
 def _scheduled(name: str) -> Callable[[Json], Iterator[Path_]]:
     def paths(body: Json) -> Iterator[Path_]:
-        for number, one in enumerate(_at(body, ("status", "conditions")) or ()):
+        for number, one in enumerate(at(body, ("status", "conditions")) or ()):
             if one.get("type") == "PodScheduled" and one.get("status") == "False":
                 yield ("status", "conditions", number, name)
 
@@ -178,6 +159,9 @@ SORTS: dict[str, Sort] = {
     "creation": Sort(
         ("Pod", "ResourceClaim", "Node"), _only("metadata", "creationTimestamp"), _hour
     ),
+    "allocated": Sort(
+        ("ResourceClaim",), _only("status", "allocation", "allocationTimestamp"), _hour
+    ),
     "node": Sort(
         ("Binding",), _only("target", "name"), lambda value: f"{value}9", is_computed=True
     ),
@@ -211,30 +195,40 @@ USED: dict[str, Callable[[Any], Any]] = {"selected": _another, "drawn upon": lam
 def used(log: Log, name: str) -> Iterator[Place]:
     """The values of slices without which a recorded allocation could not have been made.
 
-    A request of the claim selects its device by that attribute, or the device draws upon that
-    counter; the slices of the pool were not written in between.
+    A request of the claim selects its device by that attribute or capacity, or the device draws
+    upon that counter; the slices of the pool were not written in between. An answer has to name
+    the device, or the counter.
     """
     expressions: dict[str, str] = {}
     newest: dict[tuple[str, str], list[int]] = {}
     for number, line in enumerate(log.lines):
         body = line.get("responseObject")
-        if not (_is_write(line) and isinstance(body, dict)):
+        if not (is_write(line) and isinstance(body, dict)):
             continue
         if body.get("kind") == "DeviceClass":
             expressions[body["metadata"]["name"]] = str(body["spec"].get("selectors", ""))
         if body.get("kind") == "ResourceSlice":
             pool = body["spec"]["driver"], body["spec"]["pool"]["name"]
-            newest.setdefault(pool, []).append(number)
+            newest[pool] = [
+                each
+                for each in newest.get(pool, ())
+                if line["verb"] != "create" or _name(log, each) != body["metadata"]["name"]
+            ] + [number]
         if body.get("kind") != "ResourceClaim" or line["objectRef"].get("subresource") != "status":
             continue
         asked = str(body["spec"]) + "".join(
             text for of, text in expressions.items() if f"'{of}'" in str(body["spec"])
         )
-        for result in _at(body, ("status", "allocation", "devices", "results")) or ():
+        for result in at(body, ("status", "allocation", "devices", "results")) or ():
             for where in newest.get((result["driver"], result["pool"]), ()):
                 spec = log.lines[where]["responseObject"]["spec"]
                 for path in _needed(spec, result["device"], asked, log, newest, name):
-                    yield Place(where, ("spec", *path), name)
+                    about = result["device"] if name == "selected" else str(path[-2])
+                    yield Place(where, ("spec", *path), name, about=about)
+
+
+def _name(log: Log, number: int) -> str:
+    return str(log.lines[number]["responseObject"]["metadata"]["name"])
 
 
 def _needed(
@@ -246,7 +240,7 @@ def _needed(
     name: str,
 ) -> Iterator[Path_]:
     pool = newest[spec["driver"], spec["pool"]["name"]]
-    if len({log.lines[each]["objectRef"].get("name") for each in pool}) < len(pool):
+    if len({_name(log, each) for each in pool}) < len(pool):
         return  # One of its slices was written again.
     if name == "selected":
         for number, one in enumerate(spec.get("devices") or ()):
@@ -256,6 +250,10 @@ def _needed(
                     said = f".{attribute} == {text}" if kind == "int" else said
                     if one["name"] == device and said and said in asked:
                         yield ("devices", number, "attributes", attribute, kind)
+            for capacity, amount in (one.get("capacity") or {}).items():
+                said = f'].{capacity} == quantity("{amount["value"]}")'
+                if one["name"] == device and said in asked:
+                    yield ("devices", number, "capacity", capacity, "value")
         return
     slices = [log.lines[each]["responseObject"]["spec"] for each in pool]
     drawn = {
@@ -277,6 +275,8 @@ def places(log: Log, name: str) -> list[Place]:
     """The places of values of a sort that must not be another one unnoticed."""
     if name in USED:
         return sorted(set(used(log, name)), key=str)
+    if name in CONTRADICTING:
+        return sorted(set(CONTRADICTING[name](log, name)), key=str)
     sort = SORTS[name]
     # The last and the first line that show a value, by object and path.
     shown: dict[tuple[str, Path_, str], int] = {}
@@ -286,14 +286,14 @@ def places(log: Log, name: str) -> list[Place]:
         body = line.get("responseObject") or {}
         if sort.kinds == ("Binding",):
             body = line.get("requestObject") or {}
-        if not (_is_write(line) and isinstance(body, dict)) or body.get("kind") not in sort.kinds:
+        if not (is_write(line) and isinstance(body, dict)) or body.get("kind") not in sort.kinds:
             continue
         named = body.get("metadata", {})
         # A new generation has another spec.
         counted = named.get("generation") if body["kind"] in _PUBLISHED else ""
         uid = f"{named.get('uid', '')} {counted}"
         for path in sort.paths(body):
-            value = _at(body, path)
+            value = at(body, path)
             if value is None or value == "":
                 continue
             here.append((number, uid, path, value))
@@ -308,21 +308,19 @@ def places(log: Log, name: str) -> list[Place]:
     ]
 
 
-def _is_write(line: Json) -> bool:
-    return line["verb"] in _WRITES and line["responseStatus"].get("code", 0) in (200, 201)
-
-
 def altered(log: Log, place: Place) -> Log:
     """The log with another value there, in the request and the answer of that line."""
     log = Log(list(log.lines))
     line = log.lines[place.line] = copy.deepcopy(log.lines[place.line])
-    value = _at(line.get("responseObject"), place.path)
+    value = at(line.get("responseObject"), place.path)
     if value is None:
-        value = _at(line.get("requestObject"), place.path)
-    other = USED[place.sort] if place.sort in USED else SORTS[place.sort].other
+        value = at(line.get("requestObject"), place.path)
+    other = place.other
+    if other is None:
+        other = (USED[place.sort] if place.sort in USED else SORTS[place.sort].other)(value)
     for side in _SIDES:
-        if _at(line.get(side), place.path) == value:
-            _at(line[side], place.path[:-1])[place.path[-1]] = other(value)
+        if at(line.get(side), place.path) == value:
+            at(line[side], place.path[:-1])[place.path[-1]] = other
     return log
 
 
@@ -349,10 +347,10 @@ the object. Other values may have been changed by a line that is lost, and chang
 
 def must_fail(log: Log, place: Place) -> bool:
     """Whether another value at a place must be called a failure of this object."""
-    if place.sort in USED:
+    if place.sort in USED or (place.sort in CONTRADICTING and place.sort != FINISHED):
         return True
     request = log.lines[place.line].get("requestObject")
-    return place.sort in MUST_FAIL and _at(request, place.path) not in (None, "")
+    return place.sort in MUST_FAIL and at(request, place.path) not in (None, "")
 
 
 def answers(name: str, log: Log, folder: Path) -> Iterator[tuple[str, Answer]]:
@@ -368,7 +366,7 @@ def answers(name: str, log: Log, folder: Path) -> Iterator[tuple[str, Answer]]:
 
 def outcome(name: str, log: Log, place: Place, folder: Path) -> str:
     """What is said of an altered log: that it failed, of this object, or less than before."""
-    about = log.lines[place.line]["objectRef"].get("name", "")
+    about = place.about or log.lines[place.line]["objectRef"].get("name", "")
     result = UNNOTICED
     for mode, answer in answers(name, log, folder):
         if answer.verdict == FAILS and about in json.dumps(answer.body):
@@ -392,7 +390,7 @@ def main(given: Sequence[str] | None = None) -> int:
     counts: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
         print({mode: baseline(name, mode, Path(folder)) for mode in ("verify", "decide")})
-        for sort in (options.sort,) if options.sort else (*SORTS, *USED):
+        for sort in (options.sort,) if options.sort else (*SORTS, *USED, *CONTRADICTING):
             drawn = random.Random(f"{options.seed} {sort}")
             all_places = places(log, sort)
             counted = counts[sort] = Counter()
@@ -409,7 +407,7 @@ def main(given: Sequence[str] | None = None) -> int:
                         flush=True,
                     )
     for sort, counted in counts.items():
-        mark = "*" if sort in (*MUST_FAIL, *USED) else " "
+        mark = "*" if sort in (*MUST_FAIL, *USED, *CONTRADICTING) else " "
         print(f"{mark} {sort:20} " + ", ".join(f"{each} {counted[each]}" for each in OUTCOMES))
     total = sum(counts.values(), Counter())
     print(f"{name}: {total.total()} logs with another value, {total[UNNOTICED]} not noticed")

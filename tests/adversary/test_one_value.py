@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests import draws
-from tests.adversary.catalogue import TAINTS, TPU, VERSIONS
+from tests.adversary.catalogue import MIG, TAINTS, TPU, VERSIONS
+from tests.adversary.contradictions import CONTRADICTING, GIVEN_TWICE, OVERDRAWN
 from tests.adversary.one_value import (
     FAILED,
     SORTS,
@@ -51,7 +52,12 @@ SURE = (VERSIONS, TPU)
 
 DRAWN = [
     (name, sort)
-    for name, sorts in ((VERSIONS, SORTS), (TPU, SORTS), (TAINTS, (*SORTS, *USED)))
+    for name, sorts in (
+        (VERSIONS, (*SORTS, GIVEN_TWICE)),
+        (TPU, (*SORTS, *USED)),
+        (TAINTS, (*SORTS, *USED, *CONTRADICTING)),
+        (MIG, (OVERDRAWN,)),
+    )
     for sort in sorts
 ]
 
@@ -60,7 +66,8 @@ def rows() -> list[tuple[str, Place]]:
     """One place of each sort in each recording that has it; most come with more draws alone."""
     return [
         (name, random.Random(f"{name} {sort}").choice(chosen))
-        for name, sort in (DRAWN if draws.WHOLE else DRAWN[: len(SORTS)])
+        for name, sort in DRAWN
+        if draws.WHOLE or name == VERSIONS
         if (chosen := places(recording(name), sort))
     ]
 
@@ -73,6 +80,21 @@ def _id(value: str | Place) -> str:
 @pytest.mark.parametrize(("name", "place"), [*UNSEEN, *DOUBTED, *rows()], ids=_id)
 def test_another_value_in_one_line_is_noticed(name: str, place: Place, tmp_path: Path) -> None:
     said = outcome(name, altered(recording(name), place), place, tmp_path)
-    assert (
-        said == FAILED if name in SURE and must_fail(recording(name), place) else said != UNNOTICED
-    )
+    is_sure = name in SURE or place.sort in (*USED, *CONTRADICTING)
+    if is_sure and must_fail(recording(name), place):
+        assert said == FAILED
+    else:
+        assert said != UNNOTICED
+
+
+@pytest.mark.parametrize(
+    ("name", "sort"), [*((TAINTS, sort) for sort in CONTRADICTING if sort != OVERDRAWN)]
+)
+def test_a_contradiction_changes_one_line_of_a_recording(name: str, sort: str) -> None:
+    log = recording(name)
+    chosen = places(log, sort)
+    assert chosen
+    for place in chosen[:2]:
+        other = altered(log, place)
+        changed = [n for n, line in enumerate(other.lines) if line != log.lines[n]]
+        assert changed == [place.line]
