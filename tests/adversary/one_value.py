@@ -385,6 +385,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--each", type=int, default=4, help="changes of each sort")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--sort", default="")
+    parser.add_argument("--sure", action="store_true", help="only values that must fail")
     options = parser.parse_args(given)
     name, log = options.recording, recording(options.recording)
     counts: dict[str, Counter[str]] = {}
@@ -392,7 +393,9 @@ def main(given: Sequence[str] | None = None) -> int:
         print({mode: baseline(name, mode, Path(folder)) for mode in ("verify", "decide")})
         for sort in (options.sort,) if options.sort else (*SORTS, *USED, *CONTRADICTING):
             drawn = random.Random(f"{options.seed} {sort}")
-            all_places = places(log, sort)
+            all_places = [
+                each for each in places(log, sort) if must_fail(log, each) or not options.sure
+            ]
             counted = counts[sort] = Counter()
             for place in drawn.sample(all_places, min(options.each, len(all_places))):
                 said = outcome(name, altered(log, place), place, Path(folder))
