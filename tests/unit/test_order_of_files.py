@@ -69,3 +69,15 @@ def test_files_are_distributed_as_xdist_does(pytestconfig):
     wanted = given(LoadFileScheduling, config, tests, turns)
     assert given(FileScheduling, config, tests, turns) == wanted
     assert sorted(wanted[0] + wanted[1]) == list(range(len(tests)))
+
+
+def test_files_that_share_what_they_parse_are_run_by_one_process(pytestconfig):
+    tests = [
+        f"tests/architecture/test_{file}.py::test_{number}" for file in "ab" for number in "12"
+    ]
+    tests += [f"tests/unit/test_{file}.py::test_1" for file in "abc"]
+    config = copy.copy(pytestconfig)
+    config.option = copy.copy(pytestconfig.option)
+    first, second = given(FileScheduling, config, tests, [1, 0, 1, 0, 0, 0, 0])
+    assert first == [0, 1, 2, 3]
+    assert second == [4, 5, 6]
