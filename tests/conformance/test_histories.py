@@ -1,6 +1,7 @@
 """Recordings of a real control plane import, join, fold to their end and keep the rules.
 
-What is joined is imported in each run. Single parts come by day, the same for all tests of them.
+What is joined is imported in each run, but the long recording. That and single parts come by day,
+the same for all tests of them.
 """
 
 import pytest
@@ -32,16 +33,27 @@ WITH_ETCD = ("a-quickstart", "b-mig-partitions", "e-taints", "e-taints-rules-ign
 
 ALIKE = draws.BY_DAY("imports of recordings")
 
-LONG = [("i-soak-short", way) for way in ("audit", "watch", "folder")]
-"""Imports of two to four CPU seconds each, of what `joined` reads as well."""
+SOAK = "i-soak-short"
+"""The long recording: an import takes two to four CPU seconds."""
+
+LONG = [(SOAK, way) for way in ("audit", "watch", "folder")]
+"""Imports of what `joined` reads as well."""
 
 CASES = [
     pytest.param(name, way, marks=marks)
     for name in RECORDINGS
     for way in WAYS
     if way != "etcd" or name in WITH_ETCD
-    for marks in ([draws.ONLY] if (name, way) in LONG else [] if way == "joined" else [ALIKE],)
+    for marks in (
+        [draws.ONLY]
+        if (name, way) in LONG
+        else []
+        if way == "joined" and name != SOAK
+        else [ALIKE],
+    )
 ]
+
+JOINED = [draws.repeated(name) if name == SOAK else name for name in RECORDINGS]
 
 
 def paths_of(name: str, way: str):
@@ -93,7 +105,7 @@ async def test_rules_hold_at_every_revision(name, way):
     assert [str(found) for found in watch.broken() if found.kind is not ViolationKind.KNOWN] == []
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", JOINED)
 async def test_joined_recording_has_the_revisions_of_the_store(name):
     """Every change in a stream has its position in the order of the store, with or without an
     actor."""
@@ -109,7 +121,7 @@ async def test_joined_recording_has_the_revisions_of_the_store(name):
     assert len(changes) == len(versions)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", JOINED)
 async def test_joined_recording_names_the_actor_of_every_requested_change(name):
     """Without an actor are the first steps of pod removals and the API server's own Event."""
     imported = await imported_once(name, "joined")
