@@ -42,6 +42,9 @@ _CLOSED = (
 
 _VERSION_FIELD = re.compile(rb"apiVersion\"?\s*:")
 
+_BRACKET = re.compile(rb"\s*(?:\{|\[\s*(?:[\[{\"\]]|\Z))")
+"""The beginning of JSON, rather than of a log whose lines begin with a time in brackets."""
+
 _UTF_32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 """The byte order marks of UTF-32, of which the first begins like that of UTF-16."""
 
@@ -200,7 +203,7 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
         raise
     except InputError as problem:
         # The exact message of the reader helps only for a file that looks like YAML or JSON.
-        is_document = head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head or b"kind:" in head
+        is_document = _BRACKET.match(head) or b"apiVersion" in head or b"kind:" in head
         return Detected(Format.MIXTURE, problem if is_document else None)
 
 

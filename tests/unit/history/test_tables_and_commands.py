@@ -546,3 +546,56 @@ def test_tables_of_a_category_and_a_kind_are_all_of_the_commands_namespace(tmp_p
     assert {namespace for _, namespace, _ in trees} == {"shop"}
     assert len(trees) == len(tables)
     assert (lost, [note for note in notes if "guess" in note]) == ([], [])
+
+
+NAMES = "pod/web\nresourceclaim.resource.k8s.io/one\nnode/n1\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "namespace"),
+    [
+        ("$ kubectl get po,resourceclaims,no -n shop -o name\n", "shop"),
+        ("kubectl get all -oname\n", "default"),
+    ],
+)
+def test_names_below_their_command_are_objects(tmp_path, command, namespace):
+    trees, lost, _ = read(tmp_path, f"{command}{NAMES}and more\npod/other\n")
+    assert lost == []
+    assert set(trees) == {
+        ("Pod", namespace, "web"),
+        ("ResourceClaim", namespace, "one"),
+        ("Node", "", "n1"),
+    }
+
+
+def test_names_of_all_namespaces_are_named_as_lost(tmp_path):
+    trees, lost, _ = read(tmp_path, f"$ kubectl get all -A -o name\n{NAMES}")
+    assert set(trees) == {("Node", "", "n1")}
+    assert lost == [f"text.md:{line}: {printed.NO_NAMESPACE}" for line in (2, 3)]
+
+
+@pytest.mark.parametrize(
+    "before", ["", "$ kubectl apply -f x.yaml\n", "$ kubectl get po -o wide\n"]
+)
+def test_names_below_no_command_for_names_are_text(tmp_path, before):
+    trees, lost, _ = read(tmp_path, f"{before}{NAMES}\n$ kubectl get po -n shop\n{PODS}")
+    assert (set(trees), lost) == ({("Pod", "shop", "web")}, [])
+
+
+@pytest.mark.parametrize(
+    "output", ["jsonpath='{.items[*].status.phase}'", "go-template='{{.status.phase}}'"]
+)
+def test_output_of_a_template_is_named(tmp_path, output):
+    text = f"$ kubectl get po web -o {output}\nRunning\n$ kubectl get po -n shop\n{PODS}"
+    trees, lost, _ = read(tmp_path, text)
+    assert set(trees) == {("Pod", "shop", "web")}
+    assert lost == [f"text.md:2: {printed.TEMPLATE}"]
+
+
+def test_log_that_begins_with_a_time_in_brackets_is_no_broken_document(tmp_path):
+    (tmp_path / "dmesg.log").write_text("[ 1.0] NVRM: Xid 79\n")
+    (tmp_path / "pods.txt").write_text(f"$ kubectl get po -n shop\n{PODS}")
+    with open_history([tmp_path], ReadOptions(rules=RULES)) as history:
+        assert [record.name for record in history.records()] == ["web"]
+        assert not history.refusals
+        assert ("dmesg.log", "it holds no objects, events or attempts") in history.left_out

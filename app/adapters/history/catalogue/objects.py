@@ -292,11 +292,13 @@ ENTRIES = (
             "their titles, and the command above them; also between bars or commas; rows may "
             "stand beside the titles; "
             "rows of pods, claims, nodes and Events also without them; columns that somebody "
-            "chose by the fields in the command above (`custom-columns`)"
+            "chose by the fields in the command above (`custom-columns`); names below a command "
+            "with `-o name`"
         ),
         gives="names, nodes, phases, what a container waits for, whether claims are allocated, "
         "what is being deleted: parts of objects (`printed`)",
         lacks="everything that a table does not show; the namespace, where no command tells it; "
+        "the output of templates (`jsonpath`), which is named; "
         "what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),

@@ -44,6 +44,9 @@ _WITH_VALUES = frozenset(
 _NOT_PRINTED = ("yaml", "json", "name", "go-template", "template")
 """Output formats that print no table."""
 
+_TEMPLATES = ("jsonpath", "go-template", "template")
+"""Output formats whose text only the template explains."""
+
 _ENDS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "2>", "2>&1", "--", "\\"})
 _AROUND = "`'\"()$*_,:"
 _AROUND_VALUES = "`'\")*_,:"
@@ -79,6 +82,14 @@ class PrintedCommand:
         return self.is_any or kind in self.kinds
 
 
+@dataclass(frozen=True, slots=True)
+class NamesCommand:
+    """A command with `-o name`; the names of all namespaces stand there without theirs."""
+
+    namespace: str
+    is_of_all: bool
+
+
 class Commands:
     """The newest commands of a text, while it is read from the top.
 
@@ -90,10 +101,15 @@ class Commands:
         self._commands: deque[PrintedCommand] = deque(maxlen=COMMANDS_MAX)
         self._group = 0
         self._line = 0
+        self._names: NamesCommand | None = None
+        self._has_template = False
+        self._noted = 0
 
     def note(self, line: str, number: int) -> None:
         """Remember the commands in a line of text; a prompt with another program ends them."""
         commands = list(_commands(line, number))
+        self._names, self._has_template = _other_output(line)
+        self._noted = number
         if not commands or number - self._line > LINES_TOGETHER_MAX:
             self._group += 1
         self._line = number
@@ -102,6 +118,14 @@ class Commands:
             self._commands.appendleft(command)
         if not commands and _PROMPT.match(line[:PROMPT_MAX]):
             self._commands.clear()
+
+    def names_above(self, number: int) -> NamesCommand | None:
+        """The command with `-o name` on the line above a line; None without one."""
+        return self._names if self._noted == number - 1 else None
+
+    def is_template_above(self, number: int) -> bool:
+        """True when the command on the line above a line prints with a template."""
+        return self._has_template and self._noted == number - 1
 
     def of(self, number: int, kind: Kind | None) -> PrintedCommand | None:
         """The newest command that may have printed a table of this kind at a line.
@@ -165,6 +189,24 @@ def _commands(line: str, number: int) -> Iterator[PrintedCommand]:
             columns=columns.of_output(output),
             is_filtered="--no-headers" in options or any("|" in word for word in words[begin:]),
         )
+
+
+def _other_output(line: str) -> tuple[NamesCommand | None, bool]:
+    """The last command in a line with `-o name`, and whether it has one with a template."""
+    names_command, has_template = None, False
+    words = line.split(maxsplit=WORDS_MAX)[:WORDS_MAX] if len(line) <= LINE_MAX else []
+    for begin in (at for at, word in enumerate(words) if _is_program(word)):
+        arguments, options = _arguments(words[begin + 1 :])
+        output = options.get("-o", options.get("--output", "")).lstrip("'\"")
+        if arguments[:1] != ["get"] or "|" in words[begin:]:
+            continue
+        namespace = options.get("-n", options.get("--namespace", "")).strip(_AROUND_VALUES)
+        has_template = has_template or output.startswith(_TEMPLATES)
+        if output == "name":
+            is_of_all = bool({"-A", "--all-namespaces"} & options.keys())
+            namespace = namespace if not names.label(namespace) else ""
+            names_command = NamesCommand(namespace, is_of_all)
+    return names_command, has_template
 
 
 def _is_program(word: str) -> bool:

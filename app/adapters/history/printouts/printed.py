@@ -18,7 +18,7 @@ from app.adapters.history.printouts import (
     pod_words,
     untitled,
 )
-from app.adapters.history.printouts.commands import Commands, PrintedCommand
+from app.adapters.history.printouts.commands import Commands, NamesCommand, PrintedCommand
 from app.adapters.history.printouts.parts import Printout
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
@@ -51,6 +51,9 @@ NO_PAGE = "a table of events below a description of a kind that its fields do no
 NO_TITLES = "rows of a table whose titles a filter left out"
 NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
+NO_NAMESPACE = "a name of all namespaces (-o name -A), without its own"
+TEMPLATE = "the output of a template (-o jsonpath, go-template), which redra does not read"
+_NAMED = re.compile(r"(?P<kind>[a-z][a-z0-9]*(?:\.[a-z0-9.-]+)?)/(?P<name>\S+)")
 _COUNT = re.compile(r"[0-9]{1,9}")
 _BY_TITLES = (
     ({"READY", "STATUS", "RESTARTS"}, "pods"),
@@ -99,6 +102,8 @@ def parse(
         lines, at = _set_in(lines, at, indent.group()), 0
     if commands is not None and (chosen := _chosen(lines, at, commands, number)).lines:
         return chosen
+    if commands is not None and (listed := commands.names_above(number)) is not None:
+        return _names(lines, at, listed)
     if _TITLES.match(lines[at]):
         return _table(lines, at, commands or Commands(), number)
     if lines[at].startswith("Name:"):
@@ -111,6 +116,8 @@ def parse(
 def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> str:
     """The loss where a line begins no printout; empty for a line of text."""
     line = lines[at].strip()
+    if commands.is_template_above(number):
+        return TEMPLATE
     if pages.EVENT_TITLES.match(lines[at]):
         return NO_PAGE if pages.is_below_page(lines, at) else NO_SUBJECT
     if _EVENT_ROW.match(line):
@@ -208,6 +215,22 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         command.line = number + end - at
     table.objects, table.lines = list(objects.values()), end - at
     return table
+
+
+def _names(lines: Sequence[str], at: int, command: NamesCommand) -> Printout:
+    """The names that `-o name` prints, one on a line."""
+    listed = Printout()
+    for line in lines[at:]:
+        match = _NAMED.fullmatch(line.strip())
+        kinds = registry.find_name(match["kind"]) if match is not None else ()
+        if match is None or not kinds or not parts.ROW_NAME.fullmatch(match["name"]):
+            break
+        if command.is_of_all and kinds[0].namespaced:
+            listed.damage.append((listed.lines, NO_NAMESPACE))
+        else:
+            listed.objects.append(parts.identity(kinds[0], match["name"], command.namespace))
+        listed.lines += 1
+    return listed
 
 
 def _kind_of_row(line: str) -> Kind | None:
