@@ -95,6 +95,10 @@ class Chronicle:
         """The entries of one kind up to a revision."""
         return self._up_to(self._by_kind.get(kind, ()), until)
 
+    def count_of_kind(self, kind: str, *, until: Revision) -> int:
+        """The number of entries of one kind up to a revision; none of them is decompressed."""
+        return bisect_left(self._by_kind.get(kind, ()), self.until(until))
+
     def newest(self, numbers: Sequence[int] | None, *, until: Revision) -> Iterator[Entry]:
         """Entries backwards from the newest up to a revision; all, or those with the numbers."""
         entries = self.entries

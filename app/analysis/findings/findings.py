@@ -63,7 +63,7 @@ def looking(
     # A state that was ended by events not read yet does not last until now.
     judged = now if examined == until else Instant(0)
     reads_events = causes.reads_events
-    has_pods = bool(chronicle.of_kind(pods.POD_CREATED, until=until))
+    has_pods = chronicle.count_of_kind(pods.POD_CREATED, until=until) > 0
     kinds: tuple[Iterable[Finding], ...] = (
         cluster.invariants(chronicle, views, until, judged, namespace),
         pods.waiting(chronicle, views, until, causes.unasked, namespace, reads_events=reads_events),

@@ -68,7 +68,7 @@ async def frame(
         steps = [_step(plain, "change", "[]", moments.around(chronicle, shown, numbers))]
     return replace(
         plain,
-        conflicts=len(chronicle.of_kind(moments.CONFLICT, until=shown)),
+        conflicts=chronicle.count_of_kind(moments.CONFLICT, until=shown),
         strip=strip.draw(density, time, plain.here, since),
         key=strip.key(density),
         steps=tuple(step for pair in steps for step in pair),

@@ -43,3 +43,15 @@ def test_taint_of_a_story_is_named(tell, expected):
 
 def test_nothing_is_said_of_pods_that_were_evicted_for_another_reason():
     assert evictors.lines(Chronicle(), "EvictionByEvictionAPI: x", [(POD, 1)]) == ()
+
+
+def test_entries_of_a_kind_are_counted_as_they_are_listed():
+    story = Story()
+    evicted_for_a_taint(story)
+    chronicle = Chronicle()
+    chronicle.fold(story.events)
+    assert {entry.kind for entry in chronicle.entries} >= {"PodCreated", "PodEvicted"}
+    for kind in (*chronicle.kinds(), "NoSuchKind"):
+        for until in range(chronicle.revision + 2):
+            counted = chronicle.count_of_kind(kind, until=until)
+            assert counted == len(chronicle.of_kind(kind, until=until))
