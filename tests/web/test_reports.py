@@ -29,6 +29,9 @@ SIGHTING = IncidentSighting(
     objects=(), message="as is likely",
 )  # fmt: skip
 
+PDF_PAGE = b"/Type /Page\n"
+"""What stands in a PDF for each sheet."""
+
 
 async def report(server, at="", code=200, **given):
     answer = await server.raw("GET", f"{UI}{at}/report", **given)
@@ -261,4 +264,10 @@ async def test_report_opens_from_a_file_without_server_and_script(tmp_path):
         assert "Why" in await target.locator("h2").first.inner_text()
         assert await target.is_visible()
         assert complaints == [file.as_uri()]
+        sections = await page.locator("main > section").count()
+        apart = (await page.pdf(format="A4")).count(PDF_PAGE)
+        assert apart > sections
+        join = "all => all.forEach(one => one.style.breakBefore = 'auto')"
+        await page.eval_on_selector_all("main > section", join)
+        assert (await page.pdf(format="A4")).count(PDF_PAGE) < apart, "each begins a sheet"
         await browser.close()
