@@ -5,7 +5,8 @@ nodes. It is read first, in as many questions as that takes; then each page is a
 times over HTTP in this process. Printed are the first part of the reading, the median time and
 processor time of each page (of client and server), its function calls when it was asked for before,
 and its size before compression; in brackets how long the first answer took, the slowest one, and
-all of them until the page was complete. Calls do not depend on what else the machine does: compare
+all of them until the page was complete, and the longest step: the processor time during which no
+other request could be answered. Calls do not depend on what else the machine does: compare
 those of histories of different lengths.
 """
 
@@ -27,6 +28,7 @@ from bench.recorded import recorded_history
 
 TURNS = 5
 NAME = "long"
+PULSE_SECONDS = 0.002
 LOOK_AGAIN_SECONDS = 0.4
 """The time after which a browser asks again for a page that is not complete."""
 
@@ -117,7 +119,30 @@ async def _ask(client: httpx.AsyncClient, revision: int) -> None:
     figures.note("pages.slowest", max(times.values()) * 1000)
 
 
+class _Pulse:
+    """Notes the longest processor time between two turns of a task of its own."""
+
+    longest = 0.0
+
+    async def beat(self) -> None:
+        """Note until it is cancelled."""
+        while True:
+            began = time.thread_time()
+            await anyio.sleep(PULSE_SECONDS)
+            self.longest = max(self.longest, time.thread_time() - began)
+
+
 async def _first(client: httpx.AsyncClient, address: str) -> str:
+    """What `_complete` says, with the longest step meanwhile."""
+    pulse = _Pulse()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pulse.beat)
+        waits = await _complete(client, address)
+        tasks.cancel_scope.cancel()
+    return f"({waits}; longest step {pulse.longest * 1000:5.1f} CPU)"
+
+
+async def _complete(client: httpx.AsyncClient, address: str) -> str:
     """Ask until the page is complete, as a browser does; how long the answers and that took."""
     started, worked = time.perf_counter(), time.process_time()
     waits: list[tuple[float, float]] = []
@@ -130,9 +155,9 @@ async def _first(client: httpx.AsyncClient, address: str) -> str:
             whole, cpu = time.perf_counter() - started, time.process_time() - worked
             slowest, busiest = (max(times) for times in zip(*waits, strict=True))
             return (
-                f"(first {waits[0][0] * 1000:6.1f} ms, {waits[0][1] * 1000:5.1f} CPU; "
+                f"first {waits[0][0] * 1000:6.1f} ms, {waits[0][1] * 1000:5.1f} CPU; "
                 f"slowest of {len(waits)} {slowest * 1000:6.1f}, {busiest * 1000:5.1f} CPU; "
-                f"complete after {whole * 1000:8.1f}, {cpu * 1000:7.1f} CPU)"
+                f"complete after {whole * 1000:8.1f}, {cpu * 1000:7.1f} CPU"
             )
         await anyio.sleep(LOOK_AGAIN_SECONDS)
 
