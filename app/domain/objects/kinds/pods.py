@@ -1,19 +1,25 @@
 """Changes that API server and admission make to a pod on create. Parity: controllers.md 5.1."""
 
+from collections.abc import Iterator
+
 from app.domain.objects.kinds import (
     limit_ranges,
-    match_labels,
     pod_defaults,
     priorities,
     runtime_classes,
 )
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import condition_types, timestamps, well_known
+from app.domain.values import condition_types, json_tree, timestamps, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 _EVICTION_KEYS = (well_known.NOT_READY, well_known.UNREACHABLE)
 _EVICTION_SECONDS = 300
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_KEY_FIELDS = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
@@ -26,7 +32,7 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> Non
     """
     spec = tree["spec"]
     limit_ranges.fill_pod(tree, reader)
-    match_labels.merge(tree)
+    _merge_label_keys(tree)
     priorities.resolve(tree, reader)
     runtime_classes.admit(tree, reader)
     add_tolerations(spec)
@@ -67,3 +73,36 @@ def add_tolerations(spec: JsonObject) -> None:
     ]
     if missing:
         spec["tolerations"] = [*present, *missing]
+
+
+def _merge_label_keys(pod: JsonObject) -> None:
+    """Adds the pod's own label values to the selectors of its terms, in place.
+
+    `matchLabelKeys` selects pods with the same value of the label as the pod itself,
+    `mismatchLabelKeys` (only in affinity) pods with another value; a key that the pod lacks is
+    ignored. The scheduler uses only the selectors. Parity: objects.md 15.1; the API's description
+    of these fields.
+    """
+    spec = pod["spec"]
+    if "affinity" not in spec and "topologySpreadConstraints" not in spec:
+        return
+    labels = meta.labels(pod)
+    for term in _terms(spec):
+        selector = term.get("labelSelector")
+        if not isinstance(selector, dict):
+            continue
+        for field, operator in _KEY_FIELDS:
+            for key in json_tree.texts(term, field):
+                if key in labels:
+                    wanted = {"key": key, "operator": operator, "values": [labels[key]]}
+                    known = core.expressions(selector)
+                    selector["matchExpressions"] = [*known, wanted]
+
+
+def _terms(spec: JsonObject) -> Iterator[JsonObject]:
+    yield from json_tree.objects(spec, "topologySpreadConstraints")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        yield from json_tree.objects(spec, "affinity", kind, _REQUIRED)
+        for item in json_tree.objects(spec, "affinity", kind, _PREFERRED):
+            if isinstance(item.get("podAffinityTerm"), dict):
+                yield item["podAffinityTerm"]

@@ -13,8 +13,10 @@ from app.domain.errors import TooLarge
 from app.domain.log import Draft, Event, Revision, Stamp
 from app.domain.log.chain import numbered, seal
 from app.domain.objects import registry
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import admission, lifecycle, secret_drafts
+from app.domain.objects.write import admission, lifecycle
 from app.domain.objects.write.commands import (
     Command,
     CreateObject,
@@ -48,7 +50,7 @@ def decide_and_seal(
     """
     stamp = _stamp_of(command, staged, stamp, new_uid)
     decided = lifecycle.decide(staged, command, stamp, rules)
-    drafts = secret_drafts.protected(decided.drafts, staged, rules.secrets)
+    drafts = _protected(decided.drafts, staged, rules.secrets)
     events = _sealed(drafts, staged)
     if object_bytes_max is not None:
         _check_sizes(events, command, staged, object_bytes_max)
@@ -124,3 +126,26 @@ def _check_sizes(
         before = staged.event(event.key)
         if before is None or size > len(before.body):
             raise TooLarge(f"the object would have {size} bytes; at most {bytes_max} are stored")
+
+
+def _protected(
+    drafts: Sequence[Draft], staged: StagedObjects, cipher: SecretCipher | None
+) -> Sequence[Draft]:
+    """The drafts to store, with protected values; the same sequence if it contains no Secret."""
+    if cipher is None:
+        return drafts
+    # A loop, because every write runs this code: a generator costs several times as much.
+    for draft in drafts:
+        if secret_values.is_secret(draft.key):
+            break
+    else:
+        return drafts
+    stored: list[Draft] = []
+    for draft in drafts:
+        if secret_values.is_secret(draft.key):
+            event = staged.event(draft.key)
+            before = None if event is None else event.object
+            tree = secret_values.protected(draft.key, draft.tree, cipher, before)
+            draft = replace(draft, tree=tree)
+        stored.append(draft)
+    return stored
