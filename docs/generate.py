@@ -172,7 +172,7 @@ def profiles_page() -> str:
         "",
         "A profile is the release that a history imitates: `redra up --profile 1.36`; the default",
         f"is {default}. `--gate NAME=on` and `--quirk NAME=off` deviate from it.",
-        "What the numbers of quirks mean is told in [behaviours](behaviours.md).",
+        "For the meaning of the numbers of quirks, see [behaviours](behaviours.md).",
         "`redra profiles` prints these tables.",
         "",
         "## Quirks",

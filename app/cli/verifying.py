@@ -50,8 +50,8 @@ def head(
 ) -> None:
     """Print the signed head of a history: its revision and hash, signed with the data folder's key.
 
-    Keep it where nobody with write access to the database can change it. `redra verify --head FILE`
-    then detects a log that was cut short or rewritten.
+    Keep it where users with write access to the database cannot change it. `redra verify --head
+    FILE` then detects a log that was cut short or rewritten.
     """
     from app.adapters import whole_files
 

@@ -116,7 +116,7 @@ def _choosing(ctx: Any) -> Iterator[None]:
     Raises ServerUnreachable if the answer of a server does not have the shape of redra's answers.
     """
     before = _chosen.set(ctx.meta.get(__name__, {}))
-    nobody = _asked.set("")
+    no_server = _asked.set("")
     try:
         yield
     except _ODD as problem:
@@ -129,7 +129,7 @@ def _choosing(ctx: Any) -> Iterator[None]:
         ) from problem
     finally:
         _chosen.reset(before)
-        _asked.reset(nobody)
+        _asked.reset(no_server)
 
 
 class ReadingCommand(TyperCommand):
