@@ -14,9 +14,8 @@ from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import claim_key
-from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
-from app.domain.values import api_resources, condition_types, counts, json_tree, well_known
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -291,25 +290,6 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
         if container.restart_count:
             text += f" and was restarted {counts.of(container.restart_count, 'time')}"
         yield Reason(text=text, is_kept=True)
-
-
-def logged(requests: Sequence[Event]) -> Iterator[Reason]:
-    """The newest failure with a pod that a kubelet logged; `requests` are newest first."""
-    for event in requests:
-        if _logged_verb(event) == KUBELET_FAILURE:
-            text = f"the kubelet said (its log): {json_tree.text(event.object, 'message')}"
-            yield Reason(text=text, revision=event.revision, about=event.key, is_kept=True)
-            return
-
-
-def is_logged(requests: Sequence[Event]) -> bool:
-    """Whether a kubelet logged anything about a pod."""
-    return any(_logged_verb(event) in (KUBELET_FAILURE, KUBELET_REPORT) for event in requests)
-
-
-def _logged_verb(event: Event) -> str:
-    is_request = event.type is EventType.REQUEST_OBSERVED
-    return json_tree.text(event.object, "verb") if is_request else ""
 
 
 def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[], Instant]) -> str:

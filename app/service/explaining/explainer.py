@@ -11,7 +11,7 @@ from app.analysis import scheduling_rules, scope
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import lives, questions, sources, untried, verdicts
-from app.analysis.explain.observed import refused_writes
+from app.analysis.explain.observed import kubelet_logs, refused_writes
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
@@ -312,7 +312,7 @@ def _requested(requests: Sequence[Event]) -> str:
     newest = requests[0]
     verdict = verdicts.logged(requests)
     more = "" if verdict is None else f"; the recorded scheduler said (its log): {verdict.message}"
-    more += "".join(f"; {reason.text}" for reason in lives.logged(requests))
+    more += "".join(f"; {reason.text}" for reason in kubelet_logs.failures(requests))
     refusal = refused_writes.newest(requests)
     more += "" if refusal is None else f"; {refused_writes.sentence(refusal)}"
     return f"; only requests about it were recorded, the last at revision {newest.revision}{more}"

@@ -12,7 +12,7 @@ from app.analysis.explain import preemption as preemption_reasons
 from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
-from app.analysis.explain.observed import announcements, containers
+from app.analysis.explain.observed import announcements, containers, kubelet_logs
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
@@ -206,10 +206,10 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
     reasons = [*lives.held_up(warning, tree)]
     requests = await evidence.observed(key)
     if warning is None:
-        reasons += lives.logged(requests)
+        reasons += kubelet_logs.failures(requests)
     newest = partial(lives.newest_report, evidence.views)
     silent = lives.silence(evidence.views, tree, await evidence.now(), newest)
-    if silent and not reasons and not lives.is_logged(requests):
+    if silent and not reasons and not kubelet_logs.is_logged(requests):
         return [Reason(text=silent, is_kept=True)]
     if warning is not None and reasons:
         reasons[0] = await _warning_reason(evidence, warning, tree)
