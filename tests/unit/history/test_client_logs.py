@@ -8,6 +8,8 @@ import json
 
 import pytest
 
+from app.adapters.history.enclosed import client_logs
+from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
@@ -127,3 +129,10 @@ def test_answer_in_protobuf_of_an_unknown_kind_is_named(tmp_path):
     text = on_lines("Response", STORED) + dumped("Response", dump(unknown))
     _, _, lost = read(tmp_path, text)
     assert lost == ["kubectl.log:5: a body in protobuf of a kind that redra does not read"]
+
+
+@pytest.mark.parametrize("rest", [":", '" body=<'])
+def test_many_bodies_without_an_end_are_looked_at_once(rest):
+    lines = [f"x] Request Body{rest}"] * 50_000
+    bodies = client_logs.plain(lines, "a", 1, DEFAULT_LIMITS)
+    assert (bodies.sent, len(bodies.lines)) == (50_000, 50_000)

@@ -12,7 +12,6 @@ is in its answer.
 import json
 import re
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from app.adapters.history import json_text
 from app.adapters.history.limits import ImportLimits
@@ -70,8 +69,10 @@ def _below(lines: list[str], at: int, rest: str) -> tuple[int, int]:
         while end < len(lines) and not _CLOSE.match(lines[end]) and not _BODY.search(lines[end]):
             end += 1
         return at + 1, end
-    dumped = takewhile(_DUMPED.match, lines[at + 1 :] if not rest else ())
-    return at + 1, at + 1 + sum(1 for _ in dumped)
+    end = at + 1
+    while not rest and end < len(lines) and _DUMPED.match(lines[end]):
+        end += 1
+    return at + 1, end
 
 
 def _unquoted(rest: str) -> str:
