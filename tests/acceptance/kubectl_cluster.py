@@ -50,7 +50,7 @@ class Cluster:
         line = self._line(*words, namespace=namespace, context=context)
         done = subprocess.run(
             line,
-            env=self._environment() | {"EDITOR": editor},
+            env=self.environment() | {"EDITOR": editor},
             input=stdin,
             capture_output=True,
             text=True,
@@ -87,7 +87,7 @@ class Cluster:
     def running(self, *words, namespace=None):
         """A kubectl that goes on; its lines are read from `stdout`."""
         process = subprocess.Popen(
-            self._line(*words, namespace=namespace), env=self._environment(), text=True,
+            self._line(*words, namespace=namespace), env=self.environment(), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
@@ -107,7 +107,8 @@ class Cluster:
         line += ["--namespace", namespace] if namespace else []
         return [*line, *words]
 
-    def _environment(self):
+    def environment(self):
+        """The variables of its kubectl."""
         return {
             "HOME": str(self.folder),
             "KUBECONFIG": str(self.kubeconfig),

@@ -21,7 +21,8 @@ PUBLIC = {
     *("system-node-critical", "system-cluster-critical", "default-scheduler", "None"),
     # Drivers keep their names; a part of a name is also that of a request or of a namespace.
     *("gpu.example.com", "gpu.nvidia.com", "tpu.google.com", "gpu", "tpu"),
-    # Words of the API and of the formats, which are names in the recordings, too.
+    # Names of attributes stay, and words of the API and of the formats; each is a name as well.
+    "shared",
     *("pod", "taints", "one", "whole"),
     # The control plane.
     *("system:apiserver", "system:kube-scheduler", "system:kube-controller-manager"),

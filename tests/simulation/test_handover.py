@@ -175,6 +175,16 @@ def test_manifests_are_taken_by_the_api_in_their_order(soak: Path, tmp_path: Pat
     assert (code, "it already exists" in error) == (2, True)
 
 
+def test_new_pod_has_its_status_from_the_api(soak: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    code, _, error = redra("export", soak, "--as", "manifests", "-o", folder)
+    assert code == 0, error
+    created = [yaml.safe_load(file.read_text()) for file in folder.glob("*-create-pods-*.yaml")]
+    assert len(created) == PODS
+    statuses = [yaml.safe_load(file.read_text()) for file in folder.glob("*-patch-pods-*.yaml")]
+    assert all(each["status"].keys() > {"phase", "qosClass"} for each in statuses)
+
+
 @draws.in_turn("ways")
 def test_manifests_of_a_recording_are_taken_by_a_cluster_that_has_its_first_objects(
     tmp_path: Path,

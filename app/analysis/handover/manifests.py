@@ -1,7 +1,7 @@
 """Steps as numbered manifests, with a script that passes them to kubectl in order."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ from app.analysis.replay.inputs import Input, is_terminating
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects import first_objects
 from app.domain.objects.kinds.services import ServiceRanges
+from app.domain.values import api_resources
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
@@ -33,6 +34,7 @@ _HEAD = """\
 # {title}
 # The writes of users, drivers and kubelets, in their order; controllers do the rest.
 # Writes of kubelets may fail where other kubelets have ended the pod.
+# Decided so by: {server}
 # KUBECTL may name another program, or one with options; WAIT=no leaves out the times between.
 set -eu
 cd "$(dirname "$0")"
@@ -55,9 +57,11 @@ def of_every_cluster() -> frozenset[ObjectKey]:
     return frozenset(command.key for command in first_objects.commands(ServiceRanges()))
 
 
-def files(inputs: Sequence[Input], title: str) -> Iterator[File]:
-    """The manifests, and `run.sh` at the end."""
-    lines = [_HEAD.format(title=title)]
+def files(
+    inputs: Sequence[Input], title: str, settings: Mapping[str, object] | None = None
+) -> Iterator[File]:
+    """The manifests, and `run.sh` at the end, which names a server with the history's settings."""
+    lines = [_HEAD.format(title=title, server=_server(settings or {}))]
     last = inputs[0].time if inputs else 0
     number = 0
     for step in inputs:
@@ -77,6 +81,20 @@ def files(inputs: Sequence[Input], title: str) -> Iterator[File]:
     yield File(name="run.sh", content="\n".join(lines) + "\n")
 
 
+def _server(settings: Mapping[str, Any]) -> str:
+    """The command of a server that decides as the settings say."""
+    words = ["redra", "up"]
+    if settings.get("profile"):
+        words += ["--profile", str(settings["profile"])]
+    for name, value in (settings.get("gates") or {}).items():
+        words += ["--gate", f"{name}={'true' if value else 'false'}"]
+    for name, value in (settings.get("quirks") or {}).items():
+        words += ["--quirk", f"{name}={'on' if value else 'off'}"]
+    if off := (settings.get("controllers") or {}).get("off"):
+        words += ["--without", ",".join(off)]
+    return shlex.join(words)
+
+
 def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
     """The arguments of kubectl, and the content of the file that it gets, if any."""
     event = step.event
@@ -92,7 +110,7 @@ def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
         plain = _without_servers_own(tree)
         status = plain.pop("status", None)
         yield "create -f", plain
-        if status:
+        if status and not _is_of_new_pod(event.key, status):
             yield (
                 f"patch {_place(step)} --subresource=status --type=merge --patch-file",
                 {"status": status},
@@ -107,6 +125,12 @@ def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
             f"patch {_place(step)} --subresource=status --type=merge --patch-file",
             {"status": status},
         )
+
+
+def _is_of_new_pod(key: ObjectKey, status: JsonObject) -> bool:
+    """Whether the API sets this status itself; the pod may be gone before it could be patched."""
+    is_new = status.keys() <= {"phase", "qosClass"} and status.get("phase") == "Pending"
+    return key[:2] == api_resources.PODS and is_new
 
 
 def _place(step: Input) -> str:

@@ -115,7 +115,7 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
             left_out = left_out or _left_out(material.steps)
             of_cluster = manifests.of_every_cluster()
             own = [each for each in inputs if each.event.key not in of_cluster]
-            written = list(manifests.files(own, f"History {name}"))
+            written = list(manifests.files(own, f"History {name}", ran.info.settings))
             _write_folder(path, written)
             files = len(written)
         case ExportForm.CASE:
