@@ -99,7 +99,9 @@ def test_an_altered_device_is_compiled_anew() -> None:
         again = compiled(before, after)
         assert everything(again) == everything(compiled(after))
         if isinstance(again, Inventory):
-            assert again.slice(NAME).devices[0].tree is altered
+            # The device may share values with others, but only such as are written the same.
+            tree = again.slice(NAME).devices[0].tree
+            assert msgspec.json.encode(tree) == msgspec.json.encode(altered)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ RULES: Mapping[str, str] = {
     "allocated-device-existed": "A device exists when it is allocated.",
     "allocated-device-published": "A device is published as long as it is allocated.",
     "allocation-unchanged": "An allocation is not changed or exchanged for another one.",
-    "immutable-field-unchanged": "A field that nobody may change has the value it had.",
+    "immutable-field-unchanged": "An immutable field has the value that it had.",
     "admin-access-allowed": "Admin access is requested and given in namespaces that allow it.",
     "reported-device-allocated": "Drivers report in a claim about its allocated devices alone.",
     "request-satisfied": "Each request gets as many devices, with the access, as it asks for.",
