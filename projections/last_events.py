@@ -96,8 +96,10 @@ class LastEvents:
     def loading(self) -> Iterator[None]:
         """Nothing is packed meanwhile."""
         plain_max, self._plain_max = self._plain_max, None
-        yield
-        self._plain_max = plain_max
+        try:
+            yield
+        finally:
+            self._plain_max = plain_max
 
     def _may_pack(self, event: Event) -> bool:
         is_large = self._plain_max is not None and len(self.held) > self._plain_max
