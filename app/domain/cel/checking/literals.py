@@ -7,12 +7,12 @@ map literals, constant patterns, durations and timestamps, and literal format te
 from app.domain.cel.checking.checker import Checked
 from app.domain.cel.library import formatting, texts
 from app.domain.cel.library.formatting import FormatError
-from app.domain.cel.library.texts import Pattern
 from app.domain.cel.signatures.types import Type
 from app.domain.cel.syntax.issues import CompileError, Issue
 from app.domain.cel.syntax.tree import Call, ListLiteral, Literal, MapLiteral, Node, children
 from app.domain.cel.values import conversions
 from app.domain.cel.values.value import CelError
+from app.domain.values.regular_expressions import Pattern
 
 _RESULTS = frozenset({"bool", "dyn", "any"})
 

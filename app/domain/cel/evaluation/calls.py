@@ -15,7 +15,6 @@ from app.domain.cel.evaluation.functions import Implementation
 from app.domain.cel.evaluation.paths import charge
 from app.domain.cel.evaluation.state import Code, Evaluation
 from app.domain.cel.library import quantities
-from app.domain.cel.library.texts import Pattern
 from app.domain.cel.values import equality
 from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
@@ -26,6 +25,7 @@ from app.domain.cel.values.value import (
     Value,
     size,
 )
+from app.domain.values.regular_expressions import Pattern
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _NATIVE: Final = frozenset({bool, int, str, bytes})

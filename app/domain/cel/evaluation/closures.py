@@ -15,7 +15,7 @@ from app.domain.cel.environment import Environment
 from app.domain.cel.evaluation import calls, functions, loops, paths
 from app.domain.cel.evaluation.paths import PathStep
 from app.domain.cel.evaluation.state import Code, Constant, Evaluation, Wrap
-from app.domain.cel.library.texts import Pattern, compile_pattern
+from app.domain.cel.library.texts import compile_pattern
 from app.domain.cel.syntax import tree
 from app.domain.cel.syntax.issues import CompileError
 from app.domain.cel.syntax.tree import (
@@ -31,6 +31,7 @@ from app.domain.cel.syntax.tree import (
 )
 from app.domain.cel.values.conversions import CONVERSIONS
 from app.domain.cel.values.value import CelError, QuantityValue, Value, map_key
+from app.domain.values.regular_expressions import Pattern
 
 _SET_KINDS: Final = (bool, int, float, str)
 _EAGER: Final = frozenset({"size", "isSorted", "sum", "min", "max"})
