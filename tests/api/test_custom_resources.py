@@ -532,6 +532,42 @@ async def test_rule_that_cannot_be_compiled_is_refused_with_the_definition():
         assert "undeclared reference to 'no'" in causes[f"{place}[1].rule"]
 
 
+def _text_of(pattern):
+    return {"type": "string", "pattern": pattern}
+
+
+@pytest.mark.parametrize(
+    ("schema", "path", "problem"),
+    [
+        (_text_of(r"^\\C[\S]*$"), "", ""),
+        (_text_of("+"), "", "missing argument to repetition operator: `+`"),
+        (_text_of(r"^\C$"), "", r"invalid escape sequence: `\C`"),
+        (_text_of("(?=a)"), "", "invalid or unsupported Perl syntax: `(?=`"),
+        ({"type": "array", "items": _text_of("(")}, ".items", "missing closing ): `(`"),
+        (
+            {"type": "object", "additionalProperties": _text_of("[a")},
+            ".additionalProperties",
+            "missing closing ]: `[a`",
+        ),
+        (
+            {"type": "object", "not": {"properties": {"b": {"anyOf": [{}, {"pattern": "*"}]}}}},
+            ".not.properties[b].anyOf[1]",
+            "missing argument to repetition operator: `*`",
+        ),
+    ],
+    ids=["valid", "operator", "byte", "look-ahead", "items", "more-properties", "alternative"],
+)
+async def test_pattern_is_an_expression_of_go(schema, path, problem):
+    tree = definition(version(spec={"type": "object", "properties": {"a": schema}}))
+    async with serving() as server:
+        answer = await server.post(CRDS, tree, 422 if problem else 201)
+        causes = answer["details"]["causes"] if problem else []
+        where = f"spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a]{path}"
+        cause = f"must be a valid regular expression, but isn't: error parsing regexp: {problem}"
+        assert [each["field"] for each in causes] == [f"{where}.pattern"] * bool(problem)
+        assert all(each["message"].endswith(f": {cause}") for each in causes)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

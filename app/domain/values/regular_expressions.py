@@ -1,6 +1,6 @@
-"""Regular expressions as Go reads them.
+"""Regular expressions as Go reads them: those of CEL and the patterns of custom kinds.
 
-Parity: cel.md 4.
+Parity: cel.md 4, objects.md 15.5.
 """
 
 import re

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-import re2
-
 from app.domain.objects import field_errors
 from app.domain.objects.custom import formats
 from app.domain.objects.field_errors import FieldError, FieldErrorType
@@ -20,6 +18,7 @@ from app.domain.objects.schema.definition_schemas import EMBEDDED, INT_OR_STRING
 from app.domain.objects.schema.equality import semantic_equal
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.regular_expressions import Pattern, PatternError
 
 Steps: TypeAlias = tuple[str | int, ...]
 
@@ -280,16 +279,17 @@ def _type_name(value: Any) -> str:
 
 
 @lru_cache(maxsize=1_024)
-def _compiled(pattern: str) -> Any:
+def _compiled(pattern: str) -> Pattern | None:
     try:
-        return re2.compile(pattern)
-    except re2.error:
+        return Pattern(pattern)
+    except PatternError:
+        # Only a definition that another server has stored can hold it: `definition_rules`.
         return None
 
 
 def _matches(pattern: str, value: str) -> bool:
     compiled = _compiled(pattern)
-    return compiled is None or compiled.search(value) is not None
+    return compiled is None or compiled.found_in(value)
 
 
 def _error(steps: Steps, kind: FieldErrorType, value: Any, text: str) -> RuleViolation:

@@ -16,6 +16,7 @@ from app.domain.objects.schema.definition_schemas import EMBEDDED, INT_OR_STRING
 from app.domain.values import json_paths, json_tree, names
 from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.regular_expressions import Pattern, PatternError
 
 APPROVED = "api-approved.kubernetes.io"
 APPROVAL_PAGE = "https://github.com/kubernetes/enhancements/pull/1111"
@@ -247,6 +248,7 @@ def _check_schema(schema: JsonObject, path: str, *, is_root: bool = False) -> It
             f"{path}.type", kind or "", "must be object if x-kubernetes-embedded-resource is true"
         )
     yield from _check_list(schema, path)
+    yield from _check_pattern(schema, path)
     properties: Any = schema.get("properties")
     for name, child in (properties or {}).items() if isinstance(properties, dict) else ():
         if isinstance(child, dict) and not (is_root and name == "metadata"):
@@ -255,6 +257,39 @@ def _check_schema(schema: JsonObject, path: str, *, is_root: bool = False) -> It
         child = schema.get(key)
         if isinstance(child, dict):
             yield from _check_schema(child, f"{path}.{key}")
+    yield from _check_alternatives(schema, path)
+
+
+def _check_alternatives(schema: JsonView, path: str) -> Iterator[FieldError]:
+    """Yields the errors of patterns in the schemas that a value is compared with besides."""
+    refused = schema.get("not")
+    if isinstance(refused, dict):
+        yield from _check_patterns(refused, f"{path}.not")
+    for key in ("allOf", "anyOf", "oneOf"):
+        for index, part in enumerate(schema.get(key) or ()):
+            yield from _check_patterns(part, f"{path}.{key}[{index}]")
+
+
+def _check_patterns(schema: JsonView, path: str) -> Iterator[FieldError]:
+    yield from _check_pattern(schema, path)
+    for name, child in (schema.get("properties") or {}).items():
+        yield from _check_patterns(child, f"{path}.properties[{name}]")
+    for key in ("items", "additionalProperties"):
+        child = schema.get(key)
+        if isinstance(child, dict):
+            yield from _check_patterns(child, f"{path}.{key}")
+    yield from _check_alternatives(schema, path)
+
+
+def _check_pattern(schema: JsonView, path: str) -> Iterator[FieldError]:
+    pattern = schema.get("pattern") or ""
+    try:
+        Pattern(pattern)
+    except PatternError as error:
+        yield field_errors.invalid(
+            f"{path}.pattern", pattern,
+            f"must be a valid regular expression, but isn't: error parsing regexp: {error}",
+        )  # fmt: skip
 
 
 def _check_list(schema: JsonObject, path: str) -> Iterator[FieldError]:
