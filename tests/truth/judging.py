@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from tests.api.serving import Server, serving
-from tests.truth import answers, changes, lives, relations, telling
+from tests.truth import answers, changes, courses, lives, relations, telling
 from tests.truth.facts import Facts
 from tests.truth.histories import TrueHistory, lines_of
 from tests.truth.raw import Key
@@ -58,6 +58,8 @@ async def judge(
             for device in pick.sample(sorted(facts.devices), min(objects, len(facts.devices))):
                 differences = await lives.life(until, _ask(server, revision), device)
                 judgement.note(history.name, revision, differences)
+            differences = await courses.judge(until, _ask(server, revision), pick, objects)
+            judgement.note(history.name, revision, differences)
             for key in _drawn(pick, facts, objects):
                 differences = await answers.why(facts, _ask(server, revision), key)
                 judgement.note(history.name, revision, differences)
