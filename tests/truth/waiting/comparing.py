@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from tests.truth.facts import device_of, results
+from tests.truth.facts import device_of, needs, results
 from tests.truth.waiting.model import Model, Verdict, Wish, wishes
 
 WORDS = {
@@ -196,10 +196,11 @@ def _details(model: Model, wish: Wish, device, cause: str, text: str) -> Iterato
     rules = {rule for rule, _ in model.blocking(wish, device) if rule}
     keys = {taint["key"] for _, taint in model.blocking(wish, device)}
     if cause == "allocated":
-        named = set(re.findall(r"default/[\w.-]+", text))
-        if named != holders:
+        named = _claims_in(model, text)
+        if named != holders and "more" not in text:
             yield f"said {text!r}, counted {holders}"
-    if ("taint" in text) != bool(keys) and cause in ("allocated", "taint", "capacity", "counters"):
+    names_taint = re.search(r"\btaint \S+", text) is not None
+    if names_taint != bool(keys) and cause in ("allocated", "taint", "capacity", "counters"):
         yield f"said {text!r}, counted the taints {keys}"
     if cause == "taint":
         if not any(key in text for key in keys):
@@ -209,32 +210,41 @@ def _details(model: Model, wish: Wish, device, cause: str, text: str) -> Iterato
             yield f"said {text!r}, counted the rules {rules}"
     if cause in ("capacity", "counters"):
         near = holders if cause == "capacity" else _users(model, device)
-        named = set(re.findall(r"default/[\w.-]+", text))
+        named = _claims_in(model, text)
         if named != near and "more" not in text:
             yield f"said {text!r}, counted {near}"
 
 
+def _claims_in(model: Model, text: str) -> set[str]:
+    """The claims that a text names."""
+    spaces = {re.escape(name.partition("/")[0]) for name in model.facts.claims} or {"default"}
+    return set(re.findall(rf"\b(?:{'|'.join(sorted(spaces))})/[\w.-]+", text))
+
+
 def _users(model: Model, device) -> set[str]:
-    """The claims with devices that draw on the same counters."""
+    """The claims with devices that draw on the counters of which too little is left."""
+    left = model.facts.left(device.id[:2])
+    short = {one for one, needed in needs(device).items() if needed > left.get(one, 0)}
     return {
         name
         for name, claim in model.facts.claims.items()
         for one in results(claim)
         if (other := model.facts.devices.get(device_of(one)))
         and other.id[:2] == device.id[:2]
-        and other.tree.get("consumesCounters")
+        and (needs(other).keys() & short if short else needs(other))
     }
 
 
 def _groups(answer: dict, page: str) -> Iterator[str]:
     """Each node stands in one group of the tree, and what the tree says stands on the page."""
+    names = {one["node"] for one in answer["nodes"]}
     texts: dict[str, int] = defaultdict(int)
     for one in answer["nodes"]:
         texts[one["text"] or "it fits"] += 1
     shown: dict[str, int] = defaultdict(int)
     for child in answer["reasons"]["children"]:
         subject, _, rest = child["text"].partition(": ")
-        if re.match(r"n\d$|\d+ nodes \(", subject):
+        if subject in names or re.match(r"\d+ nodes \(", subject):
             shown[rest.removesuffix(" (the others alike)")] += child.get("count", 1)
             if f"─ {subject}:" not in page:
                 yield f"{child['text']!r} is not on the page"

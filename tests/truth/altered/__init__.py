@@ -1,0 +1,1 @@
+"""Whether `why` answers about altered recordings what their lines alone say."""
