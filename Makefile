@@ -63,10 +63,18 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz fits --cases 3000 --seed $(FUZZ_SEED)
 
 # The folders with tests that draw their cases, or take a part of them with each run.
-DRAWN := acceptance adversary api conformance contracts crash fuzz properties recording scenarios \
-	simulation truth unit/analysis unit/cel/test_oracles.py unit/history/test_odd_sources.py \
-	unit/history/test_pattern_work.py \
-	unit/objects/test_recorded_writes.py unit/service/test_replaying.py web
+DRAWN := acceptance adversary api architecture/test_light_commands.py conformance contracts crash fuzz \
+	properties recording scenarios simulation truth unit/adapters/test_second_opinion.py unit/analysis \
+	unit/cel/test_bounds.py unit/cel/test_oracles.py unit/controllers/test_eviction_inventory.py \
+	unit/controllers/test_scheduling.py unit/controllers/test_scheduling_together.py \
+	unit/history/test_long_lines.py unit/history/test_odd_sources.py \
+	unit/history/test_pattern_work.py unit/history/test_runtime_lines.py \
+	unit/history/test_tool_forms.py unit/history/test_unpacking_and_documents.py \
+	unit/objects/test_recorded_writes.py unit/review/test_policy_oddities.py \
+	unit/service/test_endless_replacements.py unit/service/test_garbage_collection.py \
+	unit/service/test_recorded_refusals.py unit/service/test_replaying.py \
+	unit/service/test_shared_beginnings.py unit/test_mutants.py unit/test_shared_data.py \
+	unit/workloads/test_corpus.py web
 
 draws: install ## Run the drawn tests with DRAWS times as many cases, and whole recordings
 	@REDRA_DRAWS=$${DRAWS:-10} $(BIN)/python -m pytest -n 2 --dist loadfile --timeout 0 $(addprefix tests/,$(DRAWN))

@@ -137,7 +137,7 @@ def in_turn(family: str, *, each_day: str = "") -> pytest.MarkDecorator:
 
 
 OF_A_FOLDER = frozenset({"wrongs", "ends", "refusals", "ways"})
-"""Families of tests that take long, to which all modules of a folder belong.
+"""Families of tests that take long, to which all modules of a folder of `tests` belong.
 
 A family of two tests would have one of them in each run. Where fewer files are collected than a
 folder has, such as by the path of one, the family is that of those files.
@@ -167,7 +167,7 @@ def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.I
             families["", family].setdefault(module, _Unit([])).items.append(item)
         elif family := mark.kwargs.get("among"):
             named = track_record.names(item)
-            home = module.rpartition("/")[0] if family in OF_A_FOLDER else module
+            home = "/".join(module.split("/")[:2]) if family in OF_A_FOLDER else module
             families[home, f"{home} {family}"][item.nodeid] = _Unit([item], named)
         else:
             first = bool(defect) and (test, defect) not in defects

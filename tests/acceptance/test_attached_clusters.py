@@ -128,6 +128,7 @@ def test_command_records_until_it_is_stopped_and_goes_on(tmp_path, cluster):
     assert {"a", "b", "n1"} <= set(names)
 
 
+@draws.in_turn("refusals")
 def test_what_cannot_be_recorded_is_one_sentence_and_code_2(tmp_path, cluster):
     data = tmp_path / "data"
     missing = tmp_path / "missing"

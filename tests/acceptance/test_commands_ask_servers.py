@@ -205,7 +205,7 @@ changes: [{name: one node, delete: [node/worker-1]}]
 }
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", PLANS)
 def test_sweep_of_a_server_has_the_tables_of_the_data(
     server: ServerProcess, name: str, tmp_path: Path
@@ -282,7 +282,7 @@ def test_export_of_a_server_is_that_of_the_data(
     assert outcomes[0] == outcomes[1]
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("words", "code"),
     [

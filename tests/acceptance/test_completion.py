@@ -99,6 +99,7 @@ def test_words_are_completed_without_a_server(
     assert not (folder / ".redra" / "postgres" / "postmaster.pid").exists()
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_server_is_asked_for_what_has_come_since(tmp_path: Path, folder: Path) -> None:
     server = ServerProcess(tmp_path)
@@ -183,6 +184,7 @@ def on_terminal(folder: Path, *words: str, **more: str) -> str:
     return shown.decode()
 
 
+@draws.in_turn("ways")
 def test_pager_is_used_on_a_terminal_alone(folder: Path) -> None:
     words = ("incidents", "list")
     mark = "sed s/^/|/"

@@ -24,6 +24,7 @@ from distributed.comm import connect
 import app
 from app.bootstrap import executors
 from app.domain.errors import InputError
+from tests import draws
 from tests.redra_process import forked_dask_workers
 
 
@@ -118,6 +119,7 @@ def _itself(content: bytes, data: Any) -> Any:
 TASK = executors.Task(digest="one", bundle="digest", data=1)
 
 
+@draws.in_turn("ways")
 def test_tasks_wait_for_workers_that_start_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than a connection may take, after which Dask itself gives up.
 

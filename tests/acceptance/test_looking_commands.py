@@ -37,6 +37,7 @@ def test_report_is_written_as_one_file(data: Path, tmp_path: Path) -> None:
     assert not root.all("script")
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_report_before_the_first_event_says_that_nothing_is_known(data: Path) -> None:
     words = ("report", "maintenance", "--at", "1990-01-01T00:00:00Z", "-o", "-")

@@ -33,6 +33,7 @@ def names(data: Path) -> list[str]:
     return [row["name"] for row in json.loads(out)]
 
 
+@draws.in_turn("ways")
 def test_histories_are_made_renamed_copied_and_deleted(data: Path) -> None:
     assert redra("histories", "create", "one", "--profile", "1.36", data=data)[0] == 0
     code, _, error = redra("histories", "create", "one", data=data)

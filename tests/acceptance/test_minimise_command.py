@@ -51,7 +51,7 @@ def minimise(source: Path, keep: str, file: Path, *more: object) -> dict[str, ob
     return report
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("keep", "said"),
     [

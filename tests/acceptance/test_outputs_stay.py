@@ -64,6 +64,7 @@ def test_report_and_bundle_are_refused_before_any_history_is_opened(tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("closed", ["stdout", "stderr"])
 def test_file_is_written_though_nobody_reads_what_is_said(bundle: Path, closed: str) -> None:
     file = bundle.parent / "small.zip"

@@ -417,6 +417,7 @@ def test_writes_of_kubectl_lie_over_the_recording_until_it_is_moved_back(server,
         assert seen[-1] == ["ERROR"], "a client that watches is told to list anew"
 
 
+@draws.in_turn("ends")
 def test_replay_that_was_stopped_says_how_to_go_on(server, tmp_path):
     redra(server.data, "fork", "night", "--history", "stopped")
     process = ReplayProcess(tmp_path)

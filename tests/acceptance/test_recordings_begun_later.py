@@ -30,7 +30,7 @@ def placed_otherwise(source: Source, material: Material, candidate: Candidate) -
     return {(each.aspect, each.subject) for each in report.differences if each.aspect in PLACEMENTS}
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "part"),

@@ -55,6 +55,7 @@ def test_environment_and_terminal_are_those_of_the_caller(forked: Path) -> None:
     os.close(terminal)
 
 
+@draws.in_turn("ends")
 def test_signal_ends_the_command_and_its_program(forked: Path, tmp_path: Path) -> None:
     prepare(tmp_path / "data")
     words = ["up", "--data", tmp_path / "data", "--listen", "127.0.0.1:0"]

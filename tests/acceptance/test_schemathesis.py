@@ -114,6 +114,7 @@ def is_watchable(operation):
     return any(each.name == "watch" for each in operation.iter_parameters())
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("place", PLACES)
 def test_reads_and_lists_are_answered_as_documented(server, place):
     _, reads = operations(server, place, "GET")

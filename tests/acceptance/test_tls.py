@@ -297,6 +297,7 @@ def test_kubeconfig_names_no_history_that_is_not_there(cluster: Cluster, tmp_pat
     assert yaml.safe_load(printed.stdout)["current-context"] == "nope"
 
 
+@draws.in_turn("ways")
 def test_certificates_last_over_a_restart(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(data, "127.0.0.1:0", "--tls"):

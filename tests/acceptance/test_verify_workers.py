@@ -218,6 +218,7 @@ async def test_forks_that_die_change_nothing(
     assert not workers_of_ours()
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("share", "following", "dies", "forks_max", "begun_count"),
     [

@@ -11,6 +11,7 @@ from app.api.server.limits import ApiLimits
 from app.bootstrap.jobs import running, works
 from app.service.answering.jobs import JobKind, JobOutcome
 from app.settings import Settings
+from tests import draws
 from tests.api.serving import serving
 from tests.api.test_jobs import Worker
 from tests.api.test_secrets import keys
@@ -92,6 +93,7 @@ async def test_history_with_secrets_in_plain_text_is_compared_by_the_server():
         assert await server.get(QUESTIONS[3]) == expected
 
 
+@draws.in_turn("ways")
 async def test_process_of_its_own_answers():
     store = await both_variants("tolerations-not-copied")
     async with serving(store=store) as server:

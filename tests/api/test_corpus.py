@@ -74,6 +74,7 @@ async def create(server, tree):
     return await server.raw("POST", f"{place}/{kind.plural}?{query}", body)
 
 
+@draws.in_turn("ways")
 async def test_manifests_are_taken_or_refused_for_the_known_reason():
     folder = shared_path("corpus")
     taken, refused = 0, []

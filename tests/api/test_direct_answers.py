@@ -15,6 +15,7 @@ from app.bootstrap.stores import memory_store
 from app.domain.errors import NotFound, Rejected
 from app.domain.log import Head
 from app.settings import Settings
+from tests import draws
 from tests.web import invented, later_incidents
 from tests.web.test_incident_stories import played
 
@@ -75,6 +76,7 @@ async def test_broken_history_is_refused_as_by_the_application(monkeypatch, capl
         await direct.ask(store, Settings(), query)
 
 
+@draws.in_turn("ways")
 def test_explanations_import_nothing_of_the_application():
     text = "import app.bootstrap.answers.direct, sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)

@@ -282,6 +282,7 @@ def folders():
     return sorted(Path(gettempdir()).glob(f"{PREFIX}*"))
 
 
+@draws.in_turn("ways")
 async def test_process_of_a_job_makes_the_smallest_history():
     async with serving() as server:
         await server.post("/api/v1/namespaces/default/pods", pod("waits"))

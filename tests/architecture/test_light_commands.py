@@ -14,6 +14,7 @@ from app.adapters.postgres.log import PostgresLog
 from app.cli import console
 from app.domain.log import chain
 from app.domain.values.timestamps import Instant
+from tests import draws
 from tests.conftest import in_thread
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -80,6 +81,7 @@ def history_url(database_url: str) -> str:
     return database_url
 
 
+@draws.in_turn("ways")
 @pytest.mark.database
 def test_commands_that_read_the_database_load_nothing_that_decides(history_url: str) -> None:
     modules = loaded_by(
@@ -107,6 +109,7 @@ OF_WRITES = (
 """What checks writes, runs controllers, or computes what a change would do."""
 
 
+@draws.in_turn("ways")
 def test_explanations_load_nothing_that_checks_writes_or_runs_controllers() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ANSWER], cwd=ROOT, capture_output=True, text=True, check=True
@@ -136,6 +139,7 @@ print(*console.run(work))
 """
 
 
+@draws.in_turn("ways")
 def test_garbage_is_looked_for_when_the_work_begins_and_not_while_modules_are_loaded() -> None:
     done = subprocess.run(
         [sys.executable, "-c", LOAD], cwd=ROOT, capture_output=True, text=True, check=True
@@ -145,6 +149,7 @@ def test_garbage_is_looked_for_when_the_work_begins_and_not_while_modules_are_lo
     assert state == "True True", "ordinary thresholds, and what was loaded is left alone"
 
 
+@draws.in_turn("ways")
 def test_thresholds_that_a_command_sets_stay_when_its_work_begins() -> None:
     before = gc.get_threshold()
 

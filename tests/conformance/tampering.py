@@ -42,9 +42,10 @@ def write(lines: Lines, path: Path) -> Path:
 
 
 def long_by_day(rows: Iterable[Any], long: Sequence[str]) -> list[Any]:
-    """The rows, those of the long recordings by day; the short ones have each alteration."""
+    """The rows, those of the long recordings in turn; the short ones have each alteration."""
     values = [row if isinstance(row, tuple) else (row,) for row in rows]
-    return [draws.by_day(*row) if row[0] in long else pytest.param(*row) for row in values]
+    marks = {True: (draws.in_turn("rows of long recordings"),), False: ()}
+    return [pytest.param(*row, marks=marks[row[0] in long]) for row in values]
 
 
 def chosen(alter: Alter, names: Sequence[str], long: Sequence[str]) -> list[str]:

@@ -185,7 +185,7 @@ def refuse_all(case: checking.Case, allocations: list, refused: Counter[str]) ->
         refused[name.rpartition(".")[2]] += 1
 
 
-@draws.in_turn("refusals")
+@draws.in_turn("wrongs")
 def test_checker_refuses_every_answer_of_which_one_value_is_changed() -> None:
     refused: Counter[str] = Counter()
     for scenario in telling():

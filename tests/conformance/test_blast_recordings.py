@@ -64,7 +64,7 @@ def proposals(events: list[Event]) -> Iterator[tuple[Event, BlastRadius, set[str
         views.fold(event)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", RULES)
 async def test_exactly_the_pods_that_are_named_went_in_the_recording(name):
     events = await recorded(name)
@@ -85,7 +85,7 @@ async def test_exactly_the_pods_that_are_named_went_in_the_recording(name):
     assert (asked, told) == (RULES[name], EVICTED[name])
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", RULES)
 async def test_preview_says_what_the_recorded_status_says(name):
     events = await recorded(name)

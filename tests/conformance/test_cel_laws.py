@@ -73,7 +73,7 @@ def chosen(condition: Told, branch: Told, *, is_path: bool) -> Told:
     return branch[0], branch[1], condition[2] + branch[2] - is_path
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_compound_expressions_follow_from_their_parts(chunk: int) -> None:
     if not shared_is_present(*RECORDED):

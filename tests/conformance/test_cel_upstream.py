@@ -9,6 +9,7 @@ from functools import lru_cache
 import pytest
 
 from app.domain import cel
+from tests import draws
 from tests.shared_data import shared_is_present, shared_path
 from tests.together import together
 
@@ -23,8 +24,22 @@ def _cases():
     return {case["name"]: case for case in document["cases"]}
 
 
-@together(sorted(_cases()), str, absent=lambda: shared_path(*_FILE))
+_LONG = [name for name in sorted(_cases()) if name.startswith("expensive/")]
+"""Cases whose evaluation takes seconds until its cost is over the limit."""
+
+
+@together(sorted(_cases().keys() - _LONG), str, absent=lambda: shared_path(*_FILE))
 def test_upstream_case_is_reproduced(name):
+    check_case(name)
+
+
+@draws.in_turn("refusals")
+@pytest.mark.parametrize("name", _LONG)
+def test_upstream_case_of_much_work_is_reproduced(name):
+    check_case(name)
+
+
+def check_case(name):
     case = _cases()[name]
     expected = case["expected"]
     environment = (

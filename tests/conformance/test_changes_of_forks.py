@@ -375,6 +375,7 @@ async def test_fork_begins_where_a_claim_is_left_of_a_pod_that_is_gone(at: int) 
     assert report.diff.is_same
 
 
+@draws.in_turn("ways")
 async def test_gate_that_cannot_be_switched_makes_no_fork() -> None:
     source = await recording("j")
     count = len(await source.log.histories())

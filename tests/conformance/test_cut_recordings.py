@@ -112,6 +112,7 @@ async def test_cut_recording_differs_by_nothing_but_what_comes_after_its_end(
                 assert report.changes == (), f"cut at {kept}: {report.changes[0].text}"
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("by", list(ComparisonAspect))
 async def test_what_is_left_out_before_the_cut_is_a_difference_all_the_same(
     by: ComparisonAspect,
@@ -139,7 +140,7 @@ async def test_what_is_left_out_before_the_cut_is_a_difference_all_the_same(
         ]
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", ["a-quickstart", "e-taints"])
 async def test_cut_watch_streams_are_the_same_as_the_whole_log(name: str) -> None:
     whole, watched = await events_of(name, "audit"), await events_of(name, "watch")

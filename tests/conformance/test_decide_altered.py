@@ -79,7 +79,7 @@ async def test_names_of_users_decide_nothing(name, tmp_path):
     assert found.agreement is plain.agreement
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "versions"),
     draws.by_turns(
@@ -138,7 +138,7 @@ async def test_release_that_is_said_to_ignore_rules_and_does_not_is_the_switch(t
     assert report.agreement is Agreement.PROVED
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("millis", [-300, 300])
 async def test_clock_of_the_scheduler_decides_nothing(millis, tmp_path):
     report = await decide(altered.with_late_clock(recorded("e-taints"), millis), tmp_path)

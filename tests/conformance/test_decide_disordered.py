@@ -75,7 +75,7 @@ async def test_noise_stages_and_a_line_that_is_cut_off_change_nothing(name, tmp_
     await check(name, tmp_path, lines, cut_off=True)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", NAMES)
 async def test_all_of_it_together(name, tmp_path):
     chance = random.Random(4)

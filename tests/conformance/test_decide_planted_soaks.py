@@ -95,12 +95,13 @@ async def decided(alter, folder):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
-@draws.BY_DAY
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("alter", [give_another_device, bind_elsewhere, leave_an_eviction_out])
 async def test_wrong_decision_in_a_busy_cluster_is_unexplained(alter, tmp_path):
     assert (await decided(alter, tmp_path)).agreement is Agreement.UNEXPLAINED
 
 
+@draws.in_turn("ways")
 async def test_busy_cluster_itself_agrees(tmp_path):
     report = await decided(unaltered, tmp_path)
     assert report.agreement in (Agreement.AGREES, Agreement.PROVED)

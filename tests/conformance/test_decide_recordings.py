@@ -162,19 +162,20 @@ async def test_soak_up_to_a_moment_differs_by_known_reasons_and_by_what_comes_af
         assert different[aspect].keys() <= ENDINGS | {DifferenceClass.AFTER_END}
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", decided_from("audit.jsonl.gz", PARTS))
 async def test_log_alone_is_decided_like_all_of_a_recording(name):
     await check_part(name, "audit.jsonl.gz")
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", decided_from("watch", PARTS))
 async def test_watch_streams_alone_are_decided_literally(name):
     """They lack authors and times; managers, contents and the order of writes replace them."""
     await check_part(name, "watch")
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", decided_from("etcd-final.db.gz", SNAPSHOTS))
 async def test_snapshot_of_the_store_is_decided_literally(name):
     await check_part(name, "etcd-final.db.gz")
@@ -218,6 +219,7 @@ async def test_replay_decides_the_same_twice_whether_or_not_its_runs_share_event
     assert first.to_json() == second.to_json()
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("revision", range(150, 340, 19 if draws.WHOLE else 57))
 async def test_moment_inside_attempts_leaves_nothing_but_what_comes_after_it(revision):
     report = await replay(replays.decide, "e-taints", moment=str(revision))
@@ -233,7 +235,10 @@ async def test_an_idle_cluster_is_decided_literally():
     assert not any(report.aspects[aspect].different for aspect in same)
 
 
-@pytest.mark.parametrize("name", ["c-multihost-tpu", "e-taints", "j-api-versions"])
+@pytest.mark.parametrize(
+    "name",
+    ["c-multihost-tpu", pytest.param("e-taints", marks=draws.in_turn("ways")), "j-api-versions"],
+)
 async def test_recording_is_decided_to_the_last_write(name):
     """Also which of the collector and the claim controller ends a claim, and in how many writes."""
     report = await decided(name)
@@ -258,6 +263,7 @@ async def test_every_recorded_allocation_is_decided_alike_on_its_node(name):
     assert report.agrees
 
 
+@draws.in_turn("wrongs")
 async def test_audit_lists_placements_against_rules_that_the_scheduler_did_not_see():
     report = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36")
     found = [each for each in report.violations if each.rule == "placement-respects-taints"]
@@ -268,6 +274,7 @@ async def test_audit_lists_placements_against_rules_that_the_scheduler_did_not_s
     assert not report.agrees
 
 
+@draws.in_turn("wrongs")
 async def test_placements_against_unseen_rules_are_listed_as_the_known_mistake_of_the_release():
     report = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36.2")
     found = [each for each in report.violations if each.rule == "placement-respects-taints"]
@@ -278,6 +285,7 @@ async def test_placements_against_unseen_rules_are_listed_as_the_known_mistake_o
     assert report.outcome is VerifyOutcome.VERIFIED
 
 
+@draws.in_turn("ways")
 async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_difference():
     report = await decided("e-taints-rules-ignored", profile="1.36")
     assert report.aspects[Aspect.DEVICES].different[DifferenceClass.IGNORED_RULES] == 4

@@ -69,7 +69,7 @@ async def decide(path):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", LOADS)
 async def test_soak_with_late_writes_is_decided_literally(name, tmp_path):
     wanted = load(name)
@@ -574,6 +574,7 @@ def _without_the_last_device(offered):
     return {**offered, "spec": {**spec, "pool": pool, "devices": spec["devices"][:-1]}}
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("queue", "reason"), [(30, DifferenceClass.RACE), (0, DifferenceClass.UNEXPLAINED)]
 )

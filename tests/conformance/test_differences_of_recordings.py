@@ -152,7 +152,7 @@ async def again(
     return await replay(work, name, quirks=quirks)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "quirks"),
     [

@@ -167,6 +167,7 @@ RULES = [
 """Rules that evict pods in recordings, with the effect from which on they do."""
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("name", "rule"), RULES)
 async def test_pods_stay_where_the_rule_that_evicted_them_is_deleted(name: str, rule: str) -> None:
     recording = await recorded(name)

@@ -152,7 +152,7 @@ def moments_of(name: str, events: Sequence[Event]) -> list[int]:
     return sorted(moments)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", [*NAMES, draws.repeated(SOAK)])
 @pytest.mark.timeout(0)  # The number of moments is bounded, and the machine decides the time.
 async def test_fork_without_a_change_ends_with_the_decisions_of_its_source(name: str) -> None:
@@ -206,7 +206,7 @@ async def test_pod_that_was_just_marked_for_its_removal_ends_in_a_fork() -> None
     assert report.diff.is_same, report.diff.to_json()["differences"]
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", ["a-quickstart", "c-multihost-tpu", "j-api-versions"])
 async def test_nothing_follows_from_an_edit_that_concerns_nobody(name: str) -> None:
     recording = await recorded(name)
@@ -216,6 +216,7 @@ async def test_nothing_follows_from_an_edit_that_concerns_nobody(name: str) -> N
     assert report.unapplied == ()
 
 
+@draws.in_turn("ways")
 async def test_evicted_pods_stay_where_the_rule_is_deleted() -> None:
     recording = await recorded("e-taints")
     events = await recording.events(recording.info)
@@ -308,6 +309,7 @@ async def test_pod_that_moves_is_followed_to_the_end_of_the_work_on_its_node() -
     assert {("n-3", "worker-2", host), ("web-6c7b8c75c5-fq97s", "worker-2", host)} <= moved
 
 
+@draws.in_turn("ways")
 async def test_nothing_is_made_in_a_namespace_that_is_deleted() -> None:
     recording = await recorded("c-multihost-tpu")
     events = await recording.events(recording.info)
@@ -356,7 +358,7 @@ async def test_fork_with_more_events_of_its_own_than_may_be_is_refused() -> None
     await recording.fork(50, until=60, settings=Settings(decide_events_max=len(own)))
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", NAMES)
 async def test_fork_with_recorded_inputs_is_verified_but_for_what_had_a_pace(name: str) -> None:
     """What controllers without a pace decide can be made again from the log of the fork."""

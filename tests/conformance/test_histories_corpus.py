@@ -11,6 +11,7 @@ from app.bootstrap import rules
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Quality
 from app.domain.objects import profile
+from tests import draws
 from tests.shared_data import shared_path
 
 NOT_DATA = ("README.md", "INDEX.tsv")
@@ -51,6 +52,7 @@ def read(path: Path):
         return list(recorded.records()), recorded.notes
 
 
+@draws.in_turn("ways")
 def test_every_file_is_taken_or_refused_in_words():
     root = shared_path("corpus")
     given = options()

@@ -62,6 +62,7 @@ async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, 
     assert names_one(decided, told)
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "alter"), rows(MISPLACED))
 async def test_placement_that_no_scheduler_chooses_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

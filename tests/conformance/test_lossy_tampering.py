@@ -56,7 +56,7 @@ def altered(name, *alterations):
     return lines
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("name", "alter"), LACKING)
 async def test_sort_of_lines_that_is_missing_accuses_nobody(name, alter, tmp_path):
     verified, decided = await judged_lines(name, altered(name, alter), tmp_path)
@@ -65,7 +65,7 @@ async def test_sort_of_lines_that_is_missing_accuses_nobody(name, alter, tmp_pat
     assert Loss.GAP in {each.code for each in decided.doubts}
 
 
-@draws.BY_DAY
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "planted", "lack"), CROSSED)
 async def test_what_is_proved_without_the_missing_lines_is_unexplained(
     name, planted, lack, tmp_path

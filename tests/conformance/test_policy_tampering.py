@@ -4,7 +4,7 @@
 policy leaves lines out, or lines are lost; nobody is accused. `UNFIT`: lines contradict each other.
 `HARMLESS`: nothing is different. `UNDECIDED` are judged by verify alone.
 
-Rows come by day, some that accuse nobody and some that are wrong each day.
+Rows come by day, some that accuse nobody each day, and those that are wrong in turn.
 """
 
 import random
@@ -47,6 +47,7 @@ HARMLESS = selection.rows(
 )
 
 
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "alter"), WRONG)
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
@@ -72,7 +73,7 @@ async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tm
     assert names_one(verified, told)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("name", "alter"), UNDECIDED)
 async def test_verification_of_what_is_missing_accuses_nobody(name, alter, tmp_path):
     lines = subtly.read(name)

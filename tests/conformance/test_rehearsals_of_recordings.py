@@ -57,7 +57,7 @@ async def rehearsed(name: str, release: str) -> Rehearsal:
     return _REHEARSALS[name, release]
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     "name", RECORDINGS if draws.WHOLE else [name for name in PARTS if name != LONGEST]
 )
@@ -83,7 +83,7 @@ async def test_nothing_changes_under_the_release_of_the_recording(name: str) -> 
     assert not replace(report, aside=["a difference"]).is_quiet
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", [name for name in CALM if draws.WHOLE or name != LONGEST])
 async def test_next_release_changes_no_decision_of_calm_recordings(name: str) -> None:
     report = await rehearsed(name, "1.37")

@@ -42,7 +42,7 @@ async def test_what_no_server_stores_fails_and_is_unexplained(name, alter, tmp_p
     assert names_one(verified, told)
 
 
-@draws.BY_DAY
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize(("name", "alter"), UNFIT)
 async def test_stamps_that_do_not_fit_are_never_verified(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)

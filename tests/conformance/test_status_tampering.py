@@ -69,6 +69,7 @@ async def test_time_of_a_status_that_does_not_fit_is_never_verified(name, alter,
     assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
 
 
+@draws.in_turn("ways")
 async def test_status_about_the_spec_before_is_proved(tmp_path):
     verified, decided, told = await judged("e-taints", status.describe_the_spec_before, tmp_path)
     assert verified.outcome is VerifyOutcome.VERIFIED, told

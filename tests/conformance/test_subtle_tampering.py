@@ -29,7 +29,7 @@ PROFILES = {
 """The recordings, each with the release that decided in it."""
 
 LONG = ("b-mig-partitions", "e-taints-rules-ignored", "i-soak-short")
-"""A third of the alterations is tried on one of them, too, and these rows come by day."""
+"""A third of the alterations is tried on one of them, too, and these rows come in turn."""
 
 SEEDS = draws.seeds(1)
 

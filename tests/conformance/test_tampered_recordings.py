@@ -23,7 +23,7 @@ from tests.shared_data import shared_path
 NAMES = ("a-quickstart", "b-mig-partitions", "e-taints", "i-soak-short")
 SEEDS = draws.seeds(1)
 LONG = ("b-mig-partitions", "i-soak-short")
-"""A third of the alterations is tried on one of them, too, and these rows come by day."""
+"""A third of the alterations is tried on one of them, too, and these rows come in turn."""
 
 DRAWS = tampering.long_by_day([(name, seed) for name in NAMES for seed in SEEDS], LONG)
 

@@ -93,7 +93,7 @@ def texts(reason: Reason) -> list[str]:
     return [reason.text, *(text for child in reason.children for text in texts(child))]
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "count", "explained"),
     [("b-mig-partitions", 42, 30), ("c-multihost-tpu", 5, 5), ("e-taints", 24, 23)],
@@ -133,6 +133,7 @@ async def test_waiting_pod_of_the_partitions_is_told_which_claims_to_release() -
     assert len(pages.page("head", answer.reason.children, width=80)) <= 50
 
 
+@draws.in_turn("ways")
 async def test_evicted_pods_of_the_recording_name_who_tainted_their_devices() -> None:
     found = await recording("e-taints")
     gone = {
@@ -157,7 +158,7 @@ def refusal(event: Event) -> str:
     return str(told[0]["message"]) if told and told[0]["status"] == "False" else ""
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "refusals", "agreeing"), [("b-mig-partitions", 35, 33), ("e-taints", 8, 4)]
 )

@@ -229,6 +229,7 @@ async def left_of(watcher: asyncpg.Connection, history: HistoryId) -> list[str]:
     return [row["name"] for row in await watcher.fetch(union, history)]
 
 
+@draws.in_turn("ways")
 async def test_others_write_at_each_step_of_a_deletion(database_url: str) -> None:
     assert await interleaved(database_url, {"deletion": delete}, ACTS, every=4) > 5
 

@@ -138,6 +138,7 @@ def test_two_run_side_by_side(folder: Path):
         assert ask(maintenance(two), question) == str(two.data)
 
 
+@draws.in_turn("ways")
 @pytest.mark.usefixtures("made")
 def test_other_commands_find_the_running_server(folder: Path):
     assert running_url(folder) is None

@@ -145,6 +145,7 @@ def test_every_altered_object_is_made_as_it_is_without_forms(
     assert rules[0].forms.size > 10
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("version", ["1.35", "1.37"])
 def test_altered_manifests_are_made_as_they_are_without_forms(version: str) -> None:
     reader, rules = world(), pair(version)

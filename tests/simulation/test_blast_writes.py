@@ -25,8 +25,8 @@ from tests.simulation.test_blast import (
 )
 from tests.simulation.world import World
 
-pytestmark = draws.BY_DAY
-"""A world of one seed has every rule of its test; the others come on other days."""
+pytestmark = draws.in_turn("rows of worlds")
+"""Each run has a seventh of the questions and worlds: an answer about a used world takes long."""
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 

@@ -19,7 +19,7 @@ SEEDS = draws.seeds(2, first=1)
 HOURS = float(os.environ.get("REDRA_HOURS", "8"))
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_fleet_world_stays_sound(seed):
     world = run_world(seed, HOURS)

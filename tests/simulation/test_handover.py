@@ -46,7 +46,7 @@ def run_test(file: Path) -> None:
     test(partial(stories.run, changes=None))
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("name", "redact"),
     [
@@ -131,7 +131,7 @@ def test_selector_that_looks_into_a_name_is_told(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     "name", RECORDINGS if draws.WHOLE else [name for name in RECORDINGS if name != "i-soak-short"]
 )

@@ -7,8 +7,11 @@ import sys
 
 import pytest
 
+from tests import draws
 from tests.mutants.intervals import interval
 from tests.shared_data import REPOSITORY
+
+pytestmark = draws.modules_in_turn("deliveries")
 
 CODE = """
 from dataclasses import dataclass

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import draws
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@draws.in_turn("ways")
 def test_modules_that_read_recordings_while_they_are_collected_are_skipped(tmp_path):
     """Also one that imports from another one."""
     conformance = ROOT / "tests/conformance"

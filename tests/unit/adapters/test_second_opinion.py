@@ -7,6 +7,7 @@ import pytest
 
 from app.adapters.second_opinion import CelPython, optional_syntax
 from app.ports import Match
+from tests import draws
 from tests.together import together
 
 YES, NO, ERROR = Match.MATCH, Match.NO_MATCH, Match.ERROR
@@ -162,6 +163,7 @@ def test_recursion_limit_of_the_process_stays():
     assert sys.getrecursionlimit() == limit
 
 
+@draws.in_turn("ways")
 def test_cel_python_is_loaded_when_it_is_asked_for_and_not_before():
     shown = (
         "import sys, app.cli.replaying, app.cli.allocating, app.bootstrap.replays, "

@@ -8,6 +8,7 @@ from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import nodes_to_find
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
+from tests import draws
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec, writes
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling."
@@ -489,6 +490,7 @@ def test_the_257th_consumer_fails_at_the_write_c14():
     assert "status.reservedFor: Too many: 257: must have at most 256 items" in condition["message"]
 
 
+@draws.in_turn("refusals")
 def test_failed_write_names_the_claim_that_was_refused():
     """controllers.md 3.7: the prefix is that of the claim being written, not of the first one."""
     cluster = fleet(options=ControllerOptions(off=frozenset({"claims"})))

@@ -10,6 +10,7 @@ from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
 )
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from tests import draws
 from tests.cluster import Cluster, check_decisions
 
 
@@ -128,6 +129,7 @@ def test_pods_that_wait_beside_a_shared_claim_are_told_in_one_step():
     check_again(cluster)
 
 
+@draws.in_turn("ways")
 def test_claim_that_is_full_holds_up_nobody_else():
     cluster = Cluster()
     cluster.device_class()

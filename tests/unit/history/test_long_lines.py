@@ -19,6 +19,7 @@ from app.adapters.history.printouts import descriptions, pages
 from app.adapters.history.printouts.commands import Commands
 from app.adapters.history.unpacking import ByteSource
 from app.domain.log.records import KUBELET_REPORT
+from tests import draws
 
 MANY = 1_000_000
 
@@ -122,7 +123,13 @@ def test_pods_and_fields_behind_a_long_word_of_a_kubelet_log_are_read():
     assert logged_events.of_reference(line).name == "web"
 
 
-@pytest.mark.parametrize("mark", ["```", "{code:", "{noformat}", "<![CDATA[", "]]>", "> ", "1\t"])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "```", pytest.param("{code:", marks=draws.in_turn("refusals")), "{noformat}", "<![CDATA[",
+        "]]>", "> ", "1\t",
+    ],
+)  # fmt: skip
 def test_line_of_many_marks_of_fences_is_text(mark):
     mixture = mixtures.take_apart(mark.encode() * (MANY // len(mark)), "a", DEFAULT_LIMITS)
     assert (mixture.parts, mixture.damaged) == ([], [])

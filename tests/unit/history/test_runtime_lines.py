@@ -6,11 +6,13 @@ from itertools import chain
 import pytest
 
 from app.adapters.history import runtime_lines
+from tests import draws
 
 HEAD = b"2026-01-02T03:04:05.123456789Z stdout "
 PARTS = 500_000
 
 
+@draws.in_turn("refusals")
 def test_line_of_many_parts_is_joined_in_one_pass():
     """Each part copied with all before it is 10 TB, more than the time of a test allows."""
     part = HEAD + b"P " + b"x" * 80

@@ -19,6 +19,7 @@ from app.domain.log.records import IMPORTER_USER
 from app.domain.values.timestamps import Instant
 from app.service import exporting, importing
 from app.service.importing import ImportOptions
+from tests import draws
 from tests.kept import Kept
 from tests.no_room import no_room
 from tests.unit.history.worlds import CLAIMS, audit, tree, write_lines
@@ -90,6 +91,7 @@ def left(events: list[Event]) -> dict:
     return objects
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("name", COURSES)
 async def test_course_of_every_object_comes_back(name, tmp_path):
     log, events = await recording()
@@ -103,6 +105,7 @@ async def test_course_of_every_object_comes_back(name, tmp_path):
         assert written["leftOut"] == sum(not event.is_about_object for event in events)
 
 
+@draws.in_turn("ways")
 async def test_authors_come_back_with_an_audit_log_alone(tmp_path):
     log, events = await recording()
 

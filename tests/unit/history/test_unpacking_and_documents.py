@@ -21,6 +21,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
 from app.domain.log.records import CHANGES
 from app.domain.objects import profile
+from tests import draws
 from tests.unit.history.worlds import PODS, audit, tree
 
 LIMITS = ImportLimits()
@@ -50,6 +51,7 @@ class EndlessGzip(io.RawIOBase):
         return out
 
 
+@draws.in_turn("refusals")
 def test_ten_gigabytes_of_packed_zeros_are_refused_soon_and_in_little_memory():
     source = ByteSource("zeros.gz", lambda: EndlessGzip(10 * 1024 * MIB), LIMITS)
     tracemalloc.start()

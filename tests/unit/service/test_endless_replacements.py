@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.values.json_tree import JsonObject
 from app.service.replays.reconciling import LoopStuck, ReconcileBounds
+from tests import draws
 from tests.cluster import Cluster
 
 
@@ -37,6 +38,7 @@ def test_workload_that_tolerates_a_taint_for_no_time_is_named(kind: str) -> None
     assert f"the pods of {kind} default/w are replaced without end at 2026-01-02T03:00:00" in line
 
 
+@draws.in_turn("ways")
 def test_workload_is_named_once_the_taint_lasts_longer_than_it_is_tolerated() -> None:
     """The time of a toleration begins with the taint, not with the pod."""
     cluster = workload(60).wait(59)

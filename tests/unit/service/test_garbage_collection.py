@@ -14,6 +14,7 @@ from app.bootstrap.deciders import deciders_of
 from app.domain.log.pages import Page
 from app.service.replays.first_pass import FirstPass
 from projections import all_projections
+from tests import draws
 from tests.unit.analysis.verify.test_parts import ANYWHERE
 from tests.unit.service.test_replaying import history_of, story
 
@@ -49,6 +50,7 @@ print(*asyncio.run(circles_dropped()))
 """
 
 
+@draws.in_turn("ways")
 def test_folds_and_verifications_drop_no_circles() -> None:
     # In a process of its own: what other tests dropped is collected at any time.
     done = subprocess.run(

@@ -16,6 +16,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values.fields import dra
 from app.service.explaining import Explainer, refusals
 from app.service.explaining.evidence import ExplainedMoment
+from tests import draws
 from tests.cluster import DRIVER, Cluster
 from tests.unit.service.test_explaining import cluster_of
 from tests.unit.service.test_replaying import history_of, imported_log
@@ -143,6 +144,7 @@ async def test_rules_that_the_release_does_not_see_are_tried(effect: str, said: 
     assert said in await told(cluster, len(head), profile, events=head)
 
 
+@draws.in_turn("ways")
 async def test_recording_whose_scheduler_was_repaired_has_its_refusal_explained() -> None:
     log, info = await imported_log("e-taints", {"DRADeviceTaintRules": True})
     info = structs.replace(info, settings={**info.settings, "profile": "1.36.2"})

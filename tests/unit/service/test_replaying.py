@@ -462,9 +462,9 @@ async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
 @pytest.mark.parametrize(
     ("name", "gates", "allocations"),
     [
-        ("a-quickstart", RULES_SEEN, 12),
+        draws.by_day("a-quickstart", RULES_SEEN, 12),
         ("c-multihost-tpu", RULES_SEEN, 5),
-        ("e-taints-rules-ignored", RULES_IGNORED, 27),
+        draws.by_day("e-taints-rules-ignored", RULES_IGNORED, 27),
         draws.by_day("b-mig-partitions", RULES_SEEN, 42),
         draws.by_day("e-taints", RULES_SEEN, 24),
         draws.by_day("i-soak-short", RULES_SEEN, 128),
@@ -484,6 +484,7 @@ async def test_what_a_real_scheduler_chose_is_chosen_again(
     assert not report.allocations.reasons
 
 
+@draws.in_turn("wrongs")
 async def test_a_scheduler_that_ignored_rules_is_found_out() -> None:
     report = await imported("e-taints-rules-ignored", RULES_SEEN)
     assert report.allocations.counts[ComparisonResult.DIFFERENT] == 7

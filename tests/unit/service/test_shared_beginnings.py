@@ -16,6 +16,7 @@ from app.bootstrap.minimising.judging import Judge, Judged, Tried
 from app.bootstrap.minimising.sharing import SharedJudges
 from app.bootstrap.minimising.sources import Source
 from app.settings import Settings
+from tests import draws
 from tests.conformance.handwritten import recordings as handwritten
 from tests.conformance.handwritten.recordings import SCHEDULER, Recorder
 
@@ -66,6 +67,7 @@ def source(tmp_path: Path) -> Source:
     return anyio.run(sources.read_ran, Settings(), ran, "begun")
 
 
+@draws.in_turn("ways")
 def test_beginnings_are_tried_beside_each_other_with_the_same_result(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

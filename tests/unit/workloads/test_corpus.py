@@ -16,6 +16,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values import json_tree
+from tests import draws
 from tests.cluster import USER, Cluster
 from tests.shared_data import shared_path
 
@@ -79,6 +80,7 @@ def expected(tree: dict, nodes: int) -> int:
     return int(spec.get("replicas", 1))
 
 
+@draws.in_turn("ways")
 def test_every_manifest_makes_the_pods_it_asks_for():
     paths = manifests()
     assert len(paths) >= FILES_MIN

@@ -10,6 +10,7 @@ from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason
 from app.domain.allocation.reasons import explanation
+from tests import draws
 from tests.worlds.builders import (
     allocator,
     claim,
@@ -74,6 +75,7 @@ def leaves(reason: Reason) -> Iterator[Reason]:
         yield from leaves(child)
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("width", [100, 80, 60])
 def test_worst_case_fits_a_page(worst: list[NodeReason], width: int) -> None:
     lines = pages.page("pod default/p", merge_nodes(worst), width=width)

@@ -84,6 +84,7 @@ def test_worlds_in_which_watch_and_model_once_differed(seed, count):
     assert watched(events) == model.expected(events, Switches())
 
 
+@draws.in_turn("ways")
 def test_random_worlds_break_nearly_everything_in_every_way():
     worlds = [RandomWorld(seed, 100).events for seed in range(40)]
     found = [each for events in worlds for each in watched(events)]

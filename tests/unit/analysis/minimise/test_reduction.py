@@ -336,6 +336,7 @@ def crowd(count: int) -> Material:
     )
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("width", [1, 3])
 @pytest.mark.parametrize(("count", "needed"), [(80, 80), (80, 51), (80, 17)])
 def test_bound_that_many_alike_reach_is_found_in_few_tries(count, needed, width) -> None:

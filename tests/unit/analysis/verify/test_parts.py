@@ -148,6 +148,7 @@ async def test_a_sound_history_is_the_same_in_parts(told: Cluster) -> None:
     assert (await check_same_in_parts(told.line.events)).agrees
 
 
+@draws.in_turn("ways")
 async def test_every_place_at_which_it_may_be_divided_is_sound(told: Cluster) -> None:
     """Two parts, with the seam at each revision before which no effect is expected."""
     log, info = await history_of(told.line.events)
@@ -331,7 +332,7 @@ async def test_an_effect_that_is_missing_at_the_end_of_a_part_is_found(told: Clu
     ]
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("count", [2, 8])
 @pytest.mark.parametrize("name", ["e-taints-rules-ignored", "i-soak-short"])
 async def test_allocations_of_a_real_scheduler_are_judged_alike_in_parts(
