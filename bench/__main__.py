@@ -29,6 +29,7 @@ MEASUREMENTS = (
 
 ALONE = (
     "growth",
+    "large",
     "why",
     "calls",
     "idling",

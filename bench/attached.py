@@ -44,7 +44,7 @@ def up(folder: Path, *options: str) -> Iterator[Server]:
         yield Server(process=server.pid, port=int(line.strip().rpartition(":")[2]))
     finally:
         server.terminate()
-        server.wait(timeout=30)
+        server.wait(timeout=120)
 
 
 def pod(name: str) -> bytes:

@@ -77,14 +77,14 @@ def node(name: str, *, pods: int = 110) -> CreateObject:
     return create("", "nodes", "Node", "", name, {"status": status})
 
 
-def slice_of(name: str) -> CreateObject:
+def slice_of(name: str, *, devices: int = DEVICES) -> CreateObject:
     """A node's slice."""
-    devices = [
+    listed = [
         {"name": f"gpu-{number}", "attributes": {"index": {"int": number}}}
-        for number in range(DEVICES)
+        for number in range(devices)
     ]
     pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices}
+    spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": listed}
     return create(GROUP, "resourceslices", "ResourceSlice", "", name, {"spec": spec})
 
 

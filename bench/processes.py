@@ -1,4 +1,4 @@
-"""CPU time and memory of the processes of a measurement: this one, the projector, the database."""
+"""CPU time and memory of a measurement: this process or a server, the projector, the database."""
 
 import os
 import time
@@ -40,24 +40,29 @@ class Memory:
         return self.main + self.projector + self.database
 
 
-def usage() -> Usage:
-    """The CPU time up to now."""
-    projector, database = _below()
+def usage(process: int | None = None) -> Usage:
+    """The CPU time up to now of this process, or another one, and of those below it."""
+    projector, database = _below(process or os.getpid())
     return Usage(
-        main=time.process_time(),
+        main=time.process_time() if process is None else _cpu_seconds(process, ended=False),
         projector=sum(map(_cpu_seconds, projector)),
         database=sum(map(_cpu_seconds, database)),
     )
 
 
-def memory() -> Memory:
-    """The memory now."""
-    projector, database = _below()
+def memory(process: int | None = None) -> Memory:
+    """The memory now of this process, or another one, and of those below it."""
+    projector, database = _below(process or os.getpid())
     return Memory(
-        main=resident_megabytes(),
+        main=resident_megabytes(process or "self"),
         projector=sum(map(resident_megabytes, projector)),
         database=sum(map(_share_kilobytes, database)) >> 10,
     )
+
+
+def forget_peak(process: int) -> None:
+    """Begin a new highest resident memory (VmHWM) of a process of this user."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
 def resident_megabytes(process: int | str = "self") -> int:
@@ -66,11 +71,11 @@ def resident_megabytes(process: int | str = "self") -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
-def _below() -> tuple[list[int], list[int]]:
-    """The processes of the projector, and all others that this one has started."""
+def _below(process: int) -> tuple[list[int], list[int]]:
+    """The processes of the projector, and all others that a process has started."""
     projector: list[int] = []
     database: list[int] = []
-    for child in _children(os.getpid()):
+    for child in _children(process):
         arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
         kind = projector if b"project" in arguments else database
         kind += [child, *_descendants(child)]
@@ -91,14 +96,14 @@ def _children(process: int) -> list[int]:
     return [int(child) for text in found for child in text.split()]
 
 
-def _cpu_seconds(process: int) -> float:
-    """Its own time and that of its children that have ended."""
+def _cpu_seconds(process: int, *, ended: bool = True) -> float:
+    """Its own time and, if wanted, that of its children that have `ended`."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return 0.0
     fields = stat.rpartition(")")[2].split()
-    return sum(int(ticks) for ticks in fields[11:15]) / _TICK
+    return sum(int(ticks) for ticks in fields[11 : 15 if ended else 13]) / _TICK
 
 
 def _share_kilobytes(process: int) -> int:

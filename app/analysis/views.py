@@ -175,6 +175,7 @@ class LiveViews:
             if group == api_groups.RESOURCE:
                 for event in self.objects.events(group, resource):
                     self._fold_devices(event, self.objects.created(event.key))
+                    event.forget_tree()
 
     def _fold_devices(self, event: Event, created: Revision = Revision(0)) -> None:
         """Applies an event about devices; for an old object, `created` is its first revision."""

@@ -1,6 +1,6 @@
 """Forks of histories: a fork continues where another history stood, perhaps with new settings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -206,8 +206,16 @@ async def removed_nodes(
 
     `objects` are the last events of all objects at that revision.
     """
-    names = {core.node_name(each.object) for each in objects if each.key[:2] == api_resources.PODS}
-    names -= {each.key.name for each in objects if each.key[:2] == api_resources.NODES}
+    pods = [each for each in objects if each.key[:2] == api_resources.PODS]
+    nodes = {each.key.name for each in objects if each.key[:2] == api_resources.NODES}
+    named = {core.node_name(each.object) for each in pods}
+    return await removals_of(log, history, named - nodes, until)
+
+
+async def removals_of(
+    log: EventLog, history: HistoryInfo, names: Set[str], until: Revision
+) -> list[Event]:
+    """The last events of nodes with these names that do not exist at that revision, in order."""
     removals: list[Event] = []
     for name in names - {""}:
         key = ObjectKey(*api_resources.NODES, "", name)

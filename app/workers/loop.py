@@ -19,17 +19,15 @@ import anyio
 import anyio.lowlevel
 
 from app.domain.controllers import registry
-from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.plan import Plan, Reconciler
-from app.domain.controllers.resources import left_over
 from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
 from app.domain.log import Event, EventType, LeaseToken, ObjectKey, Revision
 from app.domain.objects.write.commands import RecordFact
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Leases
-from app.service import forking
 from app.service.runtime import HistoryRuntime
 from app.service.watches import Subscription
+from app.workers.priming import Priming
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +76,12 @@ class ControllerLoop:
         holder: str,
         bounds: LoopBounds = LoopBounds(),
         restarts_count: bool = False,
+        priming: Priming | None = None,
     ) -> None:
-        """With `restarts_count`, each term begins with a ControllerRestarted event in the log."""
+        """With `restarts_count`, each term begins with a ControllerRestarted event in the log.
+
+        Controllers of a history that start together share `priming`.
+        """
         self.name = name
         self._runtime = runtime
         self._make = make
@@ -87,6 +89,7 @@ class ControllerLoop:
         self._holder = holder
         self._bounds = bounds
         self._restarts_count = restarts_count
+        self._priming = priming or Priming(runtime, bounds.replayed_max)
         self._actor = registry.actor_of(name)
         self._linger_seconds = bounds.linger_seconds if name in registry.UNHURRIED else 0.0
         self._mistakes: set[str] = set()
@@ -131,14 +134,13 @@ class ControllerLoop:
                 return  # the lease expires by itself
 
     async def _lead(self, token: LeaseToken) -> None:
-        reconciler = self._make()
-        self.folded = await self._prime(reconciler)
+        renew_at = self._seconds() + self._bounds.lease_seconds / 3
+        reconciler, self.folded = await self._priming.prime(self._make, self._take_in)
         if self._restarts_count:
             # After priming: the reconciler has to fold this event, however long the history is.
             await self._runtime.submit_plan(self._restart(), actor=self._actor, lease=token)
         self._runtime.leading[self.name] = reconciler
         self._calm_since = self._seconds()
-        renew_at = self._seconds() + self._bounds.lease_seconds / 3
         while True:
             with self._runtime.follow(after=self.folded, reads=reconciler.reads) as subscription:
                 try:
@@ -167,22 +169,6 @@ class ControllerLoop:
             body={"controller": self.name, "holder": self._holder},
         )
         return Plan(controller=self.name, key="restart", commands=(fact,))
-
-    async def _prime(self, reconciler: Reconciler) -> Revision:
-        """Fold the objects that were last changed long ago; returns the revision they stand for."""
-        objects, info = self._runtime.views.objects, self._runtime.info
-        # Events before a fork are the work of another control plane, under other settings.
-        forked = info.parent_revision + 1 if info.is_fork else 0
-        until = Revision(max(forked, objects.revision - self._bounds.replayed_max))
-        old = left_over(objects, until) if until else []
-        for number, event in enumerate(old):
-            self._take_in(reconciler, event)
-            if number % 1_000 == 999:
-                await anyio.lowlevel.checkpoint()
-        if reconciler.name == pod_gc.NAME:
-            for event in await forking.removed_nodes(self._runtime.log, info, old, until):
-                self._take_in(reconciler, event)
-        return until
 
     async def _catch_up(self, reconciler: Reconciler, subscription: Subscription) -> None:
         while events := await subscription.catch_up():

@@ -21,6 +21,7 @@ from app.ports import Leases
 from app.service.runtime import HistoryRuntime
 from app.workers.deletions import is_deletion
 from app.workers.loop import ControllerLoop, LoopBounds
+from app.workers.priming import Priming
 from app.workers.switches import LoopSwitches
 
 RESTART_SECONDS = 1.0
@@ -61,6 +62,7 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
     options = replace(registry.options_from(runtime.info.settings), summary=setting.summary)
     profile = runtime.rules.profile
     compiler = setting.compilers.of(profile)
+    priming = Priming(runtime, setting.bounds.replayed_max)
 
     def maker(name: str) -> Callable[[], Reconciler]:
         def make() -> Reconciler:
@@ -77,6 +79,7 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
             holder=setting.holder,
             bounds=setting.bounds,
             restarts_count=registry.restarts_count(name, profile, options),
+            priming=priming,
         )
         for name in registry.running(profile, options)
         if not setting.only or name in setting.only

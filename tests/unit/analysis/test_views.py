@@ -51,6 +51,19 @@ def test_loaded_views_know_which_patch_was_made_first():
     assert (model_of(views), model_of(loaded)) == ("z", "z")
 
 
+def test_loading_keeps_no_decoded_object():
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.slice("n1")
+    cluster.device_class()
+    state = cluster.line.views.objects.dump()
+    loaded = LiveViews(cluster.line.views.profile)
+    loaded.load_objects(state)
+    objects = loaded.objects
+    events = [event for place in objects.resources() for event in objects.events(*place)]
+    assert [event.tree for event in events] == [None] * 4
+
+
 @pytest.mark.parametrize(
     ("quirks", "is_placed"), [({}, False), ({"q14": True}, False), ({"q14": False}, True)]
 )

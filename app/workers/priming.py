@@ -1,0 +1,159 @@
+"""The start of controllers: those that start together read the past of their history together.
+
+A controller that starts folds the objects that were last changed long ago, as upstream's reads
+lists, and then the last events one by one. Those that start at about the same time share one pass:
+each event is read, decoded and interpreted once for all of them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+
+from app.domain.controllers.garbage import pod_gc
+from app.domain.controllers.plan import Reconciler, is_for_all
+from app.domain.controllers.resources import is_of, left_over
+from app.domain.log import Event, Revision
+from app.domain.values.api_resources import NODES, PODS
+from app.domain.values.fields import core
+from app.domain.values.identifiers import GroupResource
+from app.service import forking
+from app.service.runtime import HistoryRuntime
+
+GATHERED_FROM = 10_000
+"""Revisions of a history from which on a pass waits for controllers that are about to start."""
+
+GATHER_SECONDS = 0.1
+"""The time in which all controllers of a process acquire their leases one after the other."""
+
+TURN = 100
+"""Events after which a pass yields to the event loop."""
+
+
+@dataclass(slots=True, eq=False)
+class _Starting:
+    """A controller that starts; `take_in` folds an event and raises the error that ends the start.
+
+    `primed` is the reconciler with the revision that it stands for.
+    """
+
+    make: Callable[[], Reconciler]
+    take_in: Callable[[Reconciler, Event], None]
+    primed: tuple[Reconciler, Revision] | None = None
+    mistake: Exception | None = None
+
+
+class Priming:
+    """The start of the controllers of one history in this process."""
+
+    def __init__(self, runtime: HistoryRuntime, replayed_max: int) -> None:
+        """The last `replayed_max` events are folded one by one."""
+        self._runtime = runtime
+        self._replayed_max = replayed_max
+        self._waiting: list[_Starting] = []
+        self._lock = anyio.Lock()
+
+    async def prime(
+        self, make: Callable[[], Reconciler], take_in: Callable[[Reconciler, Event], None]
+    ) -> tuple[Reconciler, Revision]:
+        """A new reconciler that has folded the past, and the revision up to which it has.
+
+        `make` is called again when a pass does not end. Raises what `make`, `take_in` or the log
+        raise.
+        """
+        mine = _Starting(make, take_in)
+        self._waiting.append(mine)
+        try:
+            async with self._lock:
+                if mine in self._waiting:
+                    await self._prime_waiting()
+        finally:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+        if mine.mistake is not None:
+            raise mine.mistake
+        assert mine.primed is not None, "a pass leaves a reconciler or its mistake"
+        return mine.primed
+
+    async def _prime_waiting(self) -> None:
+        if self._runtime.views.revision > GATHERED_FROM:
+            await anyio.sleep(GATHER_SECONDS)
+        starting, self._waiting = self._waiting, []
+        try:
+            await _Pass(self._runtime, starting).run(self._replayed_max)
+        except Exception as problem:
+            for each in starting:
+                each.mistake = each.mistake or problem
+        finally:
+            # The one whose task runs the pass was cancelled: the others begin again.
+            self._waiting += [
+                each for each in starting if each.primed is None and each.mistake is None
+            ]
+
+
+class _Pass:
+    """One reading of the past for several controllers."""
+
+    def __init__(self, runtime: HistoryRuntime, starting: Sequence[_Starting]) -> None:
+        self._runtime = runtime
+        self._readers: list[tuple[_Starting, Reconciler]] = []
+        self._by_place: dict[GroupResource, list[tuple[_Starting, Reconciler]]] = {}
+        self._named: set[str] = set()
+        for each in starting:
+            try:
+                self._readers.append((each, each.make()))
+            except Exception as mistake:
+                each.mistake = mistake
+
+    async def run(self, replayed_max: int) -> None:
+        """Fold the objects that have not changed for `replayed_max` events, then those events."""
+        objects, info = self._runtime.views.objects, self._runtime.info
+        # Events before a fork are the work of another control plane, under other settings.
+        forked = info.parent_revision + 1 if info.is_fork else 0
+        until = Revision(max(forked, objects.revision - replayed_max))
+        old = left_over(objects, until) if until else []
+        await self._fold(old)
+        if collectors := [pair for pair in self._readers if pair[1].name == pod_gc.NAME]:
+            names = self._named - {event.key.name for event in old if is_of(event.key, NODES)}
+            for event in await forking.removals_of(self._runtime.log, info, names, until):
+                self._hand(event, collectors)
+        del old
+        while events := await self._runtime.watches.past(until, self._runtime.watches.published):
+            await self._fold(events)
+            until = events[-1].revision
+        for each, reconciler in self._readers:
+            each.primed = reconciler, until
+
+    async def _fold(self, events: Iterable[Event]) -> None:
+        for number, event in enumerate(events):
+            is_decoded = event.tree is not None
+            self._hand(event, self._readers_of(event))
+            if is_of(event.key, PODS):
+                self._named.add(core.node_name(event.object))
+            if not is_decoded:
+                # Objects that nobody writes again would keep the tree for good.
+                event.forget_tree()
+            if number % TURN == TURN - 1:
+                await anyio.lowlevel.checkpoint()
+
+    def _hand(self, event: Event, readers: Sequence[tuple[_Starting, Reconciler]]) -> None:
+        for each, reconciler in readers:
+            if each.mistake is None:
+                try:
+                    each.take_in(reconciler, event)
+                except Exception as mistake:
+                    each.mistake = mistake
+
+    def _readers_of(self, event: Event) -> Sequence[tuple[_Starting, Reconciler]]:
+        if is_for_all(event):
+            return self._readers
+        place = event.key[:2]
+        readers = self._by_place.get(place)
+        if readers is None:
+            readers = self._by_place[place] = [
+                (each, reconciler)
+                for each, reconciler in self._readers
+                if reconciler.reads is None or place in reconciler.reads
+            ]
+        return readers
