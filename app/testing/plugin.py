@@ -10,7 +10,8 @@ runs the inputs of a test that was exported from a history.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,18 @@ def pytest_configure(config: pytest.Config) -> None:
         "redra(profile, gates, quirks, without): release, gates and quirks of the cluster that "
         "redra_cluster is, and the controllers that do not run in it",
     )
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> "Sequence[str] | None":
+    """Explains which outcomes of a history differ, in the order of the history.
+
+    pytest itself shows entries of dicts in an order that changes from run to run, and cuts them.
+    """
+    # A test without an exported history does not load the module.
+    module = sys.modules.get("app.analysis.handover.outcomes")
+    if module is None or op != "==" or not isinstance(right, Mapping):
+        return None
+    return left.differences(right) if isinstance(left, module.Outcomes) else None
 
 
 @pytest.fixture(scope="session")

@@ -263,6 +263,16 @@ def test_{function}(redra_history):
 '''
 
 
+_PARTS = {
+    "pods": "the outcome of its pods",
+    "evictions": "the evictions of its pods",
+    "refusals": "the refusals of its pods",
+    "claims": "the outcome of its claims",
+    "rules": "the outcome of its rules",
+    "messages": "the messages of its pods",
+}
+"""The properties of a run that a test compares, and the text that says so."""
+
 _REPAIRED = """It asserts what {fixed} decides (--expect repaired): defects of {release} that are
 repaired there change what comes out ({numbers}). So it fails under {release},
 and passes with `@pytest.mark.redra({marker})`."""
@@ -300,7 +310,13 @@ def _pytest(
         header = "It asserts what must not be shown."
     asserts = [f"    assert not history.shows({predicate!r})" for predicate in never]
     if not asserts and not parts:
-        parts = {"pods": run.pods}
+        further = {
+            "evictions": run.evictions,
+            "refusals": run.refusals,
+            "claims": run.claims,
+            "rules": run.rules,
+        }
+        parts = {"pods": run.pods, **{name: part for name, part in further.items() if part}}
     for part, fates in parts.items():
         lines = [f"        {name!r}: {fate!r}," for name, fate in fates.items()]
         asserts += [f"    assert history.{part} == {{", *lines, "    }"]
@@ -317,8 +333,7 @@ def _pytest(
     said = [f"that the history does not show: {predicate}" for predicate in never]
     under = f" under {repair.fixed}" if repair is not None else ""
     for part, fates in parts.items():
-        what = "the messages of its pods" if part == "messages" else f"the outcome of its {part}"
-        said.append(f"{what}{under}, {len(fates)}")
+        said.append(f"{_PARTS[part]}{under}, {len(fates)}")
     return text, said
 
 

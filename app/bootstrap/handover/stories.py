@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from app.analysis.diff.courses import Course, Courses
 from app.analysis.handover import outcomes, stories
+from app.analysis.handover.outcomes import Outcomes
 from app.analysis.minimise import predicates
 from app.analysis.minimise.material import Candidate
 from app.analysis.minimise.predicates import Command
@@ -33,29 +34,38 @@ class StoryRun:
         return next((each.text for each in parsed.sightings(self._ran)), "")
 
     @property
-    def pods(self) -> Mapping[str, str]:
+    def pods(self) -> Outcomes:
         """The outcome of each pod by namespace and name: its node and devices, or that it waits."""
-        courses = Courses(self._ran.side).all()
-        return {course.name: _fate(course) for course in courses}
+        return Outcomes(outcomes.pods(self._courses()))
 
     @property
-    def claims(self) -> Mapping[str, str]:
+    def evictions(self) -> Outcomes:
+        """The reason, the second and the message of each pod's eviction."""
+        return Outcomes(outcomes.evictions(self._courses()))
+
+    @property
+    def refusals(self) -> Outcomes:
+        """The scheduler's messages for each pod that it refused, also if it was placed later."""
+        return Outcomes(outcomes.refusals(self._courses()))
+
+    @property
+    def claims(self) -> Outcomes:
         """The outcome of each claim: its devices, their status, and its consumers.
 
         A claim that a controller made is named by its pod and the pod's entry, with a number when
         there are several.
         """
-        return outcomes.claims(self._ran.events)
+        return Outcomes(outcomes.claims(self._ran.events))
 
     @property
-    def rules(self) -> Mapping[str, str]:
+    def rules(self) -> Outcomes:
         """The final conditions of each DeviceTaintRule and of each patch of slices."""
-        return outcomes.conditions(self._ran.events)
+        return Outcomes(outcomes.conditions(self._ran.events))
 
     @property
-    def messages(self) -> Mapping[str, str]:
+    def messages(self) -> Outcomes:
         """The scheduler's message for each pod that waits at the end."""
-        return outcomes.messages(self._ran.events)
+        return Outcomes(outcomes.messages(self._ran.events))
 
     @property
     def violations(self) -> Sequence[str]:
@@ -74,6 +84,9 @@ class StoryRun:
             if event.type == "DecisionRecorded"
         ]
 
+    def _courses(self) -> Sequence[Course]:
+        return Courses(self._ran.side).all()
+
 
 def run(tree: object, changes: Mapping[str, object] | None = None) -> StoryRun:
     """Run a story, with `changes` of its settings. Raises InputError for an invalid one.
@@ -91,10 +104,3 @@ def run(tree: object, changes: Mapping[str, object] | None = None) -> StoryRun:
     info = HistoryInfo(id=HistoryId(0), name="story", seed=story.seed, settings=settings)
     candidate = Candidate(kept=frozenset(range(len(story.material.steps))), until=story.end)
     return StoryRun(Runner(story.material, info, Engines()).run(candidate))
-
-
-def _fate(course: Course) -> str:
-    if course.placed is None:
-        return course.outcome
-    devices = sorted(each.device for each in course.placed.devices)
-    return " ".join([course.outcome, "on", course.placed.node, *devices])

@@ -23,6 +23,9 @@ allocation = paths.get("status", "allocation")
 allocation_time = paths.text("allocationTimestamp")
 """The time of an allocation; empty where the API drops it."""
 
+configurations = paths.objects("status", "allocation", "devices", "config")
+"""The configurations of a claim's allocation as stored."""
+
 reserved_for = paths.objects("status", "reservedFor")
 """The consumers of a claim as stored."""
 
