@@ -18,11 +18,13 @@ from app.analysis.replay import classes, hypotheses
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.hypotheses import Hypothesis, Proposals, Untried
+from app.analysis.replay.hypotheses import Proposals, Untried
+from app.analysis.replay.proving import together
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver, RunVariant
 from app.analysis.replay.proving.switches import Open, SwitchSearch, with_switches
+from app.analysis.replay.proving.together import Chosen
 from app.analysis.replay.races import Races
 from app.analysis.replay.steering import NEVER
 from app.analysis.replay.traces import Trace
@@ -31,9 +33,6 @@ from app.analysis.replay.variants import Variant
 from app.domain.values.timestamps import Instant
 
 _UNPROVED = "no hypothesis gives the recorded outcome"
-
-Chosen = Mapping[DifferenceKey, Hypothesis]
-"""The hypotheses of one run, each with the difference that it may explain."""
 
 
 class _Exhausted(Exception):
@@ -196,14 +195,10 @@ class Prover:
 
     def _undecided(self, sides: Sides, detail: str) -> Judgement:
         """The judgement of a difference that no hypothesis explains."""
-        unsure = self._lack(sides) or self._doubting.times(sides, self._again)
+        unsure = self._doubting.reason(sides, self._again)
         reason = DifferenceClass.NOT_COMPARABLE if unsure else DifferenceClass.UNEXPLAINED
         impossible = self._doubting.impossibility(sides, self._again)
         return Judgement(reason=reason, detail=unsure or impossible or detail)
-
-    def _lack(self, sides: Sides) -> str:
-        """The reason why the difference cannot be judged; empty when it can."""
-        return self._doubting.lack(sides, self._again)
 
     def _pass_over_lacking(self) -> None:
         """Settles all differences if kinds that every decision needs are missing."""
@@ -326,7 +321,9 @@ class Prover:
         while (root := self._races.earliest(self._open.values(), self._again)) is not None:
             group = self._group(root)
             overuse = self._overuse(group)
-            lack = "" if overuse is not None else self._lack(root)
+            lack = "" if overuse is not None else self._doubting.lack(root, self._again)
+            if lack and await self._judge_own(root, group):
+                continue
             if overuse is None and not lack:
                 if await self._explain_placement(root, group):
                     continue
@@ -357,6 +354,22 @@ class Prover:
             self._accept(variant, again, left, reasons)
             return True
         return False
+
+    async def _judge_own(self, root: Sides, group: str) -> bool:
+        """Judges writes that rest on nothing unrecorded; True if `root` vanishes with one."""
+        own = [
+            key
+            for key, sides in self._open.items()
+            if self._group(sides) == group and self._doubting.is_of_own(sides, self._again)
+        ]
+        await self._try_local(own)
+        for key in own:
+            if key in self._open and not self._has_unexplained():
+                await self._try_switches_for(self._open[key])
+            if key in self._open:
+                self._settle(key, self._undecided(self._open[key], self._unproved()))
+                self._settled.add(key)
+        return root.key not in self._open
 
     async def _give_up(self, root: Sides, group: str, overuse: str | None, lack: str) -> None:
         """Leaves a placement unexplained and takes its writes as recorded, to find what follows."""
@@ -398,10 +411,13 @@ class Prover:
         writes = {(each, uid) for each in (CLAIMS, COLLECTOR, SCHEDULER) for uid in claims}
         await self._impose(writes | {(SCHEDULER, uid) for uid in users})
 
-    async def _try_local(self) -> None:
+    async def _try_local(self, keys: Collection[DifferenceKey] | None = None) -> None:
         """Tries orders, attempts and repetitions about single objects, many objects in one run."""
         untried = Untried(self._proposals)
-        while chosen := untried.next(self._open, self._again):
+        while chosen := untried.next(
+            {key: each for key, each in self._open.items() if keys is None or key in keys},
+            self._again,
+        ):
             untried.drop(await self._try_together(chosen))
 
     async def _try_together(self, chosen: Chosen) -> Collection[DifferenceKey]:
@@ -415,14 +431,16 @@ class Prover:
         again, left = await self._differences(variant)
         new = left.keys() - self._open.keys()
         failed = {key for key in chosen if key in left}
-        spoilers = self._spoilers(chosen, {left[key].uid for key in new}, again)
+        groups = {key: self._group(self._open[key]) for key in chosen}
+        spoilers = together.spoilers(groups, {key[1] for key in new}, self._races, again)
         if new and not spoilers:
             is_one = len({each.change for each in chosen.values()}) == 1
             return chosen.keys() if is_one else await self._try_halves(chosen)
         failed |= spoilers
         holding = {each.change for key, each in chosen.items() if key not in failed}
         if not new and all(each.change in holding for each in chosen.values()):
-            self._accept(variant, again, left, self._reasons(chosen, again))
+            reasons = together.reasons(chosen, self._open, self._races, again)
+            self._accept(variant, again, left, reasons)
         return failed
 
     async def _try_halves(self, chosen: Chosen) -> Collection[DifferenceKey]:
@@ -436,25 +454,6 @@ class Prover:
             if part := {key: each for key, each in half.items() if key in self._open}:
                 failed |= set(await self._try_together(part))
         return failed
-
-    def _reasons(self, chosen: Chosen, again: Trace) -> dict[DifferenceKey, Judgement]:
-        """The judgements of these differences, and of others of the same pods and claims."""
-        reasons = {
-            key: Judgement(reason=each.reason, detail=each.detail) for key, each in chosen.items()
-        }
-        by_subject = {key[1]: reason for key, reason in reasons.items()}
-        for key in self._open:
-            related = self._races.related(key[1], again) & by_subject.keys()
-            if key not in reasons and related:
-                reasons[key] = by_subject[min(related)]
-        return reasons
-
-    def _spoilers(self, chosen: Chosen, subjects: set[str], again: Trace) -> set[DifferenceKey]:
-        """The hypotheses about objects that are related to new differences."""
-        related = set(subjects)
-        for uid in subjects:
-            related |= self._races.related(uid, again)
-        return {key for key in chosen if self._group(self._open[key]) in related}
 
     async def _try_switches(self) -> None:
         """Tries other control planes for the difference that is settled first in time."""

@@ -65,6 +65,10 @@ class Doubting:
             aftermath=aftermath,
         )
 
+    def reason(self, sides: Sides, again: Trace) -> str:
+        """The missing record, or the wrong times, because of which it cannot be judged."""
+        return self.lack(sides, again) or self.times(sides, again)
+
     def lack(self, sides: Sides, again: Trace) -> str:
         """The missing record on which the difference depends: no run can decide it."""
         if self.impossibility(sides, again):

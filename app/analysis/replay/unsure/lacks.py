@@ -47,7 +47,10 @@ _NEVER = Instant(-1)
 
 @dataclass(slots=True)
 class _Stretch:
-    """The time in which the state of an object or a kind was unknown, and the reason."""
+    """The time in which the state of an object or a kind was unknown, and the reason.
+
+    With `is_line`, it is because of one line, which is lost or contradicts others.
+    """
 
     key: ObjectKey
     uid: str
@@ -60,6 +63,7 @@ class _Stretch:
         """Whether it overlaps the time between two instants; `until` may make it longer.
 
         A lost line came after the last recorded one: what was done with that one, it did not cause.
+        Nor did a line that contradicts others cause what was done with itself.
         """
         is_begun = self.since < last if self.is_line else self.since <= last
         return is_begun and first <= max(self.until, until)
@@ -341,7 +345,8 @@ class Lacks:
             stretch = _Stretch(event.key, event.uid, _text(codes), Instant(0), known)
             self._stretches.append(stretch)
         elif codes:
-            self._note_unseen(event.key, event.uid, known, _text(codes))
+            is_line = codes == (Loss.CONTRADICTED,)
+            self._note_unseen(event.key, event.uid, known, _text(codes), is_line=is_line)
         elif not doubts.is_derived(event):
             self._note_whole(event.key, known)
             self._note_renewed(event.key, known)
