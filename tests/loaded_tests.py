@@ -25,7 +25,7 @@ from _pytest.assertion import rewrite
 from hypothesis.errors import HypothesisSideeffectWarning
 from hypothesis.internal.conjecture import providers
 
-from tests import forking_client
+from tests import forking_client, redra_process
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -118,6 +118,7 @@ def become(order: forking_client.Order) -> None:
     os.chdir(order.folder)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
+    redra_process.share_forks()
     sys.argv = ["-c"]
     main = sys.modules["__main__"] = ModuleType("__main__")
     exec(order.words[order.words.index("-c") + 1], vars(main))
@@ -127,6 +128,7 @@ def main(listening: socket.socket) -> None:
     """Imports all tests, then forks."""
     # What is imported lives on; a fork looks for garbage once it has collected its tests.
     gc.disable()
+    redra_process.begin_forks()
     load()
     # A later look at these objects would write to the pages that forks share.
     gc.collect()

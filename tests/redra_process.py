@@ -1,9 +1,10 @@
 """`redra` as a separate process, forked from a process that has already loaded it.
 
 Starting Python and loading a server takes a second of work, and dozens of tests start one. A
-process of the standard library's `forkserver` loads redra once in each process of the tests. Every
-command is a fork of that: a real process with its own number, files, environment and signals.
-`tests/acceptance/test_command_processes.py` and `test_command_line.py` test the installed command.
+process of the standard library's `forkserver` loads redra once: in a whole run for all processes of
+the tests (`tests/loaded_tests.py`), else in each. Every command is a fork of that: a real process
+with its own number, files, environment and signals. `tests/acceptance/test_command_processes.py`
+and `test_command_line.py` test the installed command.
 """
 
 import io
@@ -14,8 +15,8 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import forkserver
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -23,6 +24,8 @@ from subprocess import STDOUT, TimeoutExpired
 from typing import IO
 
 from dask import config
+
+from tests.run_folder import run_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -191,3 +194,20 @@ def run_command(words: list[str], environment: dict[str, str], folder: str) -> N
 def forks() -> ForkServerContext:
     """The context of `multiprocessing` whose processes are forks of one that has loaded redra."""
     return _FORKS
+
+
+def begin_forks() -> None:
+    """Starts the process that has loaded redra, for all forks of this process to share."""
+    # Its address; a folder of its own would stay where this process is killed.
+    process.current_process()._config["tempdir"] = str(run_folder())  # type: ignore[attr-defined]
+    # The path of the folder may be too long for an address.
+    with suppress(OSError):
+        forkserver.ensure_running()
+
+
+def share_forks() -> None:
+    """Has a fork use the process that its parent has begun, if there is one."""
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    if server._forkserver_pid is not None:
+        # Without looking whether it runs: only its parent can wait for it.
+        server.ensure_running = forkserver.ensure_running = resource_tracker.ensure_running

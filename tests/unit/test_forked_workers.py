@@ -15,7 +15,9 @@ from tests.forking_client import write_program
 ROOT = Path(__file__).resolve().parent.parent.parent
 SERVE = """
 import socket, sys
-from tests import loaded_tests
+from tests import loaded_tests, redra_process
+redra_process.forks().set_forkserver_preload([])
+redra_process.begin_forks()
 loaded_tests.serve(socket.socket(fileno=int(sys.argv[1])))
 """
 
@@ -72,6 +74,24 @@ def test_interrupt_reaches_the_fork_and_not_the_process_that_forks(program):
     code = "import os, signal; os.kill(os.getppid(), 2); os.kill(os.getpid(), 2)"
     assert run(program, code, stderr=subprocess.DEVNULL)[0] == -signal.SIGINT
     assert run(program, "print(1)") == (0, "1\n")
+
+
+SERVER = """
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import forkserver
+from tests.redra_process import forks
+forkserver.ensure_running()
+with ProcessPoolExecutor(1, forks()) as pool:
+    print(pool.submit(os.getppid).result())
+"""
+
+
+def test_forks_share_the_process_that_has_loaded_redra(program):
+    first, second = (run(program, SERVER, cwd=ROOT) for _ in range(2))
+    assert first == second
+    assert first[0] == 0
+    assert int(first[1])
 
 
 @pytest.mark.parametrize("address", ["absent", "dead"])
