@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.lowlevel
 import msgspec
 
 from app.analysis.views import LiveViews
@@ -124,6 +123,7 @@ class HistoryRuntime:
         self._bounds = bounds
         self._grown = Signal()
         self._snapshot_at = Revision(0)
+        self._snapshot_tried = Revision(0)
         self.problem: LogError | None = None
         self.troubles: dict[str, str] = {}
         self.observations: deque[Observation] = deque(maxlen=bounds.observations_max)
@@ -408,12 +408,10 @@ class HistoryRuntime:
             return
         objects = self.views.objects
         revision, last = objects.revision, self.head.hash
-        parts: list[bytes] = []
-        for part in objects.dump_parts():
-            parts.append(part)
-            await anyio.lowlevel.checkpoint()
-        state = b"".join(parts)
-        await snapshots.keep(store, self.info.id, self._view, revision, last, state)
+        self._snapshot_tried = revision
+        # The first part, which fixes the state, is made before anything is awaited.
+        parts = objects.dump_parts()
+        await snapshots.keep(store, self.info.id, self._view, revision, last, parts)
         self._snapshot_at = revision
 
     @property
@@ -444,7 +442,9 @@ class HistoryRuntime:
                             if not 0 < listener.named <= self._writer.head.revision:
                                 await self._writer.catch_up()
                     self._note(None)
-                    if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
+                    # Not again soon where it failed: in a large history it is much work.
+                    last = max(self._snapshot_at, self._snapshot_tried)
+                    if self.views.revision - last >= self._bounds.snapshot_every:
                         await self.save_snapshot()
                 except ChainBroken:
                     raise  # the folded events are no longer in the log

@@ -1,5 +1,6 @@
 """The contract of ViewStore, for every store."""
 
+from hashlib import sha256
 from typing import Any
 
 from app.domain.log import Head, HistoryId, Revision
@@ -153,7 +154,7 @@ async def test_state_of_another_view_is_not_used(open_stores: OpenStores) -> Non
         events = claims(Head(), 3)
         await stores.log.append(history, expected=Head(), events=events)
         last, kept = events[-1].hash, Revision(3)
-        await snapshots.keep(stores.views, history, ("one", 1), kept, last, b"state")
+        await snapshots.keep(stores.views, history, ("one", 1), kept, last, [b"state"])
         found = await snapshots.load(stores.views, stores.log, history, ("one", 1), until=kept)
         assert found == (3, last, b"state")
         stored = await stores.views.load_snapshot(history, "one", 1, until=kept)
@@ -163,3 +164,39 @@ async def test_state_of_another_view_is_not_used(open_stores: OpenStores) -> Non
             assert (
                 await snapshots.load(stores.views, stores.log, history, other, until=kept) is None
             )
+
+
+def altered(kept: bytes) -> dict[str, bytes]:
+    """Values that are no kept state, made from one: each part changed, cut, longer."""
+    mark, end = len(b"\xc1redra4"), len(b"\xc1redra4") + 64
+    own = sha256(b"one 1 " + kept[mark : mark + 32] + kept[:mark] + b"no data").digest()
+    return {
+        "the mark of plain states": b"\xc1redra3" + kept[mark:],
+        "hash": kept[:mark] + bytes(32) + kept[mark + 32 :],
+        "digest": kept[: mark + 32] + bytes(32) + kept[end:],
+        "data": kept[:-9] + bytes(9),
+        "cut": kept[:-1],
+        "longer": kept + b"\0",
+        "data that are not compressed, with their digest": kept[: mark + 32] + own + b"no data",
+    }
+
+
+async def test_large_state_is_kept_in_a_fraction_of_its_bytes(open_stores: OpenStores) -> None:
+    parts = [b"object %d of a large cluster, which is like the others;" % n for n in range(40_000)]
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = claims(Head(), 3)
+        await stores.log.append(history, expected=Head(), events=events)
+        last, end, view = events[-1].hash, Revision(3), ("one", 1)
+
+        async def load() -> tuple[int, bytes, bytes] | None:
+            return await snapshots.load(stores.views, stores.log, history, view, until=end)
+
+        await snapshots.keep(stores.views, history, view, end, last, parts)
+        assert await load() == (3, last, b"".join(parts))
+        stored = await stores.views.load_snapshot(history, *view, until=end)
+        assert stored is not None
+        assert len(stored[1]) < len(b"".join(parts)) / 5
+        for what, kept in altered(stored[1]).items():
+            await stores.views.save_snapshot(history, *view, end, kept)
+            assert await load() is None, what

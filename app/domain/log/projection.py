@@ -2,9 +2,9 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Event, Revision
@@ -68,6 +68,20 @@ class Projection(Protocol):
     def state_hash(self) -> str: ...
     def dump(self) -> bytes: ...
     def load(self, state: bytes) -> None: ...
+
+
+@runtime_checkable
+class DumpsInParts(Protocol):
+    """A view whose dump may be hundreds of megabytes, so that nobody should hold all of it."""
+
+    def dump_parts(self) -> Iterator[bytes]:
+        """The dump in parts of bounded size, of the state at the time of the first part."""
+        ...
+
+
+def dumped(view: Projection) -> Iterable[bytes]:
+    """The dump of a view, in parts where it gives parts."""
+    return view.dump_parts() if isinstance(view, DumpsInParts) else (view.dump(),)
 
 
 _MODULUS = 1 << 256

@@ -15,7 +15,7 @@ import anyio.lowlevel
 from app.domain.errors import ChainBroken
 from app.domain.log import Event, Head, HistoryId, Revision, chain
 from app.domain.log.pages import Page
-from app.domain.log.projection import Projection, Row, RowKey
+from app.domain.log.projection import Projection, Row, RowKey, dumped
 from app.ports import EventLog, ViewStore
 from app.service.folding import snapshots
 
@@ -180,7 +180,7 @@ class Projector:
     async def _keep(self, followed: _Followed) -> None:
         view = followed.view
         view_id = (view.name, view.version)
-        revision, last, state = view.revision, followed.hash, view.dump()
+        revision, last, state = view.revision, followed.hash, dumped(view)
         await snapshots.keep(self._store, self._history, view_id, revision, last, state)
         followed.kept = revision
 

@@ -13,7 +13,7 @@ import anyio
 from app.domain.errors import LogUnavailable
 from app.domain.log import HistoryId, Revision
 from app.domain.log.pages import Page
-from app.domain.log.projection import Projection
+from app.domain.log.projection import Projection, dumped
 from app.ports import ALL_ROWS, Checkpoint, EventLog, ViewStore
 from app.service.folding import projecting, snapshots
 from app.service.folding.projecting import FoldingBounds, MakeViews
@@ -143,7 +143,7 @@ class _Rebuilding:
         if written:
             view_id = (view.name, view.version)
             await snapshots.keep(
-                self.views, self.history, view_id, view.revision, last, view.dump()
+                self.views, self.history, view_id, view.revision, last, dumped(view)
             )
         stored = before.checkpoint
         return Rebuilt(

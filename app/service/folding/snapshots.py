@@ -7,10 +7,18 @@ at the state's revision has the same hash only if all events up to it are the sa
 A state that was altered or damaged must not be used either, nor one of another view: the digest,
 which covers the name and version of the view, detects this. A person who writes the database can
 compute the digest, too; `redra verify` folds the log and compares.
+
+Large states are compressed: the objects of a large cluster are alike, PostgreSQL holds no value of
+more than a gigabyte, and takes seconds for one of hundreds of megabytes.
 """
 
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+
+import anyio.lowlevel
+import anyio.to_thread
 
 from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
@@ -18,9 +26,15 @@ from app.ports import EventLog, ViewStore
 _MARK = b"\xc1redra3"
 """The first bytes of a state that is kept with a hash and a digest.
 
-No MessagePack state begins with its first byte. Older programs kept a hash without a digest behind
-that byte alone, or a digest that did not cover the view.
+No MessagePack state begins with its first byte, nor with that of `_COMPRESSED`. Older programs
+kept a hash without a digest behind that byte alone, or a digest that did not cover the view.
 """
+
+_COMPRESSED = b"\xc1redra4"
+"""The first bytes of one whose state is compressed; its digest covers the compressed bytes."""
+
+COMPRESSED_FROM = 1 << 20
+"""The bytes of a state from which on it is compressed."""
 
 _HASH_BYTES = 32
 
@@ -31,11 +45,33 @@ async def keep(
     view: tuple[str, int],
     revision: Revision,
     hash: bytes,
-    state: bytes,
+    state: Iterable[bytes],
 ) -> None:
-    """Keep the state of a view (name, version) whose last folded event has this hash."""
-    kept = _MARK + hash + _digest(view, hash, state) + state
+    """Keep the state of a view (name, version) whose last folded event has this hash.
+
+    `state` are the parts of the state in order. Other tasks run while they are compressed.
+    """
+    mark, data = await _written(state)
+    kept = mark + hash + _digest(mark, view, hash, data) + data
     await store.save_snapshot(history, *view, revision, kept)
+
+
+async def _written(state: Iterable[bytes]) -> tuple[bytes, bytes]:
+    """The mark and the bytes under which a state is kept."""
+    packer = zlib.compressobj(1)
+    plain: list[bytes] = []
+    packed: list[bytes] = []
+    size = 0
+    for part in state:
+        plain.append(part)
+        size += len(part)
+        if size >= COMPRESSED_FROM:
+            packed += await anyio.to_thread.run_sync(lambda: [*map(packer.compress, plain)])
+            plain.clear()
+        await anyio.lowlevel.checkpoint()
+    if size < COMPRESSED_FROM:
+        return _MARK, b"".join(plain)
+    return _COMPRESSED, b"".join((*packed, packer.flush()))
 
 
 async def load(
@@ -56,7 +92,12 @@ async def load(
     events = await log.read(history, after=Revision(revision - 1), limit=1, until=revision)
     if not events or events[0].hash != parts.hash:
         return None
-    return revision, parts.hash, parts.state
+    if not parts.is_compressed:
+        return revision, parts.hash, parts.state
+    try:
+        return revision, parts.hash, await anyio.to_thread.run_sync(lambda: parts.state)
+    except zlib.error:
+        return None
 
 
 async def load_of_line(
@@ -73,20 +114,32 @@ async def load_of_line(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a kept value: the hash of the last folded event, the state, a digest of both.
+    """The parts of a kept value: the hash of the last folded event, the data, a digest of both.
 
-    `view` is the name and version of the view as which the value was kept.
+    `view` is the name and version of the view as which the value was kept. `mark` says whether
+    `data` is the state or the compressed state.
     """
 
+    mark: bytes
     view: tuple[str, int]
     hash: bytes
     digest: bytes
-    state: bytes
+    data: bytes
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the state is to be decompressed."""
+        return self.mark == _COMPRESSED
 
     @property
     def is_altered(self) -> bool:
-        """Whether hash or state are not those that were kept for the view."""
-        return self.digest != _digest(self.view, self.hash, self.state)
+        """Whether hash or data are not those that were kept for the view."""
+        return self.digest != _digest(self.mark, self.view, self.hash, self.data)
+
+    @property
+    def state(self) -> bytes:
+        """The state. Raises zlib.error for data that are no compressed state."""
+        return zlib.decompress(self.data) if self.is_compressed else self.data
 
 
 def parts_of(kept: bytes, view: tuple[str, int]) -> Parts | None:
@@ -94,12 +147,18 @@ def parts_of(kept: bytes, view: tuple[str, int]) -> Parts | None:
 
     None for values that an older program kept, or that are no state.
     """
+    mark = kept[: len(_MARK)]
     ends = [len(_MARK), len(_MARK) + _HASH_BYTES, len(_MARK) + 2 * _HASH_BYTES]
-    if not kept.startswith(_MARK) or len(kept) < ends[-1]:
+    if mark not in (_MARK, _COMPRESSED) or len(kept) < ends[-1]:
         return None
-    return Parts(view, kept[ends[0] : ends[1]], kept[ends[1] : ends[2]], kept[ends[2] :])
+    last, digest = kept[ends[0] : ends[1]], kept[ends[1] : ends[2]]
+    return Parts(mark, view, last, digest, kept[ends[2] :])
 
 
-def _digest(view: tuple[str, int], hash: bytes, state: bytes) -> bytes:
+def _digest(mark: bytes, view: tuple[str, int], hash: bytes, data: bytes) -> bytes:
     name, version = view
-    return sha256(f"{name} {version} ".encode() + hash + state).digest()
+    covered = sha256(f"{name} {version} ".encode() + hash)
+    if mark == _COMPRESSED:
+        covered.update(mark)
+    covered.update(data)
+    return covered.digest()

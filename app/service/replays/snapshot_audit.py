@@ -164,16 +164,16 @@ class SnapshotAudit:
         if parts is None or parts.hash != event.hash:
             # Servers do not use this state: it is from an older program, or from another log.
             return
-        if parts.is_altered or not self._is_same(audited, parts.state):
+        if parts.is_altered or not self._is_same(audited, parts):
             self.problems.append(
                 f"the stored state at revision {event.revision} of the view {audited.name} is not "
                 "that of the log; `redra rebuild` makes it again"
             )
 
-    def _is_same(self, audited: _Audited, state: bytes) -> bool:
+    def _is_same(self, audited: _Audited, parts: snapshots.Parts) -> bool:
         loaded = next(view for view in self._make() if view.name == audited.name)
         try:
-            loaded.load(state)
+            loaded.load(parts.state)
         except Exception:
             # Any error means that the value is not a state.
             return False

@@ -13,7 +13,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values.timestamps import Instant
-from app.ports import EventLog, RuntimePorts
+from app.ports import EventLog, RuntimePorts, ViewStore
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 
 ALICE = Actor(user="alice")
@@ -31,6 +31,7 @@ async def running_history(
     store: MemoryStore | None = None,
     seed: int = 7,
     own_rules: Rules | None = None,
+    views: ViewStore | None = None,
     **bounds: Any,
 ) -> AsyncIterator[HistoryRuntime]:
     wake_up = MemoryWakeUp()
@@ -39,6 +40,7 @@ async def running_history(
         wake_up=wake_up,
         clock=VirtualClock(START),
         uids=DerivedUids(seed),
+        views=views,
     )
     info = await ports.log.find_history("h")
     if info is None:
