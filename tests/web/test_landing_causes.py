@@ -62,6 +62,13 @@ def with_spec(made, **spec):
     return {**made, "spec": {**made["spec"], **spec}}
 
 
+def full_of_cpu(name):
+    """A pod without devices that has all cpu of a node."""
+    container = {"name": "main", "image": "x.test/w", "resources": {"requests": {"cpu": "16"}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "lab"},
+            "spec": {"nodeName": name, "containers": [container]}}  # fmt: skip
+
+
 LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
 REFUSED = "cannot allocate all claims"
 HOT = {"key": "x.test/hot", "effect": "NoSchedule"}
@@ -144,7 +151,11 @@ ROWS = {
     ),
     "no device at all": (
         [space("lab"), class_of("c", D), *map(node, NODES), *wanting(ask("c"))],
-        ["no device can be used on the 2 nodes asked"],
+        ["no device can be used on 2 nodes"],
+    ),
+    "no device on one node, and no cpu on the one with devices": (
+        [*hardware()[:4], node("n2"), full_of_cpu("n1"), *wanting(ask("c"))],
+        ["no device can be used on 1 node; 1 other node refuses the pod for another reason"],
     ),
     "each request alone": (
         hardware() + wanting(ask("c", "one", count=2), ask("c", "two", count=2)),

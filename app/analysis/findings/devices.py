@@ -74,13 +74,24 @@ def lines(
     if summary.together and summary.together == summary.causes_nodes:
         sentences = []
     if summary.causes_nodes and not requests:
-        sentences.append(f"no device can be used on the {nodes_text(summary.causes_nodes)} asked")
+        sentences.append(_deviceless(summary))
     if summary.together:
         count = nodes_text(summary.together)
         needs = [_needs(views, claim, name) for claim, name in requests]
         sentences.append(f"on {count} {alone_text(needs)}")
         sentences += _constraints(views, {claim for claim, _ in requests})
     return (*sentences, *_pools(summary.pools, views))
+
+
+def _deviceless(summary: DecisionSummary) -> str:
+    """The number of nodes without any device to choose, apart from those that refuse otherwise."""
+    without = summary.causes_nodes + summary.causes_nodes_cut
+    text = f"no device can be used on {nodes_text(without)}"
+    others = summary.looked_at - without
+    if others <= 0:
+        return text
+    refuses = "refuses" if others == 1 else "refuse"
+    return f"{text}; {counts.of(others, 'other node')} {refuses} the pod for another reason"
 
 
 def _pools(problems: Iterable[PoolProblem], views: LiveViews) -> Iterator[str]:
