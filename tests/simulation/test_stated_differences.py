@@ -171,6 +171,11 @@ async def test_what_changes_on_one_node_explains_nothing_on_the_other(one: str, 
     assert said, "the alterations are idle"
 
 
+async def test_pod_that_uses_a_counter_on_both_sides_is_no_cause_of_its_lack() -> None:
+    """A controller or a second run gives the same pod another uid; it is the same user still."""
+    assert await judge_two("renamed", "lowered", 7)
+
+
 async def test_only_the_text_changes_where_a_class_that_selects_nothing_is_made() -> None:
     sides = []
     for name in ("A", "B"):

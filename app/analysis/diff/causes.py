@@ -184,7 +184,8 @@ class Linking:
 
     def __init__(self, differences: Sequence[PodDifference], known: Known) -> None:
         pairs = [difference.pair for difference in differences]
-        self._places = {side: matching.by_uid(pairs, side) for side in ("a", "b")}
+        common = {pair.common_name: pair for pair in pairs}
+        self._places = {side: matching.by_uid(pairs, side) | common for side in ("a", "b")}
         self._by_pair = {difference.pair: difference for difference in differences}
         self._differences = differences
         self._known = known

@@ -80,6 +80,10 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
             query for difference in open_differences for query in _queries(difference, name, line)
         ]
         testimonies[name] = yield from testimony.collect(side, queries, bounds)
+    for name, own in testimonies.items():
+        # The uids of two control planes have nothing to do with each other.
+        common = matching.names(pairs, name)
+        testimonies[name] = {number: one.renamed(common) for number, one in own.items()}
     linking = Linking(differences, known)
     for difference in open_differences:
         difference.parting = _explained(difference, testimonies, courses, linking, known)

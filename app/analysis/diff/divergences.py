@@ -354,6 +354,9 @@ def _of_kind(sides: Sides, device: str, answer: _Answer | None, lacking: str) ->
             yield from _alone(lacking, pools[0].holders, pools[1].holders)
             # The slice with the counters need not be the one with the device.
             yield from _slices(sides, device)
+            # A pod of both sides may consume other counters, with another device.
+            both = pools[0].holders & pools[1].holders
+            yield from (ByPod(lacking, uid) for uid in sorted(both))
         case _:
             pass
 

@@ -6,7 +6,7 @@ of a ReplicaSet corresponds to the third one on the other side.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 from app.analysis.diff.courses import Course
@@ -33,6 +33,11 @@ class Pair:
         course = self.a or self.b
         assert course is not None, "a pair has at least one side"
         return str(course.key), course.ordinal
+
+    @property
+    def common_name(self) -> str:
+        """A name for the pod of both sides, which is no uid and no key."""
+        return f"pod {self.number}"
 
     def side(self, which: str) -> Course | None:
         """The course on side `a` or `b`."""
@@ -67,6 +72,11 @@ def _kin(course: Course) -> Hashable:
     )
 
 
-def by_uid(pairs: Sequence[Pair], which: str) -> dict[str, Pair]:
+def by_uid(pairs: Iterable[Pair], which: str) -> dict[str, Pair]:
     """The pairs by the uid of their pod on one side."""
     return {course.uid: pair for pair in pairs if (course := pair.side(which)) is not None}
+
+
+def names(pairs: Iterable[Pair], which: str) -> dict[str, str]:
+    """The names that both sides have for their pods, by the uid of the pod on one side."""
+    return {uid: pair.common_name for uid, pair in by_uid(pairs, which).items()}

@@ -8,7 +8,10 @@ from app.domain.log import ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class ByPod:
-    """The cause is a pod, given by its uid on one side, with another place or time there."""
+    """The cause is a pod with another place or time on one side.
+
+    `uid` is its uid on that side, or the name that both sides have for it.
+    """
 
     side: str
     uid: str

@@ -5,7 +5,7 @@ functions are generators that yield after each step.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain import node_answers, scores, untried
@@ -123,6 +123,20 @@ class Testimony:
     claims: dict[str, ClaimFacts] = field(default_factory=dict)
     classes: dict[str, bytes] = field(default_factory=dict)
     node_names: frozenset[str] = frozenset()
+
+    def renamed(self, names: Mapping[str, str]) -> "Testimony":
+        """The same answers with these names in place of the uids of pods."""
+
+        def other(uids: frozenset[str]) -> frozenset[str]:
+            return frozenset(names.get(uid, uid) for uid in uids)
+
+        return replace(
+            self,
+            node_facts={n: replace(f, pods=other(f.pods)) for n, f in self.node_facts.items()},
+            devices={n: replace(f, holders=other(f.holders)) for n, f in self.devices.items()},
+            pools={n: replace(f, holders=other(f.holders)) for n, f in self.pools.items()},
+            claims={n: replace(f, users=other(f.users)) for n, f in self.claims.items()},
+        )
 
 
 def collect(
