@@ -46,6 +46,14 @@ DOUBTED = [
     (TPU, Place(185, ("status", "conditions", 0, "message"), "message")),
     # a message, which the run places elsewhere where the next line may be of a lost one
     (QUICKSTART, Place(166, ("status", "conditions", 0, "message"), "message")),
+    # a claim in a request that is answered with the version of the line before it
+    *(
+        (
+            QUICKSTART,
+            Place(line, ("status", "resourceClaimStatuses", 0, "resourceClaimName"), "pod's claim"),
+        )
+        for line in (189, 194)
+    ),
     # the node of a binding that is no excuse for itself: a later line shows another one
     (TAINTS, Place(291, ("target", "name"), "node")),
 ]

@@ -7,7 +7,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.analysis.recordings import uncertainty
 from app.analysis.recordings.fidelity import FidelityCollector
-from app.domain.log.records import Loss
+from app.domain.log.records import Loss, Op
 from tests.unit.history.worlds import CLAIMS, PODS, audit, brief, tree, watch, write_lines
 
 
@@ -61,8 +61,23 @@ def test_two_sources_that_show_one_version_differently_are_named(tmp_path):
 
 
 def test_two_answers_of_one_log_with_one_version_are_compared(tmp_path):
+    updates = [
+        audit("update", allocated(device), subresource="status", second=5, auditID=device)
+        for device in ("gpu-3", "gpu-2")
+    ]
+    created = audit("create", tree(CLAIMS, rv=3), second=1)
+    records, _ = read(write_lines(tmp_path / "audit.jsonl", [created, *updates]))
+    written = [record for record in records if record.verb == "update"]
+    assert [record.op for record in written] == [Op.MODIFIED, Op.MODIFIED]
+    assert [Loss.CONTRADICTED in record.losses for record in written] == [False, True]
+    devices = [allocated(device)["status"] for device in ("gpu-3", "gpu-2")]
+    assert [record.object["status"] for record in written] == devices
+
+
+def test_two_answers_to_one_request_are_one_change(tmp_path):
     log = claim_log(tmp_path / "audit.jsonl", allocated("gpu-3"), allocated("gpu-2"))
     records, _ = read(log)
+    assert brief(records, with_context=False) == [("ADDED", "c1"), ("MODIFIED", "c1")]
     assert Loss.CONTRADICTED in losses(records)
 
 

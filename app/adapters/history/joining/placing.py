@@ -213,6 +213,7 @@ def _set_aside_late_lists(spool: Spool, notes: Notes) -> None:
 def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     """Mark writes that changed nothing: all but the first with the same version of a key.
 
+    One that shows other content than the first one is a change all the same, without a version.
     A deletion always changes something. Older servers answer it with the version before it, so it
     has none of its own then.
     """
@@ -226,7 +227,7 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
     first = 0
     end: Record | None = None
     moved = []
-    ends = []
+    unversioned = []
     doubted: list[tuple[bytes, int]] = []
     for row, epoch, key, own, head in cursor:
         record = spool.record_in(head)
@@ -239,14 +240,19 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
         if begins and row not in outlived:
             continue
         if is_end:
-            losses = join_losses(record.losses, (Loss.NO_RV,))
-            unversioned = msgspec.structs.replace(record, losses=losses, resource_version="")
-            ends.append((spool.column_of(unversioned), row))
+            unversioned.append((spool.column_of(_without_version(record)), row))
             continue
-        contradiction = contradictions.find([spool.row(first), spool.row(row)])
+        shown = spool.row(first)
+        contradiction = contradictions.find([shown, spool.row(row)])
         if contradiction is not None:
             notes.contradict(contradiction)
-            doubted.append((spool.column_of(contradictions.marked(spool.row(first).record)), first))
+        if contradiction is not None and shown.record.request_id != record.request_id:
+            # It shows what it changed, so its version is not that of the other request.
+            changing = _without_version(contradictions.marked(record))
+            unversioned.append((spool.column_of(changing), row))
+            continue
+        if contradiction is not None:
+            doubted.append((spool.column_of(contradictions.marked(shown.record)), first))
         again = None if end is None else acceptance.removed_twice(end, record)
         if again is not None:
             notes.contradict(again)
@@ -259,10 +265,17 @@ def _set_aside_empty_writes(spool: Spool, notes: Notes) -> None:
         moved,
     )
     spool.database.executemany("UPDATE record SET head = ? WHERE row = ?", doubted)
-    spool.database.executemany("UPDATE record SET sub = 1, own = '', head = ? WHERE row = ?", ends)
+    spool.database.executemany(
+        "UPDATE record SET sub = 1, own = '', head = ? WHERE row = ?", unversioned
+    )
     spool.database.execute("COMMIT")
     if moved:
         notes.count("writes that changed nothing", len(moved))
+
+
+def _without_version(record: Record) -> Record:
+    losses = join_losses(record.losses, (Loss.NO_RV,))
+    return msgspec.structs.replace(record, losses=losses, resource_version="")
 
 
 def _outlived(spool: Spool) -> set[int]:
