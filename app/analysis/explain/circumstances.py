@@ -41,6 +41,8 @@ POOLS_MAX = 20
 HOLDERS_MAX = 200
 """The number of holders of devices that are examined."""
 
+NO_SLICES = "no ResourceSlice is published"
+
 _FAILED = re.compile(r"\b(class|claim) (\S+): selector #(\d+)\b")
 """The part of an error that names a selector."""
 
@@ -467,7 +469,7 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         yield from nearby_nodes.out_of_reach(for_no_node(views, nodes))
         return
     if not views.inventory.pool_ids():
-        yield Reason(text="no ResourceSlice is published", is_kept=True)
+        yield Reason(text=NO_SLICES, is_kept=True)
         return
     groups: dict[str, list[str]] = {}
     choices: dict[str, JsonView] = {}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.log import ObjectKey
+from app.domain.log.doubts import Doubt
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NAMES_MAX = 3
@@ -22,7 +23,8 @@ class Reason:
     part of the text that decides. `unselected` is a selector, as causes name it, with the devices
     that it does not match, in groups. `rests_on` are the objects of other kinds than those that
     every answer is worked out from, without which the reason would not be known: a reader who may
-    not see one of them is not told the reason.
+    not see one of them is not told the reason. `unexplained` is a doubt about the recording, which
+    shows an effect and not its cause.
     """
 
     text: str
@@ -39,6 +41,7 @@ class Reason:
     unselected: tuple[str, Sequence[Sequence[str]]] | None = field(
         default=None, compare=False, repr=False
     )
+    unexplained: Doubt | None = None
 
     @property
     def line(self) -> str:
@@ -95,6 +98,12 @@ class Reason:
             child.seen_by(sees) for child in self.children if all(map(sees, child.rests_on))
         )
         return self if children == self.children else replace(self, children=children)
+
+    def doubts(self) -> list[Doubt]:
+        """The doubts of the branch, each once."""
+        own = () if self.unexplained is None else (self.unexplained,)
+        behind = (doubt for child in self.children for doubt in child.doubts())
+        return list(dict.fromkeys((*own, *behind)))
 
     def size(self) -> int:
         """The number of reasons in the branch."""

@@ -135,13 +135,25 @@ def _detail(nodes: Sequence[NodeReason]) -> str:
 
 
 def agrees(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> bool:
-    """Whether the nodes refuse a pod as the recorded scheduler said."""
+    """Whether the nodes refuse a pod as the recorded scheduler said.
+
+    An error on any node ends an attempt and is its message, whatever the others say (known issue
+    C16).
+    """
+    if _is_same_error(verdict, nodes):
+        return True
     if any(not node.text for node in nodes):
         return False
     return verdict.message.startswith(messages.unfit(len(nodes), _detail(nodes), ()))
 
 
+def _is_same_error(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> bool:
+    return any(verdict.message == messages.filter_error(node.text) for node in nodes if node.text)
+
+
 def _compared(verdict: SchedulerMessage, nodes: Sequence[NodeReason]) -> str:
+    if _is_same_error(verdict, nodes):
+        return "tried again, a node gives the same error"
     if agrees(verdict, nodes):
         return "tried again, the nodes give the same answer"
     fits = sum(not node.text for node in nodes)

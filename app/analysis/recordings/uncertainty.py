@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from app.analysis.recordings.fidelity import NEEDED, is_judged
 from app.domain.log.doubts import (
     ENDS,
@@ -11,6 +13,7 @@ from app.domain.log.doubts import (
     PARTIAL_TEXT,
     REFUSED,
     TIMES,
+    UNEXPLAINED,
     UNFINISHED,
     Affects,
     Doubt,
@@ -26,6 +29,20 @@ IMPORT_UNFINISHED = Doubt(
     count=1,
     text="the import did not finish",
 )
+
+NO_CAUSE = Doubt(
+    code=UNEXPLAINED,
+    affects=Affects.CONTENT,
+    kind="",
+    count=0,
+    text="the recorded objects do not show why this happened",
+)
+NO_RULE = msgspec.structs.replace(
+    NO_CAUSE,
+    kind=f"devicetaintrules.{api_groups.RESOURCE}",
+    text="none was recorded, and the recorded objects do not show why this happened",
+)
+"""The doubts about an effect without a cause; a rule that nobody recorded may be the cause."""
 
 _UNSURE_ORDER = {
     Affects.ORDER: "order: the recording does not show the order of all changes",
@@ -53,6 +70,9 @@ _LEAVES_OUT = frozenset(
 A gap has its place in the log, as has a request without its body, which is a gap of its object: who
 follows the log knows since when it is there.
 """
+
+_HIDES = frozenset((Loss.GAP, Loss.METADATA_ONLY, Loss.TRUNCATED_BODY))
+"""The codes of doubts about objects that may have been made unseen, at a known place in the log."""
 
 _CONTRADICTIONS = frozenset((Loss.CONTRADICTED, Loss.IMMUTABLE))
 """The losses of which a contradiction of the report gives an example."""
@@ -97,6 +117,16 @@ def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
     ends = {ENDS for doubt in recorded if doubt.code == Loss.NO_DELETES and not doubt.kind}
     kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
     return frozenset(times.union(ends, JUDGED if "" in kinds else kinds))
+
+
+def unseen(recorded: Iterable[Doubt]) -> frozenset[str]:
+    """The resources of which an object may be there that no record shows.
+
+    Beside those of `lacking`, these are resources with gaps, or with changes without a body.
+    """
+    recorded = tuple(recorded)
+    gaps = {doubt.kind.partition(".")[0] for doubt in recorded if doubt.code in _HIDES}
+    return lacking(recorded) | (frozenset(JUDGED) if "" in gaps else frozenset(gaps))
 
 
 def lines(recorded: Sequence[Doubt]) -> list[str]:

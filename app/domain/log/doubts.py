@@ -43,6 +43,9 @@ REFUSED = "refused"
 UNFINISHED = "unfinished"
 """Code: an import that did not finish."""
 
+UNEXPLAINED = "unexplained"
+"""Code: a recorded effect, such as a refusal or an eviction, whose cause no record shows."""
+
 TIMES = "times"
 """A name beside the resources that a recording lacks: its times contradict the order of changes."""
 

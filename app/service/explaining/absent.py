@@ -1,13 +1,20 @@
-"""Deleted objects that a waiting pod needs."""
+"""Objects that a waiting pod needs and that are not there: deleted ones, and unrecorded ones.
+
+In a complete recording, an object that no record shows was not there. Where whole objects of its
+kind may be missing, nothing follows: neither that it does not exist, nor what the nodes would say.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from app.analysis.explain import sources, untried
+from app.analysis.explain.circumstances import NO_SLICES, without_devices
 from app.analysis.explain.observed import refused_writes
+from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
+from app.analysis.explain.verdicts import SchedulerMessage
 from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
@@ -49,6 +56,67 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     refusal = untried.refusal_of_claim(evidence.views, tree)
     reasons += await _label_lost(evidence, meta.namespace(tree), refusal)
     return [*reasons, *await quotas.of_claim(evidence, meta.namespace(tree), refusal)]
+
+
+async def without_unrecorded(
+    evidence: ExplainedMoment,
+    tree: JsonObject,
+    placed: PodFindings,
+    verdict: SchedulerMessage | None,
+) -> PodFindings:
+    """The findings of a waiting pod, without what they deny and was only not recorded.
+
+    What the recorded scheduler said itself stays.
+    """
+    what = await _first_unrecorded(evidence, tree, placed)
+    if not what or (verdict is not None and not placed.nodes and placed.text in verdict.message):
+        return placed
+    blind = without_devices(placed.nodes)
+    if placed.nodes and len(blind) < len(placed.nodes):
+        return replace(placed, text=f"{placed.text}, but {what}", children=_instead(placed, what))
+    text = f"{what}, so no node can be tried"
+    if verdict is not None:
+        text = f"refused by the recorded scheduler; {what}, so it cannot be tried again"
+    children = () if placed.nodes else placed.children
+    helps = None if placed.helps is None else ()
+    return replace(
+        placed,
+        text=text,
+        children=_instead(replace(placed, children=children), what),
+        nodes=(),
+        helps=helps,
+    )
+
+
+def _instead(placed: PodFindings, what: str) -> tuple[Reason, ...]:
+    """The reasons, with what was not recorded instead of that it is not there."""
+    kept = (child for child in placed.children if child.text not in (placed.text, NO_SLICES))
+    return (Reason(text=what, is_kept=True), *kept)
+
+
+async def _first_unrecorded(
+    evidence: ExplainedMoment, tree: JsonObject, placed: PodFindings
+) -> str:
+    """The first object that the pod needs, of a kind of which objects may be missing."""
+    pod = pods.facts(tree)
+    wanted = [
+        (claim_key(pod.namespace, each.name), f"ResourceClaim {pod.namespace}/{each.name}")
+        for each in pods.named_claims(pod)
+        if each.name
+    ]
+    wanted += [
+        (ObjectKey(*api_resources.DEVICE_CLASSES, "", name), f"DeviceClass {name}")
+        for name in untried.missing_classes(evidence.views, tree)
+    ]
+    for key, noun in wanted:
+        if key.resource not in evidence.lacks or evidence.views.objects.get(key) is not None:
+            continue
+        if not any(event.is_about_object for event in await evidence.observed(key)):
+            return f"{noun} was not recorded"
+    is_blind = api_resources.RESOURCE_SLICES[1] in evidence.lacks
+    if is_blind and not evidence.views.inventory.pool_ids() and without_devices(placed.nodes):
+        return "no ResourceSlice was recorded"
+    return ""
 
 
 def _successors(evidence: ExplainedMoment, observed: Sequence[Event]) -> Iterator[Reason]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import preemption, sources
 from app.analysis.explain.reasons import Reason
+from app.analysis.recordings import uncertainty
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types
@@ -32,6 +33,16 @@ def marked(pod: JsonView) -> Condition | None:
     return condition if condition is not None and condition.status == "True" else None
 
 
+def _unrecorded(*, is_without_rules: bool) -> Reason:
+    """No recorded object of the moment shows the taint for which a pod was evicted."""
+    text = "the taint was not recorded"
+    doubt = uncertainty.NO_CAUSE
+    if is_without_rules:
+        text += "; a DeviceTaintRule may have set it, but none was recorded"
+        doubt = uncertainty.NO_RULE
+    return Reason(text=text, is_kept=True, unexplained=doubt)
+
+
 async def of(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
     """The disruption of a pod, with the taints that its devices had at that time."""
     events = await evidence.changes(key)
@@ -56,6 +67,9 @@ async def among(evidence: ExplainedMoment, events: Sequence[Event]) -> list[Reas
         quirks = evidence.rules.quirks
         children = await drive(device_reasons.evicting(before, since.object, quirks))
         children += await templates.too_late(evidence, since.object)
+        if not children and evidence.info.is_recorded:
+            is_blind = evidence.lacks_rules(evidence.views)
+            children = [_unrecorded(is_without_rules=is_blind)]
     elif condition.reason == BY_PREEMPTION:
         before = await evidence.views_at(Revision(since.revision - 1))
         last = await evidence.before(since.revision, preemption.EFFECTS_MAX)

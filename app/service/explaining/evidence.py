@@ -50,6 +50,7 @@ class ExplainedMoment:
     `sight` is what the reader may see of it. `views_at` returns the views of any revision. If
     `views` move during a computation, it is repeated on the views of the revision at its beginning.
     `time` is the instant of the moment; by default it is the time of the event at the revision.
+    `lacks` are the resources of which the recording may lack whole objects.
     """
 
     log: EventLog
@@ -61,6 +62,15 @@ class ExplainedMoment:
     blast_bounds: BlastBounds = BlastBounds()
     sight: Sight = Sight()
     time: Instant | None = None
+    lacks: frozenset[str] = frozenset()
+
+    def lacks_rules(self, views: LiveViews) -> bool:
+        """Whether a DeviceTaintRule may have counted in a recording that shows none.
+
+        Whether the cluster served rules at all is not known either.
+        """
+        is_known = views.objects.count(*api_resources.DEVICE_TAINT_RULES)
+        return self.info.is_recorded and not is_known
 
     async def now(self) -> Instant:
         """The instant of the moment."""

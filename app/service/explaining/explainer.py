@@ -87,6 +87,7 @@ class Explainer:
         evidence = self._evidence
         evidence.time = time
         recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
+        evidence.lacks = uncertainty.unseen(recorded)
         key = questions.key_of(question, evidence.views.objects)
         try:
             answer = await self._why(key, question)
@@ -99,7 +100,9 @@ class Explainer:
         refused = await self._refused(key)
         with_refusals = replace(answer.reason, children=(*answer.reason.children, *refused))
         reason = await evidence.sourced(with_refusals.seen_by(evidence.sight.sees_key))
-        return replace(answer, reason=reason, doubts=(*self._of_subject(key), *recorded))
+        return replace(
+            answer, reason=reason, doubts=(*reason.doubts(), *self._of_subject(key), *recorded)
+        )
 
     async def _refused(self, key: ObjectKey) -> list[Reason]:
         """The refused writes of an object since its last change."""

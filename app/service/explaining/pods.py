@@ -77,6 +77,7 @@ async def answer(
         )
         about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)
+        placed = await absent.without_unrecorded(evidence, tree, placed, verdict)
         if verdict is not None:
             causes = []
             if placed.nodes and not verdicts.agrees(verdict, placed.nodes):

@@ -20,7 +20,9 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason
 from app.analysis.explain.verdicts import SchedulerMessage
+from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
+from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, EventType, ObjectKey, Revision
@@ -80,7 +82,13 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
     if len(variants) > 1:
         tried.append("with and without DeviceTaintRules")
     text = f"why it was refused is not known: tried again {', '.join(tried)}, the nodes give "
-    return Reason(text=f"{text}another answer", is_kept=True)
+    text += "another answer"
+    doubt = uncertainty.NO_CAUSE
+    is_of_devices = CANNOT_ALLOCATE in verdict.message
+    if is_of_devices and evidence.lacks_rules(then) and not then.profile.ignores_rules:
+        text += "; a DeviceTaintRule may be the cause, but none was recorded"
+        doubt = uncertainty.NO_RULE
+    return Reason(text=text, is_kept=True, unexplained=doubt)
 
 
 def _of_volumes(reasons: Sequence[tuple[str, int]]) -> str:

@@ -233,8 +233,11 @@ ALTERATIONS = {
     ),
     "without_labels": Alteration(without_labels, gives=frozenset({"other-node"})),
     "opened": Alteration(opened, takes=frozenset({"closed"})),
+    # What a selector excludes is not asked whether it is for the node.
     "other_driver": Alteration(
-        other_driver, gives=frozenset({"selector"}), takes=frozenset({"selector-error"})
+        other_driver,
+        gives=frozenset({"selector"}),
+        takes=frozenset({"selector-error", "other-node"}),
     ),
     "with_node": Alteration(with_node, nodes=1),
 }

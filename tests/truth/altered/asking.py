@@ -8,9 +8,8 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.explain.pages import page
 from app.analysis.explain.questions import ObjectExplanation, Question
-from app.analysis.views import LiveViews
+from app.analysis.views import LiveViews, compiler_of
 from app.bootstrap.rules import rules_for
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects.profile import Profile
 from app.service import importing
@@ -48,7 +47,7 @@ class Asked:
             self.log,
             self.info,
             self.views,
-            CelCompiler(detailed_errors=True),
+            compiler_of(PROFILE),
             PROFILE,
             views_at=views_at,
         )

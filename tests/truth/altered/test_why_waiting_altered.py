@@ -16,6 +16,7 @@ from tests.adversary.running import recording
 from tests.truth.altered.alterations import ALTERATIONS, modelled
 from tests.truth.altered.asking import imported, page_of
 from tests.truth.altered.model import RecordedModel
+from tests.truth.altered.recorded import condition_of, refusals, until
 from tests.truth.waiting import comparing
 
 ROWS = {
@@ -31,27 +32,8 @@ ROWS = {
 """The recordings in which an alteration changes what keeps pods waiting."""
 
 
-READS = ("get", "list", "watch")
 EARLY = 16
 """Refusals of a recording among which a normal run draws: the longer the log, the more work."""
-
-
-def condition_of(line: Json) -> str:
-    """What the scheduler wrote of a pod that it refused; empty for another line."""
-    about, answer = line["objectRef"], line.get("responseObject") or {}
-    if about["resource"] != "pods" or answer.get("kind") != "Pod":
-        return ""
-    if "kube-scheduler" not in line["user"]["username"]:
-        return ""
-    for one in answer["status"].get("conditions") or ():
-        if one["type"] == "PodScheduled" and one["status"] == "False":
-            return str(one["message"])
-    return ""
-
-
-def refusals(name: str) -> list[int]:
-    """The lines of a recording in which the scheduler refused a pod."""
-    return [number for number, line in enumerate(recording(name).lines) if condition_of(line)]
 
 
 def altered(name: str, title: str, seed: int) -> tuple[Log, Json, RecordedModel, set[str]]:
@@ -72,11 +54,6 @@ def altered(name: str, title: str, seed: int) -> tuple[Log, Json, RecordedModel,
             continue
         return log, line, model, gone
     raise AssertionError(f"{title} changes nothing in {name}")
-
-
-def until(name: str, number: int) -> Log:
-    """The lines of a recording up to a line, without those that only read; not to be changed."""
-    return Log([line for line in recording(name).lines[: number + 1] if line["verb"] not in READS])
 
 
 def reserves_nodes(model: RecordedModel) -> bool:

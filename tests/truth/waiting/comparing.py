@@ -139,7 +139,8 @@ def _error(model: Model, node: str, text: str, verdict: Verdict) -> Iterator[str
         for device in model.devices(node)
         if model.selected(wish, device, node) == "selector-error"
     }
-    if place is None or place[1] not in failing:
+    # Releases before 1.37 do not name the device.
+    if not failing or (place is not None and place[1] not in failing):
         yield f"said {text!r}, counted errors on {sorted(failing)}"
     if verdict.plugin not in ("", "DynamicResources"):
         yield f"said {text!r}, counted {verdict.text!r}"
