@@ -66,12 +66,14 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 DRAWN := acceptance adversary api architecture/test_light_commands.py conformance contracts crash fuzz \
 	properties recording scenarios simulation truth unit/adapters/test_second_opinion.py unit/analysis \
 	unit/cel/test_bounds.py unit/cel/test_oracles.py unit/controllers/test_eviction_inventory.py \
-	unit/controllers/test_scheduling.py unit/controllers/test_scheduling_together.py \
+	unit/controllers/test_quotas.py unit/controllers/test_scheduling.py \
+	unit/controllers/test_scheduling_together.py \
 	unit/history/test_long_lines.py unit/history/test_odd_sources.py \
 	unit/history/test_pattern_work.py unit/history/test_runtime_lines.py \
 	unit/history/test_tool_forms.py unit/history/test_unpacking_and_documents.py \
-	unit/objects/test_recorded_writes.py unit/review/test_policy_oddities.py \
-	unit/service/test_endless_replacements.py unit/service/test_garbage_collection.py \
+	unit/objects/test_recorded_writes.py unit/objects/test_stored_oddities.py \
+	unit/review/test_policy_oddities.py \
+	unit/service/pacing unit/service/test_endless_replacements.py unit/service/test_garbage_collection.py \
 	unit/service/test_recorded_refusals.py unit/service/test_replaying.py \
 	unit/service/test_shared_beginnings.py unit/test_mutants.py unit/test_shared_data.py \
 	unit/workloads/test_corpus.py web

@@ -64,6 +64,7 @@ async def filled(**options):
     return store
 
 
+@draws.in_turn("ways")
 async def test_answers_of_a_process_are_those_of_the_server(tmp_path):
     store = await filled(secrets=keys(tmp_path))
     async with serving(store=store) as server:

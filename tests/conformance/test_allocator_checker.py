@@ -199,6 +199,7 @@ def test_checker_refuses_every_answer_of_which_one_value_is_changed() -> None:
         assert refused[field], (field, refused)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("variant", AllocatorVariant)
 def test_checker_accepts_answers_in_random_worlds_and_refuses_changed_ones(
     variant: AllocatorVariant,

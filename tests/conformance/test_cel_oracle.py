@@ -11,6 +11,7 @@ from functools import lru_cache
 import pytest
 
 from app.domain import cel
+from tests import draws
 from tests.shared_data import shared_is_present, shared_path
 from tests.together import together
 
@@ -47,6 +48,7 @@ def _check_outcome(outcome, expected):
         assert outcome.cost == expected["cost"]
 
 
+@draws.BY_DAY
 @together(sorted(_scenarios()), str, absent=lambda: shared_path(*_FILE))
 def test_random_scenario_is_reproduced(name):
     scenario = _scenarios()[name]

@@ -192,7 +192,7 @@ async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, se
     assert report.outcome is not VerifyOutcome.VERIFIED, told
 
 
-@pytest.mark.parametrize("name", tampering.long_by_day(PROFILES, LONG))
+@pytest.mark.parametrize("name", tampering.long_by_day(PROFILES, (*LONG, "e-taints")))
 async def test_lost_release_accuses_nobody(name, tmp_path):
     """Only that something is missing is known, and of which claim."""
     report, _, told = await tampered(name, subtle.drop_a_release, 0, tmp_path)
@@ -204,7 +204,10 @@ async def test_lost_release_accuses_nobody(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", tampering.long_by_day((name for name in PROFILES if name != "j-api-versions"), LONG)
+    "name",
+    tampering.long_by_day(
+        (name for name in PROFILES if name != "j-api-versions"), (*LONG, "e-taints")
+    ),
 )
 async def test_lost_allocation_is_a_gap_by_the_version_that_was_changed_next(name, tmp_path):
     report, _, told = await tampered(name, subtle.drop_an_allocation, 0, tmp_path)

@@ -25,7 +25,9 @@ SEEDS = draws.seeds(1)
 LONG = ("b-mig-partitions", "i-soak-short")
 """A third of the alterations is tried on one of them, too, and these rows come in turn."""
 
-DRAWS = tampering.long_by_day([(name, seed) for name in NAMES for seed in SEEDS], LONG)
+DRAWS = tampering.long_by_day(
+    [(name, seed) for name in NAMES for seed in SEEDS], (*LONG, "e-taints")
+)
 
 LINES_MAX = None if draws.WHOLE else 1_500
 """How much of a long recording is altered and verified with each run of the tests."""
@@ -156,7 +158,7 @@ async def test_an_allocation_without_body_leaves_the_rest_unsure(name, seed, tmp
     assert [str(each) for each in report.violations if each.kind.is_failure] == [], told
 
 
-@pytest.mark.parametrize("name", tampering.long_by_day(NAMES, LONG))
+@pytest.mark.parametrize("name", tampering.long_by_day(NAMES, (*LONG, "e-taints")))
 async def test_a_log_without_answers_accuses_nobody(name, tmp_path):
     report, _, told = await tampered(name, tampering.drop_answers, 0, tmp_path)
     assert [str(each) for each in report.violations if each.kind.is_failure] == [], told

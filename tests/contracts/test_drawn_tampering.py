@@ -105,6 +105,7 @@ async def mends_itself(url: str, name: str) -> bool:
     return served == folded.dump() and all(row["same"] and row["compared"] for row in rows)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", draws.seeds(4))
 async def test_drawn_alteration_is_noticed_or_has_no_effect(
     server_url: str, family: str, seed: int

@@ -881,6 +881,7 @@ async def agrees(url: str, connection: asyncpg.Connection, history: int) -> bool
         return False
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize("projection", stores.view_tables())
 async def test_state_that_fits_its_digest_is_compared_with_the_log(
     server_url: str, built: str, projection: str
@@ -929,6 +930,7 @@ FORGED_HEADS = {
 }
 
 
+@draws.in_turn("rows of wrongs")
 @pytest.mark.parametrize("head", FORGED_HEADS.values(), ids=FORGED_HEADS)
 async def test_head_that_is_kept_with_the_log_keeps_its_signature(
     url: str, tmp_path: Path, head: str

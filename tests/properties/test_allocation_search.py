@@ -49,6 +49,7 @@ def test_each_repaired_quirk_answers_as_the_literal_allocator(quirk: str) -> Non
         assert found in (None, differences.TOO_LONG), f"trap {seed}: {found}"
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 def test_partitions_of_several_cards_are_given_whenever_any_choice_fits(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -209,6 +209,7 @@ def test_pages_fit_on_paper(visits):
     assert {address: one.unprinted for address, (one, _) in visits.items() if one.unprinted} == {}
 
 
+@draws.in_turn("ways")
 def test_no_text_of_a_course_is_cut(story):
     gpu = ClassCapacity(name="gpu", devices=4096, allocatable=4096, free=4096, largest=8)
     moments = [

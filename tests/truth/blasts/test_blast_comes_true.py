@@ -81,6 +81,7 @@ def changed(name, one):
                 yield [replaced(one, **{side: more})]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", [3, 11, 62, 78, 98])
 def test_statement_that_is_altered_is_noticed(seed):
     world = UsedWorld(seed)

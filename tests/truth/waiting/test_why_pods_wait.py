@@ -112,6 +112,7 @@ def change(answer, number, act):
     return other
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", [1019, 2366])
 async def test_answer_that_is_altered_is_noticed(seed):
     model = model_of(world := SmallWorld(seed))

@@ -10,6 +10,7 @@ from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.objects.quota import usage
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import quantity
+from tests import draws
 from tests.cluster import Cluster, claim_spec
 from tests.simulation.world import World
 
@@ -233,6 +234,7 @@ def test_devices_of_claims_count_for_the_extended_resource_of_their_class():
         cluster.pod("asks", requests={"example.com/gpu": "1"})
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(4))
 def test_running_sums_are_what_counting_anew_gives(seed):
     world = World(seed)

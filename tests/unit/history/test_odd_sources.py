@@ -165,6 +165,7 @@ def check(mixer, path):
     assert lost.isprintable()
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", draws.seeds(12))
 def test_nothing_of_a_mixed_folder_is_lost_without_a_word(tmp_path, seed):
     mixer = Mixer(seed)

@@ -10,6 +10,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.errors import Rejected
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
+from tests import draws
 from tests.unit.objects.builders import cluster
 from tests.unit.objects.stored_rules import RIGHT, right
 
@@ -27,6 +28,7 @@ IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
 ODD = (None, 0, -1, 1.5, 2**70, True, "", "x", "-", [], [None], ["x"], [{}], {}, {"a": None})
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("kind", [*RIGHT, "Service", "ConfigMap", "Secret"])
 def test_odd_value_at_any_place_is_taken_or_refused_in_words(kind):
     made = cluster()

@@ -30,6 +30,7 @@ def workload(seconds: int | None, *, kind: str = "ReplicaSet", replicas: int = 2
     return cluster
 
 
+@draws.in_turn("ways")
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
 def test_workload_that_tolerates_a_taint_for_no_time_is_named(kind: str) -> None:
     with pytest.raises(LoopStuck) as refusal:

@@ -53,6 +53,7 @@ def switches_of(seed):
     )
 
 
+@draws.in_turn("rows of worlds")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_worlds(seed):
     events = RandomWorld(seed, 100).events
@@ -70,6 +71,7 @@ def forked(events, seed):
     return replace(switches_of(seed), later=later)
 
 
+@draws.in_turn("rows of worlds")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_worlds_that_are_forked(seed):
     events = RandomWorld(seed, 100).events
@@ -93,6 +95,7 @@ def test_random_worlds_break_nearly_everything_in_every_way():
     assert {kind for _, kind, *_ in found} == {kind.value for kind in ViolationKind}
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_found_up_to_a_revision_is_found_again(seed):
     """Asked in between, the watch goes on as if nobody had asked."""

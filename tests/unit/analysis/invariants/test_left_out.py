@@ -555,6 +555,7 @@ def test_nothing_is_told_of_an_eviction_before_it_is_known_whether_a_rule_evicte
     assert news == [[]] * (len(news) - 1) + [["broken"]]
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", draws.seeds(6))
 def test_evictions_before_late_rules_are_judged_as_by_brute_force(seed):
     draw = random.Random(seed)

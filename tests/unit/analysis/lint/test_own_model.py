@@ -34,6 +34,7 @@ def both(number: int) -> tuple[set[Said], set[Said]]:
     return ours, Model(trees).findings()
 
 
+@draws.in_turn("rows of worlds")
 @pytest.mark.parametrize("part", draws.seeds(2))
 def test_findings_of_drawn_worlds_are_those_of_the_model(part: int) -> None:
     met: set[str] = set()

@@ -74,6 +74,7 @@ def test_each_planted_defect_has_a_harmless_twin() -> None:
     assert set(TWINS) == set(PLANTERS)
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("rule", sorted(TWINS))
 def test_harmless_twin_of_a_defect_is_not_found(rule: str) -> None:
     planted = 0

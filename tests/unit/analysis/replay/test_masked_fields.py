@@ -5,6 +5,7 @@ import random
 import pytest
 
 from app.analysis.masks import changes, masked, masked_where_different
+from tests import draws
 
 
 def result(**more):
@@ -51,6 +52,7 @@ def altered(draw, tree):
     return kept | {draw.choice(NAMES): tree_of(draw, 2)} if draw.random() < 0.2 else kept
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(4))
 def test_trees_masked_where_they_differ_have_the_changes_of_masked_trees(seed):
     draw, different = random.Random(seed), 0

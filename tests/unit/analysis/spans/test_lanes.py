@@ -74,6 +74,7 @@ def states_shown(answer):
     }
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 def test_stretch_of_time_shows_the_states_that_objects_had_in_it(seed):
     log, moments = random_log(seed)

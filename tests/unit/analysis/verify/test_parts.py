@@ -144,6 +144,7 @@ def told() -> Cluster:
     return cluster
 
 
+@draws.in_turn("ways")
 async def test_a_sound_history_is_the_same_in_parts(told: Cluster) -> None:
     assert (await check_same_in_parts(told.line.events)).agrees
 

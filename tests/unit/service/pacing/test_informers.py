@@ -14,6 +14,7 @@ from app.domain.values.json_tree import JsonObject
 from app.service.pacing.player import Player
 from app.service.pacing.script import StopRule
 from app.service.runtime import HistoryRuntime
+from tests import draws
 from tests.unit.service.pacing.world import World, create, delete, patch, world
 
 NAMES = ("a", "b", "c", "d")
@@ -116,6 +117,7 @@ async def do_something(draw: random.Random, here: World, player: Player) -> bool
     return False
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 async def test_informers_end_with_what_is_shown(seed: int) -> None:
     draw = random.Random(seed)
@@ -138,6 +140,7 @@ async def test_informers_end_with_what_is_shown(seed: int) -> None:
         assert times == sorted(times), seed
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 async def test_replay_that_nobody_writes_to_ends_as_it_was_recorded(seed: int) -> None:
     draw = random.Random(seed)
@@ -160,6 +163,7 @@ async def test_replay_that_nobody_writes_to_ends_as_it_was_recorded(seed: int) -
         assert informer.known == await here.trees(player.info), seed
 
 
+@draws.BY_DAY
 @pytest.mark.parametrize("seed", range(12))
 async def test_every_recorded_event_is_shown_or_told_as_a_conflict(seed: int) -> None:
     draw = random.Random(seed)

@@ -12,6 +12,7 @@ from app.service import importing
 from app.service.importing import ImportOptions
 from app.service.pacing.script import PlayedSpan, Script, StopRule
 from app.service.pacing.stage import StageTarget
+from tests import draws
 from tests.imports import import_once
 from tests.redra_process import ROOT
 from tests.unit.history.worlds import CLAIMS, PODS, tree
@@ -75,6 +76,7 @@ async def test_pod_that_gets_a_node_and_claim_that_gets_or_loses_devices_are_dec
     assert await stops(log, result.history) == wanted
 
 
+@draws.in_turn("ways")
 async def test_steps_through_a_recording_meet_each_decision_once():
     """All events at once, with the states kept aside, against one step after the other."""
     log = MemoryLog(MemoryStore())
