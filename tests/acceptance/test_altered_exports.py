@@ -135,13 +135,14 @@ def check(source: Path, folder: Path, *words: str, release: str = "") -> list[Al
 
 
 @draws.in_turn("wrongs")
-@pytest.mark.parametrize("words", [(), draws.repeated(("--redact",))])
+@pytest.mark.parametrize("words", [(), ("--redact",)])
 def test_exported_test_fails_for_each_altered_object_and_names_it(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
     source = small_history(tmp_path / "small.zip")
     altered = check(source, tmp_path, *words)
-    assert {each.kind for each in altered} == KINDS
+    # Parameters of drivers are private: without names there are none.
+    assert {each.kind for each in altered} == KINDS - ({"configuration"} if words else set())
 
 
 @draws.ONLY

@@ -320,7 +320,8 @@ def _pytest(
     for part, fates in parts.items():
         lines = [f"        {name!r}: {fate!r}," for name, fate in fates.items()]
         asserts += [f"    assert history.{part} == {{", *lines, "    }"]
-    story = stories.story_of(material.inputs(ran.candidate), ran.info.settings, ran.info.seed, end)
+    inputs = material.inputs(ran.candidate)
+    story = stories.story_of(inputs, material.made, ran.info.settings, ran.info.seed, end)
     encoded = msgspec.json.format(msgspec.json.encode(story), indent=1).decode()
     text = _TEST.format(
         name=name,
