@@ -95,20 +95,21 @@ def of_json(tree: JsonObject) -> LintReport:
 
 def admit(
     written: Iterable[LintedObject], rules: Rules, now: Instant
-) -> tuple[list[LintedObject], list[LintFinding]]:
+) -> tuple[list[LintedObject], list[LintedObject], list[LintFinding]]:
     """The manifests as a server would store them, and the reasons why it would refuse them.
 
-    Refused slices are left out, because their devices are not visible.
+    Refused slices are returned by themselves, because their devices are not visible.
     """
     subjects: list[LintedObject] = []
+    refused_slices: list[LintedObject] = []
     findings: list[LintFinding] = []
     for each in written:
         admitted, problems = objects.admit(each, rules, now)
         findings += problems
         is_refused = any(problem.severity is LintSeverity.ERROR for problem in problems)
-        if not (is_refused and admitted.kind == "ResourceSlice"):
-            subjects.append(admitted)
-    return subjects, findings
+        is_hidden = is_refused and admitted.kind == "ResourceSlice"
+        (refused_slices if is_hidden else subjects).append(admitted)
+    return subjects, refused_slices, findings
 
 
 def lint(

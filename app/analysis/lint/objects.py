@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
-from app.analysis.lint.subjects import LintedObject, Subjects
+from app.analysis.lint.subjects import LintedObject, Subjects, lacks_pool
 from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
@@ -148,7 +148,24 @@ def _quoted(text: str) -> str:
 
 
 def check(subjects: Subjects) -> Iterator[LintFinding]:
-    """Finds names that are used for two objects of the sources.
+    """The findings in objects as they are stored, and names used for two objects."""
+    yield from _without_pool(subjects)
+    yield from _repeated(subjects)
+
+
+def _without_pool(subjects: Subjects) -> Iterator[LintFinding]:
+    """Slices without a driver or pool, which only a source that is no server can hold.
+
+    Stored objects are not validated again; those of manifests are, and refused ones are left out.
+    """
+    for subject in subjects.of_kind("ResourceSlice"):
+        if lacking := lacks_pool(subject.tree):
+            verb = "are" if len(lacking) > 1 else "is"
+            yield INVALID.at(subject.at("spec"), f"{' and '.join(lacking)} {verb} missing")
+
+
+def _repeated(subjects: Subjects) -> Iterator[LintFinding]:
+    """Names that are used for two objects of the sources.
 
     Objects that two sources have in common are reported once: the sources are alternatives.
     """

@@ -83,7 +83,7 @@ RULES = (INCOMPLETE, OVERFULL, COUNTS_DIFFER, OBSOLETE, DEVICE_DUPLICATE, SET_DU
 def check(subjects: Subjects) -> Iterator[LintFinding]:
     """All rules on all pools."""
     for pool in subjects.pools:
-        yield from _count(pool)
+        yield from _count(pool, subjects.refused_in(pool))
         for old in pool.older:
             newest = pool.slices[0]
             yield OBSOLETE.at(
@@ -97,7 +97,12 @@ def check(subjects: Subjects) -> Iterator[LintFinding]:
         yield from _nodes(pool)
 
 
-def _count(pool: PublishedPool) -> Iterator[LintFinding]:
+def _count(pool: PublishedPool, refused: int) -> Iterator[LintFinding]:
+    """Compares the slices of a pool with the announced number.
+
+    Slices that are missing because they are refused have a finding of their own, which is the
+    cause.
+    """
     first, *others = pool.slices
     there, path = len(pool.slices), "spec.pool.resourceSliceCount"
     announced = first.slice.slice_count
@@ -109,7 +114,7 @@ def _count(pool: PublishedPool) -> Iterator[LintFinding]:
             f"{first.subject.text}, of pool {pool.text}",
             [first.subject.at(path)],
         )
-    elif there != announced:
+    elif not there <= announced <= there + refused:
         rule = INCOMPLETE if there < announced else OVERFULL
         yield rule.at(
             first.subject.at(path),

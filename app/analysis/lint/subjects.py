@@ -14,7 +14,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device, Slice
 from app.domain.devices.nodes import Node
 from app.domain.errors import InputError
-from app.domain.values.fields import meta, paths, records
+from app.domain.values.fields import dra, meta, paths, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
@@ -60,6 +60,10 @@ class LintedObject:
             line=self.line,
             revision=self.revision,
         )
+
+
+_generation = paths.get("spec", "pool", "generation")
+"""The generation of a slice's pool as written."""
 
 
 class Cel(FieldRecord, frozen=True):
@@ -224,16 +228,20 @@ class PublishedPool:
 class Subjects:
     """All objects of the sources, in their order; of equal names the last one counts.
 
-    Slices with an unreadable quantity are left out: `object-invalid` names them.
+    Slices with an unreadable quantity, and those without a driver or pool, are left out:
+    `object-invalid` names them. `refused_slices` are those that the API refuses.
     """
 
     objects: tuple[LintedObject, ...]
+    refused_slices: tuple[LintedObject, ...] = ()
     _by_key: dict[tuple[str, str, str], LintedObject] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, objects: Iterable[LintedObject]) -> "Subjects":
+    def of(
+        cls, objects: Iterable[LintedObject], refused_slices: Iterable[LintedObject] = ()
+    ) -> "Subjects":
         """The subjects of these objects."""
-        made = cls(objects=tuple(objects))
+        made = cls(objects=tuple(objects), refused_slices=tuple(refused_slices))
         for each in made.objects:
             made._by_key[(each.kind, *meta.place(each.tree))] = each
         return made
@@ -265,7 +273,8 @@ class Subjects:
         for subject in self.of_kind("DeviceTaintRule"):
             _put(made.put_rule, subject)
         for subject in self.of_kind("ResourceSlice"):
-            _put(made.put_slice, subject)
+            if not lacks_pool(subject.tree):
+                _put(made.put_slice, subject)
         return made
 
     @cached_property
@@ -285,6 +294,15 @@ class Subjects:
         for published in self.slices:
             grouped.setdefault(published.slice.pool, []).append(published)
         return tuple(_pool(pool, listed) for pool, listed in grouped.items())
+
+    def refused_in(self, pool: PublishedPool) -> int:
+        """The number of refused slices that the newest generation of a pool would have."""
+        generation = pool.slices[0].slice.generation
+        places = (
+            (dra.driver(each.tree), dra.pool_name(each.tree), _generation(each.tree))
+            for each in self.refused_slices
+        )
+        return sum(place == (*pool.id, generation) for place in places)
 
     @cached_property
     def devices(self) -> tuple[Device, ...]:
@@ -336,6 +354,12 @@ def _pool(id: PoolId, listed: Sequence[PublishedSlice]) -> PublishedPool:
         slices=tuple(each for each in listed if each.slice.generation == generation),
         older=tuple(each for each in listed if each.slice.generation != generation),
     )
+
+
+def lacks_pool(tree: JsonObject) -> list[str]:
+    """The missing ones of the two fields that place a slice in a pool."""
+    fields = {"spec.driver": dra.driver(tree), "spec.pool.name": dra.pool_name(tree)}
+    return [field for field, value in fields.items() if not value]
 
 
 def class_selectors(subject: LintedObject) -> tuple[str, ...]:

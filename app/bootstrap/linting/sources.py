@@ -17,7 +17,7 @@ from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import LintReport
 from app.analysis.lint.placing import PlacingBounds
 from app.analysis.lint.revisions import PoolsOverTime
-from app.analysis.lint.subjects import TOLD, LintedObject, Subjects
+from app.analysis.lint.subjects import TOLD, LintedObject, Subjects, lacks_pool
 from app.analysis.views import features_of
 from app.bootstrap import manifests
 from app.bootstrap.history_settings import history_settings
@@ -85,7 +85,7 @@ class _Sources:
         over_time = PoolsOverTime()
         for change in object_changes:
             subject = changes.converted(change.subject)
-            is_slice = subject.kind == "ResourceSlice"
+            is_slice = subject.kind == "ResourceSlice" and not lacks_pool(subject.tree)
             if change.is_deletion:
                 states.pop(change.key, None)
                 if is_slice:
@@ -100,8 +100,8 @@ class _Sources:
     def report(self, ignored: Sequence[str]) -> LintReport:
         """The findings of the rules in all objects read; fields of files get their lines."""
         names = linting.check_rules(ignored)
-        admitted, refusals = linting.admit(self.written, self.rules, self.now)
-        subjects = Subjects.of((*admitted, *self.subjects))
+        admitted, hidden, refusals = linting.admit(self.written, self.rules, self.now)
+        subjects = Subjects.of((*admitted, *self.subjects), hidden)
         report = linting.lint(
             subjects,
             features=features_of(self.rules.profile),

@@ -32,9 +32,9 @@ RULES_OF_API = rules_for(profiles.from_settings({"profile": "1.37"}))
 
 def lint(trees: Iterable[JsonObject]) -> LintReport:
     written = [LintedObject(kind=tree["kind"], tree=tree) for tree in trees]
-    subjects, refusals = linting.admit(written, RULES_OF_API, Instant(0))
+    subjects, hidden, refusals = linting.admit(written, RULES_OF_API, Instant(0))
     return linting.lint(
-        Subjects.of(subjects), features=features_of(RULES_OF_API.profile), before=refusals
+        Subjects.of(subjects, hidden), features=features_of(RULES_OF_API.profile), before=refusals
     )
 
 
