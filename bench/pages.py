@@ -12,7 +12,6 @@ those of histories of different lengths.
 
 import argparse
 import cProfile
-import gc
 import pstats
 import statistics
 import sys
@@ -22,6 +21,7 @@ from collections.abc import Sequence
 import anyio
 import httpx
 
+from app.bootstrap import garbage_collection
 from app.web import frame
 from bench import figures, folding
 from bench.recorded import recorded_history
@@ -68,8 +68,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     # As `redra up` does before it answers.
     for _ in frame.compile_templates():
         pass
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 50)
+    garbage_collection.expect_large_heap()
+    garbage_collection.look_once()
+    garbage_collection.keep_loaded()
     anyio.run(measure, options.events)
 
 

@@ -94,10 +94,9 @@ def waiting(
         latest[entry.subject] = cause
     present: dict[str, int] = {}
     requested: dict[ObjectKey, Revision] = {}
-    reported = cache(lambda: _reported(chronicle, until, reads_events=reads_events))
     for pod, tree in _waiting_now(views, namespace):
         refusal = latest.get(pod, "") if is_whole else _refusal(tree)
-        message = refusal or reported().get(pod, "")
+        message = refusal or _reported(chronicle, pod, until, reads_events=reads_events)
         event = views.objects.event(pod)
         assert event is not None, "it was listed"
         if not message and sources.is_only_requested(event):
@@ -317,23 +316,19 @@ def overdue(
         )
 
 
-def _reported(chronicle: Chronicle, until: Revision, *, reads_events: bool) -> dict[ObjectKey, str]:
-    """The newest cause in Events and logs of a scheduler, of each pod that was not deleted since.
+def _reported(chronicle: Chronicle, pod: ObjectKey, until: Revision, *, reads_events: bool) -> str:
+    """The newest cause in Events and logs of a scheduler about a pod, or nothing.
 
     A pod may have had a namesake, so what was said before a deletion is not about it.
     """
-    reports = [*chronicle.of_kind(ATTEMPT_FAILED, until=until)]
-    reports += chronicle.of_kind(POD_DELETED, until=until)
-    if reads_events:
-        warnings = chronicle.of_kind("Warning", until=until)
-        reports += [entry for entry in warnings if entry.text.startswith(_FAILED_SCHEDULING)]
-    causes: dict[ObjectKey, str] = {}
-    for entry in sorted(reports, key=attrgetter("revision")):
+    # Only entries about the pod are read: those of a kind are as many as the history is long.
+    for entry in chronicle.newest(chronicle.numbers(subject=pod), until=until):
         if entry.kind == POD_DELETED:
-            causes.pop(entry.subject, None)
-        else:
-            causes[entry.subject] = first_cause(verdicts.without_head(entry.text))
-    return causes
+            return ""
+        is_warning = entry.kind == "Warning" and entry.text.startswith(_FAILED_SCHEDULING)
+        if entry.kind == ATTEMPT_FAILED or (reads_events and is_warning):
+            return first_cause(verdicts.without_head(entry.text))
+    return ""
 
 
 def _last_attempts(chronicle: Chronicle, until: Revision) -> dict[ObjectKey, tuple[str, Revision]]:

@@ -40,6 +40,7 @@ class Standing:
         self._placed: dict[str, Instant] = {}
         self._rules: dict[ObjectKey, tuple[TaintRule, Event]] = {}
         self._slices: dict[ObjectKey, JsonObject] = {}
+        self._of_pools: dict[PoolId, dict[ObjectKey, JsonObject]] = {}
         self._tainted: dict[ObjectKey, dict[DeviceId, Event]] = {}
         self._named: set[ObjectKey] = set()
         self._unread: set[str] = set()
@@ -160,17 +161,20 @@ class Standing:
         pool, generation = _pool_of(tree), dra.pool(tree).generation
         return not any(
             dra.pool(other).generation > generation
-            for other in self._slices.values()
-            if _pool_of(other) == pool
+            for other in self._of_pools.get(pool, {}).values()
         )
 
     def _slice(self, event: Event, *, is_deletion: bool) -> None:
         before = self._slices.pop(event.key, None)
         known = self._tainted.pop(event.key, {})
+        if before is not None:
+            del self._of_pools[_pool_of(before)][event.key]
         if is_deletion:
             return
-        self._slices[event.key] = event.object
         pool = _pool_of(event.object)
+        self._slices[event.key] = event.object
+        # Each slice of a large cluster would otherwise be compared with all the others.
+        self._of_pools.setdefault(pool, {})[event.key] = event.object
         ids = [
             (*pool, DeviceName(str(device.get("name"))))
             for device in dra.devices(event.object)
@@ -186,7 +190,7 @@ class Standing:
         """Finds a device name that occurs twice in a complete newest generation of a pool."""
         pool = _pool_of(event.object)
         newest = dra.pool(event.object).generation
-        parts = {key: tree for key, tree in self._slices.items() if _pool_of(tree) == pool}
+        parts = self._of_pools[pool]
         if any(dra.pool(tree).generation > newest for tree in parts.values()):
             return
         parts = {key: tree for key, tree in parts.items() if dra.pool(tree).generation == newest}

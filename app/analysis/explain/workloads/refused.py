@@ -17,7 +17,8 @@ from app.domain.values.identifiers import Uid
 
 _REFUSED = "FailedCreate"
 _MADE = "SuccessfulCreate"
-_BODIES = tuple(f'"reason":"{reason}"'.encode() for reason in (_REFUSED, _MADE))
+_REFUSED_BODY = f'"reason":"{_REFUSED}"'.encode()
+_MADE_BODY = f'"reason":"{_MADE}"'.encode()
 
 _OF_POD = re.compile(r'^.*?pods "[^"]*" is (?:forbidden|invalid): ', re.DOTALL)
 """The part of a refusal with the generated name of a pod, which differs at each try."""
@@ -42,20 +43,18 @@ def message_of(text: str) -> str:
 
 
 def newest(views: LiveViews, namespace: str = "") -> dict[Uid, PodRefusal]:
-    """The newest refusal of each workload, by its uid, as far as Events are there."""
+    """The newest refusal of each workload, by its uid, as far as Events are there.
+
+    Refusals are warnings, so the many normal Events are read only where there is one.
+    """
     refusals: dict[Uid, PodRefusal] = {}
-    made: dict[Uid, int] = {}
-    for key in views.objects.keys(*api_resources.EVENTS, namespace or None):
-        event = views.objects.event(key)
-        # A long history keeps many Events: others are not decoded.
-        if event is None or not any(body in event.body for body in _BODIES):
+    for event in views.objects.unusual_events(namespace or None):
+        if _REFUSED_BODY not in event.body:
             continue
         event_object = core.event_object(event.object)
-        uid = Uid(event_object.subject.uid)
-        if event_object.reason == _MADE:
-            made[uid] = max(made.get(uid, 0), event.revision)
         if event_object.reason != _REFUSED:
             continue
+        uid = Uid(event_object.subject.uid)
         times = max(1, event_object.occurrences)
         message, known = message_of(event_object.text), refusals.get(uid)
         if known is None:
@@ -65,9 +64,24 @@ def newest(views: LiveViews, namespace: str = "") -> dict[Uid, PodRefusal]:
             known.event = max(known.event, event, key=lambda one: one.revision)
         elif known.event.revision < event.revision:
             refusals[uid] = PodRefusal(event=event, message=message, times=times)
-    for uid, refusal in refusals.items():
-        refusal.is_past = made.get(uid, 0) > refusal.event.revision
+    for place in sorted({refusal.event.key.namespace for refusal in refusals.values()}):
+        for uid, revision in _made(views, place).items():
+            if uid in refusals:
+                refusals[uid].is_past = revision > refusals[uid].event.revision
     return refusals
+
+
+def _made(views: LiveViews, namespace: str) -> dict[Uid, int]:
+    """The revision of the newest Event about a pod that was made, of each workload."""
+    made: dict[Uid, int] = {}
+    for event in views.objects.events(*api_resources.EVENTS, namespace):
+        # A long history keeps many Events: others are not decoded.
+        if _MADE_BODY in event.body:
+            event_object = core.event_object(event.object)
+            if event_object.reason == _MADE:
+                uid = Uid(event_object.subject.uid)
+                made[uid] = max(made.get(uid, 0), event.revision)
+    return made
 
 
 def reason(views: LiveViews, refusal: PodRefusal, *, sees_quota: bool) -> Reason:

@@ -1,5 +1,8 @@
 """Pods whose causes differ only in the name of a claim are one finding."""
 
+import cProfile
+import pstats
+
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import pods
 from app.analysis.views import LiveViews
@@ -77,3 +80,49 @@ def test_pod_waits_since_it_was_made_also_in_the_views_of_a_past_moment():
     (one,) = pods.waiting(chronicle, views, until, lambda _: "no node")
     assert (one.first, one.last) == (made, until)
     assert made < until
+
+
+def said(cluster, message):
+    """The Event of a scheduler that is not redra's about pod `a`."""
+    about = {"kind": "Pod", "namespace": "default", "name": "a"}
+    cluster.create("v1", "Event", f"a.{len(cluster.line.events)}", type="Warning",
+                   reason="FailedScheduling", message=message, involvedObject=about)  # fmt: skip
+
+
+def gone(cluster):
+    cluster.kill("a")
+
+
+def test_cause_in_an_event_is_the_last_one_since_the_pod_was_made():
+    cluster = waiting("a")
+    said(cluster, "0/1 nodes are available: 1 Too many pods.")
+    said(cluster, "0/1 nodes are available: 1 Insufficient cpu.")
+    (one,) = findings_of(cluster, lambda _: "")
+    assert one.text == "1 pod waits: Insufficient cpu"
+    gone(cluster)
+    cluster.pod("a")
+    (one,) = findings_of(cluster, lambda _: "")
+    assert one.text == f"1 pod waits: {pods.UNTOLD}", "a namesake was refused"
+
+
+def calls(ended):
+    """The function calls for the findings of a waiting pod, after so many have come and gone."""
+    cluster = Cluster()
+    for _ in range(ended):
+        cluster.pod("a")
+        gone(cluster)
+    cluster.pod("b")
+    chronicle, views = Chronicle(), LiveViews(Profile())
+    chronicle.fold(cluster.line.events)
+    for event in cluster.line.events:
+        views.fold(event)
+    profile = cProfile.Profile()
+    profile.enable()
+    (one,) = pods.waiting(chronicle, views, views.revision, lambda _: "")
+    profile.disable()
+    assert one.text == f"1 pod waits: {pods.UNTOLD}"
+    return pstats.Stats(profile).total_calls
+
+
+def test_pods_that_are_gone_cost_a_waiting_pod_nothing():
+    assert calls(ended=30) == calls(ended=3)
