@@ -100,9 +100,7 @@ def read_heads(path: Path) -> list[SignedHead]:
 def parse_heads(content: bytes, *, place: str) -> list[SignedHead]:
     """The heads in a JSON text (one or a list); checks their signatures. Raises InputError."""
     try:
-        tree = msgspec.json.decode(content)
-        trees = tree if isinstance(tree, list) else [tree]
-        parsed = [heads.from_json(each) for each in trees]
+        parsed = heads.from_text(content)
     except (ValueError, RecursionError) as problem:
         raise InputError(str(problem), place=place, cure="use what `redra head` wrote") from problem
     for head in parsed:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from app.cli import console, replaying
@@ -99,7 +98,8 @@ def _signed(source: AnswerSource, history: str, to: str) -> "SignedHead":
     def of_server(server: "AskedServer") -> "SignedHead":
         pinned = source.resolved(server, name, source.moment(to, history))
         query = ServedQuery(history=name, part="head", at=pinned.moments[0])
-        return signed_heads.from_json(msgspec.json.decode(server.ask(query)))
+        (signed,) = signed_heads.from_text(server.ask(query))
+        return signed
 
     return source.answer(of_server, here)
 

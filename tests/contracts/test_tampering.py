@@ -417,6 +417,9 @@ CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
     ("settings unreadable", settings("settings = '[]'"), "the settings cannot be read"),
     ("settings twice", settings("settings = ('{\"profile\":\"1.36\",' || "
      "substr(settings::text, 2))::json"), chain.BEGINNING_PROBLEM),
+    ("beginning with another field", settings("beginning = json_build_object('created', "
+     "(extract(epoch FROM created) * 1000000)::bigint, 'seed', seed, 'settings', settings, "
+     "'note', 1)"), chain.BEGINNING_PROBLEM),
     ("beginning unreadable", settings("beginning = '[]'"), chain.BEGINNING_PROBLEM),
     ("its own parent", settings("parent = history"), chain.BEGINNING_PROBLEM),
     ("first event of a newer program", column("format", "2", 1), chain.BEGINNING_PROBLEM),
@@ -802,8 +805,6 @@ NOT_NOTICED = {
     "snapshots.projection": "nobody begins with it: it is no view's state",
     "snapshots.version": "nobody begins with it: it is a state of another program",
     "snapshots.revision": "nobody begins with it: the log has another hash there",
-    "signed_heads.revision": "finds the signed text, which has its own",
-    "signed_heads.key": "finds the signed text, which has its own",
 } | {
     f"leases.{name}": "who writes at present is no part of the history"
     for name in ("name", "epoch", "holder", "until")
@@ -926,6 +927,9 @@ FORGED_HEADS = {
     "revision": "regexp_replace(head::text, '\"revision\":[0-9]+', '\"revision\":3')",
     "key": "replace(head::text, 'ed25519:', 'ed25519:é')",
     "type": '\'{"revision":"x"}\'',
+    "another field": "replace(head::text, '{', '{\"note\":\"checked\",')",
+    "a field twice": "replace(head::text, '{', '{\"revision\":3,')",
+    "a field less": "replace(head::text, '\"format\":1,', '')",
     "none": "'null'",
 }
 

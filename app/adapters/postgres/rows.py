@@ -1,6 +1,5 @@
 """The rows of the log's tables as values of the domain."""
 
-import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -16,6 +15,8 @@ from app.domain.log import (
     ObjectKey,
     Revision,
     Tombstone,
+    chain,
+    heads,
 )
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow, from_stored
@@ -92,7 +93,7 @@ def history_info(row: asyncpg.Record) -> HistoryInfo:
 
 def _settings(text: str) -> JsonObject | None:
     tree = msgspec.json.decode(text)
-    return tree if isinstance(tree, dict) and _names_once(text) else None
+    return tree if isinstance(tree, dict) and chain.names_once(text) else None
 
 
 def _beginning(text: str | None) -> ChainStart | None:
@@ -102,21 +103,7 @@ def _beginning(text: str | None) -> ChainStart | None:
         beginning = msgspec.json.decode(text, type=ChainStart)
     except msgspec.ValidationError:
         return None
-    return beginning if _names_once(text) else None
-
-
-def _names_once(text: str) -> bool:
-    """Whether no mapping in a JSON text has two equal names, of which a reader would see one."""
-
-    def check(pairs: list[tuple[str, object]]) -> None:
-        if len({name for name, _ in pairs}) < len(pairs):
-            raise ValueError
-
-    try:
-        json.loads(text, object_pairs_hook=check)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    return beginning if chain.names_once(text) else None
 
 
 def tombstone(row: asyncpg.Record) -> Tombstone:
@@ -144,12 +131,19 @@ def keys(rows: Sequence[asyncpg.Record], *, newest_first: bool) -> list[ObjectKe
 
 
 def signed_heads(rows: Iterable[asyncpg.Record]) -> list[SignedHead]:
-    """The kept heads in rows; one that was altered beyond recognition has no signature."""
-    heads = []
+    """The kept heads in rows.
+
+    A row has no signature if it was altered beyond recognition, or if its columns are not those of
+    the signed text.
+    """
+    read = []
     for row in rows:
+        revision = Revision(row["revision"])
         try:
-            heads.append(msgspec.json.decode(row["head"], type=SignedHead))
-        except msgspec.DecodeError:
-            revision = Revision(row["revision"])
-            heads.append(SignedHead(history="", revision=revision, hash="", time="", key=""))
-    return heads
+            (head,) = heads.from_text(row["head"])
+        except ValueError:
+            head = SignedHead(history="", revision=revision, hash="", time="", key="")
+        if (head.revision, head.key) != (revision, row["key"]):
+            head = msgspec.structs.replace(head, revision=revision, signature="")
+        read.append(head)
+    return read

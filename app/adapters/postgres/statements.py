@@ -159,7 +159,9 @@ ON CONFLICT (history, revision, key) DO NOTHING
 """
 """Store a signed head."""
 
-KEPT_HEADS = "SELECT revision, head FROM signed_heads WHERE history = $1 ORDER BY revision, key"
+KEPT_HEADS = """
+SELECT revision, key, head FROM signed_heads WHERE history = $1 ORDER BY revision, key
+"""
 """The signed heads of a history."""
 
 HEAD = f"SELECT revision, epoch, hash, {_TIME} FROM log_heads WHERE history = $1"  # noqa: S608

@@ -10,6 +10,7 @@ history (`genesis`). A history that was created before this rule existed has 32 
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -68,6 +69,20 @@ def canonical_json(value: Any) -> bytes:
     Equal values give equal bytes.
     """
     return _canonical.encode(value)
+
+
+def names_once(text: str | bytes) -> bool:
+    """Whether no mapping in a JSON text has two equal names, of which a reader would see one."""
+
+    def check(pairs: list[tuple[str, object]]) -> None:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError
+
+    try:
+        json.loads(text, object_pairs_hook=check)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def genesis(*, seed: int, settings: JsonObject, created: Instant) -> bytes:

@@ -233,7 +233,7 @@ class LeaseToken(msgspec.Struct, frozen=True, kw_only=True):
     holder: str = ""
 
 
-class ChainStart(msgspec.Struct, frozen=True, kw_only=True):
+class ChainStart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The values from which the hash before the first event of a history is computed."""
 
     seed: int

@@ -5,11 +5,11 @@ was cut short together with its head, or rewritten from its beginning. This modu
 signed content; adapters sign it and check signatures.
 """
 
-from collections.abc import Mapping
+from typing import cast
 
 import msgspec
 
-from app.domain.log.chain import canonical_json
+from app.domain.log.chain import canonical_json, names_once
 from app.domain.log.event import Revision
 from app.domain.values.json_tree import JsonObject
 
@@ -17,7 +17,7 @@ KIND = "redra-head"
 FORMAT = 1
 
 
-class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
+class SignedHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The head of a history and its signature.
 
     `hash` is `sha256:` and 64 hex digits, `time` the cluster's time of the last event, `key` is
@@ -53,8 +53,20 @@ class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
         return tree
 
 
-def from_json(tree: Mapping[str, object]) -> SignedHead:
-    """The head in a JSON object. Raises ValueError with a readable message for anything else."""
+def from_text(text: str | bytes) -> list[SignedHead]:
+    """The heads in a JSON text (one or a list).
+
+    Raises ValueError with a readable message for anything else. The signature covers the fields of
+    a head, so a text with another field, without one, or with a field
+    twice says something that nobody signed.
+    """
+    tree = msgspec.json.decode(text)
+    if not names_once(text):
+        raise ValueError("it is no signed head: it has a field twice")
+    return [_from_json(each) for each in (tree if isinstance(tree, list) else [tree])]
+
+
+def _from_json(tree: object) -> SignedHead:
     try:
         head = msgspec.convert(tree, SignedHead)
     except msgspec.ValidationError as problem:
@@ -63,6 +75,9 @@ def from_json(tree: Mapping[str, object]) -> SignedHead:
         raise ValueError(f"it is no signed head, but a {head.kind!r}")
     if head.format != FORMAT:
         raise ValueError(f"the head has format {head.format}, this program reads {FORMAT}")
+    left_out = [name for name in head.to_json() if name not in cast("JsonObject", tree)]
+    if left_out:
+        raise ValueError(f"it is no signed head: it has no {left_out[0]}")
     if head.revision < 0:
         raise ValueError("the head's revision is below 0")
     return head

@@ -127,6 +127,12 @@ async def test_signed_head_of_a_bundle_stays_with_the_history(tmp_path):
         (lambda head: {**head, "signature": "AAAA"}, InputError, "signature of the head is wrong"),
         (lambda head: {**head, "key": "ed25519:AAAA"}, InputError, "is not a key such as"),
         (lambda head: {"kind": "other"}, InputError, "it is no signed head"),
+        (lambda head: {**head, "note": "checked"}, InputError, "contains unknown field `note`"),
+        (
+            lambda head: {name: head[name] for name in head if name != "format"},
+            InputError,
+            "it is no signed head: it has no format",
+        ),
     ],
 )
 async def test_changed_head_of_a_bundle_is_refused(tmp_path, change, error, words):
