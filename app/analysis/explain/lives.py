@@ -4,7 +4,7 @@ For pods also what their termination waits for, and what keeps a pod with a node
 Events are those of the object, newest first.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -117,21 +117,17 @@ def deletion_request(events: Sequence[Event]) -> Iterator[Reason]:
         until = meta.known_deletion_timestamp(since.object)
         if until:
             how = f" with {grace} s of grace until {until}" if grace else _graceless(since.object)
-    text = f"deletion was asked for {sources.by(since)}{how}"
+    text = f"deletion was asked for {sources.asked_by(since)}{how}"
     yield Reason(text=text, revision=since.revision, about=since.key, is_kept=True)
     newer = [event for event in events if event.revision > since.revision and is_pod]
     for event in reversed(newer):
         if (shorter := _grace(event.object)) < grace:
             grace = shorter
-            text = f"the grace period became {grace} s {sources.by(event)}"
+            text = f"the grace period became {grace} s {sources.asked_by(event)}"
             # A kubelet ends each deletion so, when the pod's containers have ended.
-            is_forced = not grace and not event.stamp.actor.user.startswith(_USERS_OF_NODES)
+            is_forced = not grace and not event.stamp.actor.user.startswith(sources.USERS_OF_NODES)
             text += " (forced)" if is_forced else ""
             yield Reason(text=text, revision=event.revision, is_kept=True)
-
-
-_USERS_OF_NODES = "system:node:"
-"""The beginning of the names under which kubelets write."""
 
 
 def _graceless(tree: JsonView) -> str:
@@ -146,8 +142,13 @@ def _graceless(tree: JsonView) -> str:
     return " (forced: no grace period)"
 
 
-def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
-    """The reasons why a pod terminates and still waits, how it ended, or why it does not start."""
+def of_pod(
+    views: LiveViews, events: Sequence[Event], tree: JsonView, unseen: Collection[str] = ()
+) -> Iterator[Reason]:
+    """The reasons why a pod terminates and still waits, how it ended, or why it does not start.
+
+    `unseen` are its claims whose allocation a recording does not show.
+    """
     node = core.node_name(tree)
     if core.is_finished(tree):
         yield from _finished(events, tree)
@@ -155,7 +156,7 @@ def of_pod(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterato
         yield from ending(events, tree)
         yield from awaited(views, tree, node)
     elif node and not core.is_finished(tree) and meta.phase(tree) != "Running":
-        yield from unready(views, events, tree)
+        yield from unready(views, events, tree, unseen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,9 +361,11 @@ def _name_of(container: core.ContainerStatus) -> str:
     return f"container {container.name}" if container.name else "a container"
 
 
-def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+def unready(
+    views: LiveViews, events: Sequence[Event], tree: JsonView, unseen: Collection[str] = ()
+) -> Iterator[Reason]:
     """The claims of a bound pod that its kubelet refuses to prepare, and who set the node."""
-    lacking = [*_lacking(views, tree)]
+    lacking = [*_lacking(views, tree, unseen)]
     if not lacking:
         return
     yield from lacking
@@ -375,14 +378,14 @@ def unready(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterat
         yield sources.made(since, "bound to its node")
 
 
-def _lacking(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
+def _lacking(views: LiveViews, tree: JsonView, unseen: Collection[str]) -> Iterator[Reason]:
     pod = pods.facts(tree)
     for entry in pod.entries:
         named = pods.entry_claim(pod, entry)
         if named.problem:
             yield Reason(text=f"entry {entry.name}: {named.problem}", is_kept=True)
             continue
-        if named.name is None:
+        if named.name is None or named.name in unseen:
             continue
         key = claim_key(pod.namespace, named.name)
         claim = views.objects.get(key)

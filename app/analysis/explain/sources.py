@@ -10,6 +10,7 @@ from app.domain.log import Event, EventType, ObjectKey, records
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.objects.printing import durations
 from app.domain.values import timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -39,6 +40,38 @@ def by(event: Event) -> str:
     if event.stamp.verb == BASELINE_VERB:
         return "before it was first recorded"
     return f"by {author(event)} at {when(event.stamp.time)}"
+
+
+def asked_by(deletion: Event) -> str:
+    """The author of a deletion, from the first event that shows it.
+
+    No update or patch deletes: where a recorded one shows the deletion, its request was lost.
+    """
+    if deletion.stamp.origin is not None and deletion.stamp.verb in ("update", "patch"):
+        return (
+            f"by {records.named_author(records.IMPORTER_USER)}, before {when(deletion.stamp.time)}"
+        )
+    return by(deletion)
+
+
+def is_only_asked(events: Sequence[Event]) -> bool:
+    """Whether a deletion, the newest event, may only have begun: its answer was not recorded.
+
+    An object with finalizers stays, as does a pod on a node until its kubelet confirms its end.
+    """
+    deletion, *before = events
+    origin = deletion.stamp.origin
+    is_unanswered = origin is not None and Loss.NO_DELETE_STATE.value in origin.losses
+    if not is_unanswered or deletion.stamp.verb != "delete" or not before:
+        return False
+    last = before[0].object
+    is_by_kubelet = deletion.stamp.actor.user.startswith(USERS_OF_NODES)
+    is_running = core.has_node(last) and not core.is_finished(last)
+    return bool(meta.finalizers(last)) or (is_running and not is_by_kubelet)
+
+
+USERS_OF_NODES = "system:node:"
+"""The beginning of the names under which kubelets write."""
 
 
 def author(event: Event) -> str:

@@ -42,6 +42,11 @@ NO_RULE = msgspec.structs.replace(
     kind=f"devicetaintrules.{api_groups.RESOURCE}",
     text="none was recorded, and the recorded objects do not show why this happened",
 )
+NO_ALLOCATION = msgspec.structs.replace(
+    NO_CAUSE,
+    kind=f"resourceclaims.{api_groups.RESOURCE}",
+    text="a pod was bound, but the allocation of its claim was not recorded",
+)
 """The doubts about an effect without a cause; a rule that nobody recorded may be the cause."""
 
 _UNSURE_ORDER = {

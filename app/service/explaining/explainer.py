@@ -213,7 +213,10 @@ class Explainer:
             )
         last = events[0]
         when = sources.when(last.stamp.time)
+        is_open = sources.is_only_asked(events)
         text = f"deleted at {when} (revision {last.revision}) by {sources.author(last)}"
+        if is_open:
+            text = f"deletion was asked for {sources.by(last)} (revision {last.revision})"
         children = [Reason(text=text, about=key)]
         if decision is not None:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
@@ -224,12 +227,14 @@ class Explainer:
             children += await rule_evictions.reasons(evidence, key)
         if key.resource == "deviceclasses":
             children += untried.waiting_for_class(evidence.views, key.name)
-        outcome = decision_body.read(decision.object).outcome if decision is not None else "Deleted"
+        outcome = "Terminating" if is_open else "Deleted"
+        if decision is not None:
+            outcome = decision_body.read(decision.object).outcome
         return ObjectExplanation(
             subject=questions.named(key),
             outcome=outcome,
             revision=revision,
-            text="is gone",
+            text="is being deleted; whether it is gone was not recorded" if is_open else "is gone",
             reason=Reason(text=questions.named(key), children=tuple(children)),
             decision=body(decision),
         )

@@ -7,15 +7,49 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.recordings import uncertainty
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining.evidence import ExplainedMoment
 
 RUNNING = "Running"
+
+
+async def unseen(evidence: ExplainedMoment, events: Sequence[Event], tree: JsonObject) -> list[str]:
+    """The claims of a pod that was bound, of which a recording shows no allocation for it.
+
+    A scheduler binds after it has reserved the pod's claims, and a kubelet starts no pod without
+    them. `events` are the states of the pod, newest first.
+    """
+    created = sources.creation(events)
+    was_bound = created is not None and core.has_node(tree) and not core.has_node(created.object)
+    if not was_bound or not sources.is_recorded(events) or core.is_finished(tree):
+        return []
+    facts = pods.facts(tree)
+    return [
+        named.name
+        for named in pods.named_claims(facts)
+        if named.name
+        and not _is_had(evidence.views.objects.get(_key(facts, named.name)), facts)
+        and _loss(await evidence.changes(_key(facts, named.name)), facts) == (None, None)
+    ]
+
+
+def unseen_reasons(names: Sequence[str]) -> list[Reason]:
+    """A reason for each claim of which no allocation was recorded."""
+    return [
+        Reason(
+            text=f"claim {name}: no allocation for the pod was recorded, which was bound all the "
+            "same",
+            is_kept=True,
+            unexplained=uncertainty.NO_ALLOCATION,
+        )
+        for name in names
+    ]
 
 
 def names(evidence: ExplainedMoment, tree: JsonObject) -> list[str]:
@@ -30,12 +64,15 @@ def names(evidence: ExplainedMoment, tree: JsonObject) -> list[str]:
     ]
 
 
-async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """A reason for each claim that a running pod does not have any more."""
+async def reasons(
+    evidence: ExplainedMoment, tree: JsonObject, unseen: Sequence[str]
+) -> list[Reason]:
+    """A reason for each claim that a running pod does not have any more, but the unseen ones."""
     facts = pods.facts(tree)
     return [
         _reason(evidence, name, *_loss(await evidence.changes(_key(facts, name)), facts))
         for name in names(evidence, tree)
+        if name not in unseen
     ]
 
 

@@ -180,10 +180,12 @@ async def _state_reasons(
 ) -> list[Reason]:
     """The reasons for the state of a pod that has, had or needs no node."""
     state = await disruption.of(evidence, key)
-    state += lives.of_pod(evidence.views, events, tree)
+    unseen = await lost_claims.unseen(evidence, events, tree)
+    state += lost_claims.unseen_reasons(unseen)
+    state += lives.of_pod(evidence.views, events, tree, unseen)
     if not core.is_finished(tree):
         state += await closed_nodes.deleted(evidence, core.node_name(tree))
-    state += await lost_claims.reasons(evidence, tree)
+    state += await lost_claims.reasons(evidence, tree, unseen)
     state += await _held_up(evidence, key, tree)
     return state + containers.reasons(evidence.views, tree)
 
@@ -393,6 +395,11 @@ async def _place_text(evidence: ExplainedMoment, events: Sequence[Event], pod: J
         return f"has ended on node {node}{unknown}"
     if condition := disruption.marked(pod):
         return f"is on node {node}{unknown} and is marked for disruption: {condition.reason}"
+    if unseen := await lost_claims.unseen(evidence, events, pod):
+        noun = counts.plural(len(unseen), "claim")
+        place = "runs on" if meta.phase(pod) == lost_claims.RUNNING else "is bound to"
+        claims = f"{noun} {listed(unseen, len(unseen))}"
+        return f"{place} node {node}{unknown}; no allocation of {claims} for it was recorded"
     if lost := lost_claims.names(evidence, pod):
         claims = f"{counts.plural(len(lost), 'claim')} {listed(lost, len(lost))}"
         return f"runs on node {node}{unknown} and has lost {claims}"

@@ -1,9 +1,10 @@
 """Objects and writes of an audit log, from its lines alone; nothing of the product is imported."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tests.adversary.log import Json
+from tests.truth.facts import FINISHED
 from tests.truth.raw import Key, State
 from tests.truth.states.model import EPOCH, Write
 
@@ -34,8 +35,8 @@ def key_of(line: Json) -> Key:
 def writes(lines: Iterable[Json]) -> Iterator[tuple[Key, Write]]:
     """The writes that lines show with the state after them, in the order of the store.
 
-    Revisions are twice the versions: a binding is answered without one, and comes right after the
-    version of its pod that was shown last.
+    Revisions are twice the versions: a binding and the deletion of a collection are answered
+    without a new one, and come right after the version that was shown last.
     """
     shown: dict[tuple[Key, int], Write] = {}
     newest: dict[Key, Write] = {}
@@ -47,8 +48,7 @@ def writes(lines: Iterable[Json]) -> Iterator[tuple[Key, Write]]:
                 continue
             meta = tree["metadata"]
             key = (line["objectRef"]["resource"], meta.get("namespace", ""), meta["name"])
-            is_binding = line["objectRef"].get("subresource") == "binding"
-            revision = 2 * int(meta["resourceVersion"]) + is_binding
+            revision = 2 * int(meta["resourceVersion"]) + _is_unnumbered(line)
             moment = datetime.fromisoformat(line["stageTimestamp"])
             time = round((moment - EPOCH).total_seconds() * 1_000_000)
             write = Write(revision, line["user"]["username"], time, _left(line, tree))
@@ -57,6 +57,10 @@ def writes(lines: Iterable[Json]) -> Iterator[tuple[Key, Write]]:
                 newest[key] = write
     for (key, _), write in sorted(shown.items(), key=lambda each: each[1].revision):
         yield key, write
+
+
+def _is_unnumbered(line: Json) -> bool:
+    return line["objectRef"].get("subresource") == "binding" or line["verb"] == "deletecollection"
 
 
 def _bound(line: Json, last: Write | None) -> Json | None:
@@ -89,7 +93,26 @@ def _states(line: Json) -> Iterator[Json]:
 def _left(line: Json, tree: Json) -> Json | None:
     """The state after a write; None where it was the last one."""
     meta = tree["metadata"]
+    if line["verb"] == "deletecollection":
+        return _collected(line, tree)
     ends = not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
-    if line["verb"].startswith("delete") or "deletionTimestamp" in meta:
+    if line["verb"] == "delete" or "deletionTimestamp" in meta:
         return None if ends else tree
     return tree
+
+
+def _collected(line: Json, before: Json) -> Json | None:
+    """An object of a collection that was deleted, from its state before: pods may have grace."""
+    meta = before["metadata"]
+    if "deletionTimestamp" in meta:
+        return before
+    phase = (before.get("status") or {}).get("phase")
+    has_grace = before["spec"].get("nodeName") and phase not in FINISHED
+    grace = before["spec"].get("terminationGracePeriodSeconds", 30) if has_grace else 0
+    if not grace and not meta.get("finalizers"):
+        return None
+    asked = datetime.fromisoformat(line["stageTimestamp"]) + timedelta(seconds=grace)
+    deletion = {"deletionTimestamp": asked.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    if before.get("kind", "Pod") == "Pod":
+        deletion["deletionGracePeriodSeconds"] = grace
+    return {**before, "metadata": {**meta, **deletion}}

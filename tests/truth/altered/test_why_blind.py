@@ -108,6 +108,15 @@ async def test_kind_that_a_pod_in_use_rests_on_is_doubted_and_not_denied(
     assert body["outcome"] == "Terminating"
 
 
+async def test_claim_of_a_bound_pod_that_nobody_recorded_is_not_denied(tmp_path):
+    """Bound and not started: that its claim is unknown is no reason why it does not start."""
+    log = without(until(QUICKSTART, 112), "resourceclaims")
+    body = await asked(log, "basic-resourceclaimtemplate/pod0", tmp_path)
+    assert denials(body) == []
+    assert [one for one in own_words(body) if "cannot start" in one or "refuses" in one] == []
+    assert GROUPED["resourceclaims"] in kinds_of(body)
+
+
 @pytest.mark.parametrize(("name", "number", "pod"), [WAITING[1], IN_USE[1]])
 async def test_rule_that_nobody_recorded_is_missed_where_its_effect_is_recorded(
     name, number, pod, tmp_path

@@ -153,6 +153,9 @@ class States:
             return outcome, f"has ended on node {node}"
         if is_deleting:
             return outcome, f"ends on node {node}; its devices are free when it has"
+        for one in status.get("conditions") or ():
+            if one["type"] == "DisruptionTarget" and one["status"] == "True":
+                return outcome, f"is on node {node} and is marked for disruption: {one['reason']}"
         claims = list(self.claims_of(name))
         lacking = [claim for claim, tree in claims if claim and not self.has(pod, tree)]
         is_unready = bool(lacking) or not all(claim for claim, _ in claims)
