@@ -6,11 +6,13 @@ Most of it is YAML too, which reads None as a text and no escapes between single
 that are generated for Python name fields in their own way, and show times as Python does:
 
     {'api_version': 'v1', 'kind': 'Pod', 'metadata': {'creation_timestamp': datetime.datetime(…)}}
+    api_version='v1' kind='Pod' metadata={'creation_timestamp': datetime.datetime(…)}
 """
 
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -31,9 +33,16 @@ KINDLESS = "an object of a client for Python without its kind, as those in a lis
 
 _BEGIN = re.compile(r"(?:\[\s*)?\{'[A-Za-z]\w{0,62}': ")
 _TOKEN = re.compile(r"'(?:[^'\\\n]|\\.)*+'?|\"(?:[^\"\\\n]|\\.)*+\"?|[\[\]{}()]")
+_FIELD = re.compile(r"(?<!\S)(?P<name>[a-z]\w{0,62})=(?=['\"\[{\d-]|None|True|False|datetime)")
+_VALUE = re.compile(
+    r"(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|[^\s'\"\[{(]+)"
+)
 _OF_CLIENT = "'api_version': "
 _MEMBERS = (("'apiVersion': '", "'kind': '"), (_OF_CLIENT, "'kind': "))
-_ZONES = ("tzutc()", "tzlocal()", "datetime.timezone.utc", "timezone.utc", "TzInfo(UTC)")
+_ZONES = (
+    *("tzutc()", "tzlocal()", "datetime.timezone.utc", "timezone.utc"),
+    *("TzInfo(UTC)", "TzInfo(0)"),
+)
 """How a time in UTC shows its zone: those of dateutil, of Python, and of pydantic.
 
 A server writes all times in UTC, for which dateutil has the local zone where that is called UTC.
@@ -46,6 +55,8 @@ def text_at(lines: Sequence[str], at: int) -> tuple[str, int]:
 
     One that breaks off is the rest of its line. `''` is an escape of YAML, not of Python.
     """
+    if "api_version=" in lines[at] and (shown := _model(lines, at)) is not None:
+        return shown.text, shown.end
     match = _BEGIN.search(lines[at]) if "{'" in lines[at] else None
     if match is None:
         return "", at
@@ -53,6 +64,66 @@ def text_at(lines: Sequence[str], at: int) -> tuple[str, int]:
     text = "\n".join([*lines[at:last], lines[last][:end]])[match.start() :]
     is_object = any(all(each in text for each in pair) for pair in _MEMBERS) and "''" not in text
     return (text, last + 1) if is_object else ("", at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """A model of a client as Python prints it: its text, and the texts of its fields.
+
+    `end` is the line behind it. One that breaks off has no fields.
+    """
+
+    text: str
+    end: int
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def as_dict(self) -> str:
+        return "{" + ", ".join(f"{name!r}: {value}" for name, value in self.fields) + "}"
+
+
+def _model(lines: Sequence[str], at: int) -> _Model | None:
+    """The model that begins in a line; None without any. Its fields are in order of their names."""
+    starts = (each for each in _FIELD.finditer(lines[at]) if each["name"] <= "api_version")
+    begin = next(starts, None)
+    if begin is None:
+        return None
+    number, column = at, begin.start()
+    members: list[tuple[str, str]] = []
+    match: re.Match[str] | None = begin
+    while match is not None:
+        last, end = _value_end(lines, number, match.end(), at)
+        if end < 0:
+            return _Model(lines[at][begin.start() :], at + 1)
+        text = "\n".join([*lines[number:last], lines[last][:end]])[match.end() :]
+        members.append((match["name"], text))
+        number, column = last, end
+        match = _FIELD.match(lines[number], column + 1) if lines[number][column:] else None
+    if not {"api_version", "kind"} <= {name for name, _ in members}:
+        return None
+    text = "\n".join([*lines[at:number], lines[number][:column]])[begin.start() :]
+    return _Model(text, number + 1, tuple(members))
+
+
+def _value_end(lines: Sequence[str], at: int, column: int, first: int) -> tuple[int, int]:
+    """The line and the column behind a value; no column for one that breaks off.
+
+    Only an object whose first line is not set in goes on in lines that are: no line is read twice.
+    """
+    plain = _VALUE.match(lines[at], column)
+    if plain is not None and lines[at][plain.end() : plain.end() + 1] not in ("(", "[", "{"):
+        return at, plain.end()
+    depth, length = 0, 0
+    for number in range(at, len(lines)):
+        start = column if number == at else 0
+        length += len(lines[number]) - start
+        is_inside = number == at or (lines[number][:1] == " " and lines[first][:1] != " ")
+        if length > TEXT_MAX or not is_inside:
+            break
+        for token in _TOKEN.finditer(lines[number], start):
+            depth += _DEPTHS.get(token[0], 0)
+            if depth == 0 and token[0] in _DEPTHS:
+                return number, token.end()
+    return at, -1
 
 
 def _end(lines: Sequence[str], at: int, column: int) -> tuple[int, int]:
@@ -72,8 +143,12 @@ def _end(lines: Sequence[str], at: int, column: int) -> tuple[int, int]:
 
 def value(text: str, place: str, line: int, limits: ImportLimits) -> Any:
     """The value. Raises ValueError for a text that is not one plain value, and BoundReached."""
+    shown = None if text.startswith(("{", "[")) else _model(text.split("\n"), 0)
+    if shown is not None and not shown.fields:
+        raise ValueError(BROKEN)
     try:
-        parsed = ast.literal_eval(_Times().visit(ast.parse(text, mode="eval")))
+        plain = text if shown is None else shown.as_dict()
+        parsed = ast.literal_eval(_Times().visit(ast.parse(plain, mode="eval")))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as problem:
         raise ValueError(BROKEN) from problem
     tree = _of_client(parsed)
@@ -96,7 +171,7 @@ def documents(content: bytes, place: str, limits: ImportLimits) -> list[tuple[in
         try:
             values.append((at + 1, value(text, place, at + 1, limits)))
         except ValueError as problem:
-            if _OF_CLIENT in text:
+            if _OF_CLIENT in text or "api_version=" in text:
                 raise InputError(str(problem), place=f"{place}:{at + 1}") from problem
             return []
         at = end

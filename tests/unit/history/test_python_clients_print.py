@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from kubernetes import client as official
 from kubernetes_asyncio import client
 
 from app.adapters.history import python_values
@@ -51,6 +52,14 @@ def models(*trees):
     return asyncio.run(loaded())
 
 
+def pages(*trees):
+    """The objects as the official client prints them, fields of a model beside each other."""
+    api = official.ApiClient()
+    for tree in trees:
+        name = MODELS.get(tree["kind"], f"V1{tree['kind']}")
+        yield f"{api.deserialize(json.dumps(tree), name, 'application/json')}\n"
+
+
 def read(tmp_path, text):
     path = tmp_path / "client.log"
     path.write_text(text)
@@ -68,6 +77,38 @@ def test_objects_have_the_names_and_times_of_the_api(tmp_path):
     on_lines = "".join(f"2026-01-02 DEBUG got {one.to_dict()!r}\n" for one in shown)
     for text in (as_pages, on_lines, f"the pods:\n{as_pages}\ndone\n"):
         assert read(tmp_path, text) == (wanted, [])
+
+
+def test_models_of_the_official_client_have_the_names_and_times_of_the_api(tmp_path):
+    trees = [*(tree for tree in truth.OBJECTS if tree["kind"] != "CronJob"), LEASE]
+    wanted = {truth.key(tree): tree for tree in trees}
+    shown = list(pages(*trees))
+    assert shown[0].startswith("api_version='")
+    for text in ("".join(shown), "".join(f"the next: {page}then\n" for page in shown)):
+        assert read(tmp_path, text) == (wanted, [])
+
+
+@pytest.mark.parametrize("cut", [40, 400, -20])
+def test_model_that_breaks_off_is_named_and_the_next_is_read(tmp_path, cut):
+    whole, lease = pages(POD, LEASE)
+    objects, lost = read(tmp_path, f"{whole[:cut].rstrip()}\nnot more\n{lease}")
+    assert list(objects) == [truth.key(LEASE)]
+    assert lost == [f"client.log:1: {python_values.BROKEN}"]
+
+
+def test_list_of_models_gives_its_items_their_kind_and_an_item_alone_is_named(tmp_path):
+    bare = {name: part for name, part in FULL.items() if name not in ("apiVersion", "kind")}
+    listed = {"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [bare]}
+    (page,) = pages(listed)
+    objects, lost = read(tmp_path, page)
+    assert (list(objects), lost) == ([truth.key(FULL)], [])
+    shown = python_values.value(page.rstrip(), "a", 1, DEFAULT_LIMITS)
+    whole = python_values.value(next(pages(FULL)).rstrip(), "a", 1, DEFAULT_LIMITS)
+    assert (shown["items"], whole) == ([bare], FULL)
+    item = next(pages(FULL)).replace("'v1' kind='Pod'", "None kind=None", 1)
+    objects, lost = read(tmp_path, next(pages(LEASE)) + item)
+    assert list(objects) == [truth.key(LEASE)]
+    assert [problem.partition(": ")[2] for problem in lost] == [python_values.KINDLESS]
 
 
 def test_list_gives_its_items_their_kind(tmp_path):
@@ -109,7 +150,7 @@ def test_object_that_is_not_certain_is_refused(tmp_path, old, new, problem):
         read(tmp_path, ZONE.sub("tzinfo=tzutc()", text).replace(old, new))
 
 
-@pytest.mark.parametrize("zone", ["tzutc()", "tzlocal()", "datetime.timezone.utc", "TzInfo(UTC)"])
+@pytest.mark.parametrize("zone", ["tzutc()", "tzlocal()", "datetime.timezone.utc", "TzInfo(0)"])
 def test_time_shows_that_it_is_in_utc_in_several_ways(tmp_path, zone):
     text = ZONE.sub(f"tzinfo={zone}", f"{models(POD)[0]}\n")
     assert read(tmp_path, text) == ({truth.key(POD): POD}, [])

@@ -121,8 +121,8 @@ ENTRIES = (
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
             "`{'apiVersion': …` in a text, on one line or as `pprint` breaks it; `{'api_version': "
-            "…` of clients that are generated for Python, whose names and times are those of the "
-            "API again"
+            "…` and `api_version='…' kind='…' metadata={…}` of clients that are generated for "
+            "Python, whose names and times are those of the API again"
         ),
         gives="the objects, with None, escapes and both quotes as Python has them",
         lacks=(
