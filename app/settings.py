@@ -307,6 +307,12 @@ class Settings(GroupedSettings):
     diff_nodes_max: int = setting(
         64, ge=0, description="Nodes up to which a difference is examined on all of them"
     )
+    trial_events_max: int = setting(
+        1_000_000,
+        ge=1,
+        description="Events of one run of a sweep, of a search for the smallest history, or of a "
+        "test",
+    )
     minimise_command_seconds: float = setting(
         600.0, gt=0, description="Longest check of one history by a command of `redra minimise`"
     )

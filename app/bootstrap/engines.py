@@ -8,6 +8,7 @@ from app.adapters.uids import DerivedUids
 from app.analysis.replay.variants import Switches
 from app.analysis.replay.writers import DECIDED
 from app.analysis.views import compiler_of, features_of
+from app.bootstrap import process_settings
 from app.bootstrap.rules import rules_of
 from app.domain.controllers import reconcilers, registry
 from app.domain.controllers.plan import Reconciler
@@ -18,10 +19,14 @@ from app.ports import UidSource
 
 
 class Engines:
-    """Makes rules once per release, gates and quirks, and controllers for each run."""
+    """Makes rules once per release, gates and quirks, and controllers for each run.
+
+    A run has at most `events_max` events, by the environment of the process that runs it.
+    """
 
     def __init__(self) -> None:
         self._rules: dict[str, Rules] = {}
+        self.events_max = process_settings.settings().trial_events_max
 
     def settings_under(
         self, info: HistoryInfo, switches: Switches, off: frozenset[str]

@@ -30,7 +30,8 @@
     ├── ClusterUnreachable          a real cluster's API gives no usable answer; try again
     ├── ServerUnreachable           a server of redra gives no usable answer; try again
     └── InputError                  a file, an argument or a setting; names place and cure
-        └── PlainSecrets            a history with Secrets in plain text, which must not leave it
+        ├── PlainSecrets            a history with Secrets in plain text, which must not leave it
+        └── TooManyEvents           a run exceeds its bound; a smaller history may not
 
 An error carries fields; the message is made from them. `app/api/kubernetes/status.py` turns
 `Rejected` into a Kubernetes Status, the command line prints `InputError` and `LogError` as one
@@ -380,6 +381,10 @@ class InputError(RedraError):
         self.cure = cure
         text = f"{place}: {problem}" if place else problem
         super().__init__(f"{text}; {cure}" if cure else text)
+
+
+class TooManyEvents(InputError):
+    """A run of a history has more events than its bound. Cure: a shorter history."""
 
 
 class PlainSecrets(InputError):

@@ -225,6 +225,26 @@ def test_failing_run_stops_no_other_and_is_tried_again(folder: Path, tmp_path: P
     assert [bool(row["problem"]) for row in report["rows"]] == [False, True]
 
 
+def test_run_beyond_its_bound_fails_and_stops_no_other(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = planted_soak.write(planted_soak.soak(1, 12), tmp_path / "large.zip")
+    small = planted_soak.write(planted_soak.soak(1, 2), tmp_path / "small.zip")
+    bound = (small + large) // 2
+    monkeypatch.setenv("REDRA_TRIAL_EVENTS_MAX", str(bound))
+    plan = write_plan(tmp_path, histories=["large.zip", "small.zip"])
+    beyond, within = sweep(plan, tmp_path / "out")["rows"]
+    assert f"the run has more than {bound} events" in beyond["problem"]
+    assert "REDRA_TRIAL_EVENTS_MAX" in beyond["problem"]
+    assert "pods" not in beyond
+    assert (within["problem"], within["pods"]) == ("", 2)
+    words = ("minimise", tmp_path / "large.zip", "--keep", "unschedulable", "-o")
+    code, out, error = redra(*words, tmp_path / "least.zip")
+    assert (code, out, (tmp_path / "least.zip").exists()) == (2, "", False)
+    assert error.splitlines()[-1].startswith("redra: by ")
+    assert f"the run has more than {bound} events" in error
+
+
 def test_fleet_is_a_history_too(tmp_path: Path) -> None:
     (tmp_path / "pods.yaml").write_text(
         PODS.replace("CLASS", "nic") + "".join(POD % number for number in range(6))

@@ -26,7 +26,7 @@ from app.bootstrap import replays
 from app.bootstrap.engines import Engines
 from app.bootstrap.minimising import ran_histories
 from app.bootstrap.recordings import PROGRAM
-from app.domain.errors import InputError
+from app.domain.errors import InputError, TooManyEvents
 from app.domain.log import Event, HistoryInfo, ObjectKey
 from app.domain.values.fields import dra
 from app.domain.values.timestamps import SECOND, Instant
@@ -97,14 +97,20 @@ class Judge:
         return f"{self.material.digest(candidate)}{near}"
 
     def judge(self, candidate: Tried) -> Judged:
-        """Run the candidate and check whether it shows the predicate."""
+        """Run the candidate and check whether it shows the predicate.
+
+        A candidate with more events than a run may have shows nothing.
+        """
         if isinstance(candidate, LaterBeginning):
             material, whole = beginnings.begun(self.material, candidate)
             return self.of(material).judge(whole)
         if self.is_out(candidate):
             return Judged(shows=False)
         ran = self._runner.run(candidate)
-        sighting = next(iter(self._sightings(ran)), None)
+        try:
+            sighting = next(iter(self._sightings(ran)), None)
+        except TooManyEvents:
+            return Judged(shows=False)
         return Judged(shows=sighting is not None, sighting=sighting)
 
     def is_out(self, candidate: Tried) -> bool:

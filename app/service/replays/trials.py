@@ -23,12 +23,14 @@ from app.analysis.verify.invariants.placements import Switches as RuleSwitches
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
+from app.domain.errors import TooManyEvents
 from app.domain.log import Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.log.event import Head
 from app.domain.log.records import BASELINE_VERB
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry as kinds
 from app.domain.objects.rules import Rules
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
@@ -38,7 +40,9 @@ from projections.objects import ObjectsProjection
 
 
 class Engine(Protocol):
-    """Makes the parts of a run from the settings of a history."""
+    """Makes the parts of a run from the settings of a history, and bounds its events."""
+
+    events_max: int
 
     def settings_under(
         self, info: HistoryInfo, switches: Switches, off: frozenset[str]
@@ -162,7 +166,7 @@ class Runner:
         return Ran(info=info, inputs=inputs, runner=self, candidate=candidate, end=end)
 
     def made(self, ran: Ran) -> TrialResult:
-        """Run the history of a candidate."""
+        """Run the history of a candidate. Raises TooManyEvents."""
         if self.material.is_recorded:
             return TrialResult(_sealed(ran.info, ran.inputs), {})
         return self._decided(ran.info, ran.inputs, ran.end)
@@ -210,6 +214,17 @@ class Runner:
         # Nothing is compared with this trace, and reading facts takes a tenth of a run.
         run.trace.read = _no_facts
         run.timeline.head = Head(hash=chain.genesis_of(info))
+
+        def check_size(event: Event) -> None:
+            if event.revision > self._engine.events_max:
+                raise TooManyEvents(
+                    f"by {timestamps.seconds_text(event.stamp.time)} the run has more than "
+                    f"{self._engine.events_max} events",
+                    cure="end the history at an earlier moment, or raise REDRA_TRIAL_EVENTS_MAX",
+                )
+
+        # Controllers that answer each other write without end at one instant.
+        run.timeline.followers.append(check_size)
         for given_input in run.inputs():
             run.take(given_input)
         run.finish(end)
