@@ -360,7 +360,7 @@ class Prover:
         own = [
             key
             for key, sides in self._open.items()
-            if self._group(sides) == group and self._doubting.is_of_own(sides, self._again)
+            if self._group(sides) == group and self._doubting.is_of_own(sides, self._again, root)
         ]
         await self._try_local(own)
         for key in own:

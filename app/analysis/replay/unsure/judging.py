@@ -69,8 +69,8 @@ class Doubting:
         """The missing record, or the wrong times, because of which it cannot be judged."""
         return self.lack(sides, again) or self.times(sides, again)
 
-    def lack(self, sides: Sides, again: Trace) -> str:
-        """The missing record on which the difference depends: no run can decide it."""
+    def lack(self, sides: Sides, again: Trace, by: Instant = _FOREVER) -> str:
+        """The missing record, by an instant, on which it depends: no run can decide it."""
         if self.impossibility(sides, again):
             return ""
         related = self.races.related(sides.uid, again)
@@ -79,7 +79,7 @@ class Doubting:
         if dependence.is_of_counts(sides):
             first = Instant(0)
         read = dependence.of_difference(sides, self.recorded, again, related)
-        done = min(last, self._decided_by(sides, again))
+        done = min(last, self._decided_by(sides, again), by)
         begun, never = min(first, done), self._never_made(sides, again)
         unlike = self.aftermath.of(again)
         return (
@@ -114,9 +114,15 @@ class Doubting:
                 return self._known(first)
         return _FOREVER
 
-    def is_of_own(self, sides: Sides, again: Trace) -> bool:
-        """Whether a recorded content, which the run never gives, rests on nothing unrecorded."""
-        return self._never_made(sides, again) < _FOREVER and not self.lack(sides, again)
+    def is_of_own(self, sides: Sides, again: Trace, placement: Sides | None = None) -> bool:
+        """Whether a recorded content, which the run never gives, rests on nothing unrecorded.
+
+        Nor does the `placement` of its pod, as far as the content may come from that: by then.
+        """
+        never = self._never_made(sides, again)
+        if never == _FOREVER or self.lack(sides, again):
+            return False
+        return placement is None or not self.lack(placement, again, never)
 
     def _never_made(self, sides: Sides, again: Trace) -> Instant:
         """The instant of the first recorded write or report whose content the run never gives.
