@@ -64,7 +64,10 @@ async def filled(**options):
     return store
 
 
-@draws.in_turn("ways")
+@draws.in_turn(
+    "ways",
+    each_day="api/test_comparisons.py::test_fork_with_recorded_inputs_is_compared_by_a_process",
+)
 async def test_answers_of_a_process_are_those_of_the_server(tmp_path):
     store = await filled(secrets=keys(tmp_path))
     async with serving(store=store) as server:
@@ -94,7 +97,10 @@ async def test_history_with_secrets_in_plain_text_is_compared_by_the_server():
         assert await server.get(QUESTIONS[3]) == expected
 
 
-@draws.in_turn("ways")
+@draws.in_turn(
+    "ways",
+    each_day="api/test_comparisons.py::test_fork_with_recorded_inputs_is_compared_by_a_process",
+)
 async def test_process_of_its_own_answers():
     store = await both_variants("tolerations-not-copied")
     async with serving(store=store) as server:

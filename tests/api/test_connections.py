@@ -10,7 +10,6 @@ import pytest
 
 from app.api.server.connections import ConnectionBounds
 from app.api.server.limits import ApiLimits
-from tests import draws
 from tests.api.listening import PATIENT, running
 from tests.api.serving import CONFIG_MAPS, config_map
 from tests.patience import PATIENCE_SECONDS
@@ -278,7 +277,6 @@ async def test_client_that_does_not_take_its_answer_is_cut_off():
         assert taken < 200 * len(body)
 
 
-@draws.in_turn("refusals")
 async def test_thousand_half_open_connections_are_bounded_and_leave_the_server_well():
     bounds = ConnectionBounds(connections_max=200, header_seconds_max=3_600)
     async with listening(bounds) as port, AsyncExitStack() as stack:

@@ -9,7 +9,6 @@ import anyio.lowlevel
 import httpx
 
 from app.api.server.limits import ApiLimits
-from tests import draws
 from tests.api.listening import running
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map
 from tests.patience import PATIENCE_SECONDS
@@ -148,7 +147,6 @@ async def test_bookmarks_of_watches_that_are_told_together_are_never_ahead():
         )
 
 
-@draws.in_turn("ways")
 async def test_client_that_pauses_misses_nothing():
     body = config_map("m", text="x" * 60_000)
     async with running() as server, client_of(server) as client:

@@ -90,7 +90,7 @@ class Search:
         return trials
 
 
-@draws.BY_DAY
+@draws.in_turn("ends")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_search_loses_no_result(number: int, seed: int, tmp_path: Path) -> None:

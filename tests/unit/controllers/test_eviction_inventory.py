@@ -504,7 +504,10 @@ def test_rule_evicts_at_once_or_after_the_tolerated_seconds(seconds):
         assert seen.deleted == {"pod": seconds}, order
 
 
-@draws.in_turn("ways")
+@draws.in_turn(
+    "ways",
+    each_day="unit/controllers/test_eviction_inventory.py::test_row_ends_as_the_table_says",
+)
 def test_thousand_pods_are_previewed_twice_and_then_evicted():
     """None, then another `timeAdded`, then NoExecute; each change is a generation of the rule."""
     pods = [(add(pod(f"p{n}", claims=(f"c{n}",))),) for n in range(1000)]

@@ -490,7 +490,10 @@ def test_the_257th_consumer_fails_at_the_write_c14():
     assert "status.reservedFor: Too many: 257: must have at most 256 items" in condition["message"]
 
 
-@draws.in_turn("refusals")
+@draws.in_turn(
+    "refusals",
+    each_day="unit/controllers/test_scheduling.py::test_the_257th_consumer_fails_at_the_write_c14",
+)
 def test_failed_write_names_the_claim_that_was_refused():
     """controllers.md 3.7: the prefix is that of the claim being written, not of the first one."""
     cluster = fleet(options=ControllerOptions(off=frozenset({"claims"})))

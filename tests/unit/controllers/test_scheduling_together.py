@@ -129,7 +129,10 @@ def test_pods_that_wait_beside_a_shared_claim_are_told_in_one_step():
     check_again(cluster)
 
 
-@draws.in_turn("ways")
+@draws.in_turn(
+    "ways",
+    each_day="unit/controllers/test_scheduling.py::test_the_257th_consumer_fails_at_the_write_c14",
+)
 def test_claim_that_is_full_holds_up_nobody_else():
     cluster = Cluster()
     cluster.device_class()

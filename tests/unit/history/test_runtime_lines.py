@@ -12,7 +12,11 @@ HEAD = b"2026-01-02T03:04:05.123456789Z stdout "
 PARTS = 500_000
 
 
-@draws.in_turn("refusals")
+@draws.in_turn(
+    "refusals",
+    each_day="unit/history/test_runtime_lines.py::"
+    "test_line_beyond_the_bound_is_given_as_far_as_it_goes",
+)
 def test_line_of_many_parts_is_joined_in_one_pass():
     """Each part copied with all before it is 10 TB, more than the time of a test allows."""
     part = HEAD + b"P " + b"x" * 80

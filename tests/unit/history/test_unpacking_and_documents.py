@@ -51,7 +51,11 @@ class EndlessGzip(io.RawIOBase):
         return out
 
 
-@draws.in_turn("refusals")
+@draws.in_turn(
+    "refusals",
+    each_day="unit/history/test_unpacking_and_documents.py::"
+    "test_zip_entry_with_a_hostile_ratio_is_refused",
+)
 def test_ten_gigabytes_of_packed_zeros_are_refused_soon_and_in_little_memory():
     source = ByteSource("zeros.gz", lambda: EndlessGzip(10 * 1024 * MIB), LIMITS)
     tracemalloc.start()

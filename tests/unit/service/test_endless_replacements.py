@@ -30,8 +30,7 @@ def workload(seconds: int | None, *, kind: str = "ReplicaSet", replicas: int = 2
     return cluster
 
 
-@draws.in_turn("ways")
-@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+@pytest.mark.parametrize("kind", ["ReplicaSet", draws.by_day("StatefulSet")])
 def test_workload_that_tolerates_a_taint_for_no_time_is_named(kind: str) -> None:
     with pytest.raises(LoopStuck) as refusal:
         workload(0, kind=kind).settle()

@@ -67,7 +67,10 @@ def source(tmp_path: Path) -> Source:
     return anyio.run(sources.read_ran, Settings(), ran, "begun")
 
 
-@draws.in_turn("ways")
+@draws.in_turn(
+    "ways",
+    each_day="unit/service/test_shared_beginnings.py::test_judgement_on_a_worker_is_that_made_here",
+)
 def test_beginnings_are_tried_beside_each_other_with_the_same_result(
     source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,10 @@ def leaves(reason: Reason) -> Iterator[Reason]:
         yield from leaves(child)
 
 
-@draws.in_turn("ways")
+@draws.in_turn(
+    "ways",
+    each_day="unit/analysis/explain/test_pages.py::test_branches_that_do_not_fit_are_counted",
+)
 @pytest.mark.parametrize("width", [100, 80, 60])
 def test_worst_case_fits_a_page(worst: list[NodeReason], width: int) -> None:
     lines = pages.page("pod default/p", merge_nodes(worst), width=width)
