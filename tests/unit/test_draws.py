@@ -93,7 +93,7 @@ def test_long_tests_of_a_folder_are_one_family(family):
 def test_tests_of_a_family_that_the_track_record_names_come_in_four_days(count):
     marks = [draws.in_turn("clients").mark]
     text = "Words\n## Track record\n| `test_that_failed`, `test_of_rows[0]` |"
-    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+    with mock.patch.object(track_record, "named", return_value=track_record.names_of(text)):
         named = rows_of("test_that_failed", range(3), marks)
         rows = [*rows_of("test_of_rows", range(count), marks), *named]
         for day in range(100, 107):
@@ -157,7 +157,7 @@ def alteration():
 def test_row_that_the_track_record_names_comes_twice_in_seven_days():
     text = "Words\n## Track record\n| `rows_of_each`, `eviction_…_early`, `after_N_days`, `_lost` |"
     defects = ["rows_of_each", "eviction_alone_early", "after_12_days", "a_report_lost"]
-    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+    with mock.patch.object(track_record, "named", return_value=track_record.names_of(text)):
         rows = rows_of("test_of_nobody", [*defects, *range(8)])
         assert [turns_of(row, rows) for row in rows] == [2] * 4 + [1] * 8
         (row,) = rows_of("test_of_nobody", ["eviction_late"])
@@ -171,7 +171,7 @@ def turns_of(row, rows):
 
 def test_ends_and_parts_of_names_mean_no_test():
     text = "Words\n## Track record\n| `…_without_…`, `_nobody`, `test_lines_without_…` |"
-    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+    with mock.patch.object(track_record, "named", return_value=track_record.names_of(text)):
         for name in ("test_logs_without_writers", "test_of_nobody"):
             (row,) = rows_of(name, ["plain"])
             assert track_record.defect_of(row) == ""
@@ -183,7 +183,7 @@ def test_ends_and_parts_of_names_mean_no_test():
 
 def test_first_row_of_an_alteration_that_the_track_record_names_comes_twice_in_seven_days():
     text = "Words\n## Track record\n| `altered_lines` |"
-    with mock.patch.object(track_record, "named", return_value=track_record.pattern_of(text)):
+    with mock.patch.object(track_record, "named", return_value=track_record.names_of(text)):
         rows = rows_of("test_of_nobody", [alteration() for _ in range(7)])
         assert [turns_of(row, rows) for row in rows] == [2] + [1] * 6
 
