@@ -56,6 +56,8 @@ class LastEvents:
         self.held: dict[ObjectKey, LastEvent] = {}
         self._plain_max = plain_max
         self._packers: defaultdict[GroupResource, Packer] = defaultdict(Packer)
+        # The compressed form of events that were read since: it serves again if they do not change.
+        self._read: dict[ObjectKey, tuple[Event, PackedEvent]] = {}
 
     def __len__(self) -> int:
         return len(self.held)
@@ -70,7 +72,9 @@ class LastEvents:
         """The event of an object, which stays as it is from now on; None without the object."""
         kept = self.held.get(key)
         if isinstance(kept, PackedEvent):
-            kept = self.held[key] = kept.event()
+            event = self.held[key] = kept.event()
+            self._read[key] = event, kept
+            return event
         return kept
 
     def look(self, key: ObjectKey) -> Event | None:
@@ -82,6 +86,8 @@ class LastEvents:
         """An event of either form as it is in a dump; packs what nobody has read."""
         if isinstance(kept, PackedEvent):
             return kept.encoded
+        if kept.tree is None and (before := self._packed_before(kept)) is not None:
+            return before.encoded
         data = _encode(kept.undecoded())
         if kept.tree is None and self._may_pack(kept):
             self._pack(kept, data)
@@ -89,7 +95,7 @@ class LastEvents:
 
     def pack(self, event: Event) -> None:
         """Compresses an event, if it is the last one of its object and there are many objects."""
-        if self._may_pack(event):
+        if self._packed_before(event) is None and self._may_pack(event):
             self._pack(event, _encode(event.undecoded()))
 
     @contextmanager
@@ -101,6 +107,17 @@ class LastEvents:
         finally:
             self._plain_max = plain_max
 
+    def _packed_before(self, event: Event) -> PackedEvent | None:
+        """The compressed form from which an event was read, which takes its place again."""
+        read, packed = self._read.get(event.key, _NOT_READ)
+        if read is not event or packed is None:
+            return None
+        del self._read[event.key]
+        if self.held.get(event.key) is not event:
+            return None
+        self.held[event.key] = packed
+        return packed
+
     def _may_pack(self, event: Event) -> bool:
         is_large = self._plain_max is not None and len(self.held) > self._plain_max
         return is_large and self.held.get(event.key) is event
@@ -109,6 +126,8 @@ class LastEvents:
         key = event.key
         self.held[key] = PackedEvent(event.uid, self._packers[key[:2]].pack(data))
 
+
+_NOT_READ = (None, None)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Event).decode

@@ -6,6 +6,7 @@ affects bursts of more than a hundred failures.
 """
 
 import heapq
+from collections import OrderedDict
 from typing import Generic, Protocol, TypeVar
 
 from app.domain.controllers.pacing import Pace
@@ -39,8 +40,10 @@ class WorkQueue(Generic[Key]):
         """`pace` decides from when on a ready key of the queue with this name may be taken."""
         self._name = name
         self._pace = pace
-        self._ready: dict[Key, Revision] = {}
-        self._urgent: dict[Key, Revision] = {}
+        # The first key of a plain dictionary is found behind the places of all that were removed
+        # before it: taking a hundred thousand keys, as a start does, would take their square.
+        self._ready: OrderedDict[Key, Revision] = OrderedDict()
+        self._urgent: OrderedDict[Key, Revision] = OrderedDict()
         self._waiting: dict[Key, tuple[Instant, Revision]] = {}
         self._heap: list[tuple[Instant, Key]] = []
         self._failures: dict[Key, int] = {}
@@ -144,11 +147,8 @@ class WorkQueue(Generic[Key]):
         return None
 
     def _first(self) -> tuple[Key, Revision] | None:
-        for keys in (self._urgent, self._ready):
-            for key, revision in keys.items():
-                del keys[key]
-                return key, revision
-        return None
+        keys = self._urgent or self._ready
+        return keys.popitem(last=False) if keys else None
 
     def _promote(self, now: Instant) -> None:
         while (due := self.due()) is not None and due <= now:
