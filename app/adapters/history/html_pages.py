@@ -6,6 +6,8 @@ which is read as the patch that it shows:
 
     <td class="blob-code blob-code-addition">
       <span class="blob-code-inner" data-code-marker="+">kind: Pod</span>       +kind: Pod
+
+A table whose titles are those of kubectl is a text with bars between its cells.
 """
 
 import re
@@ -37,6 +39,9 @@ _SIGNS = {
     "context": " ",
 }
 _TYPES = {"ADDITION": "+", "DELETION": "-", "CONTEXT": " ", "INJECTED_CONTEXT": " ", "HUNK": "@"}
+_TITLES = frozenset({"NAME", "NAMESPACE", "LAST SEEN"})
+"""The first titles of tables of kubectl."""
+
 _SHOWN_IN = ("td", "code", "span", "div")
 
 LEVELS_MAX = 32
@@ -125,6 +130,8 @@ class _Page(HTMLParser):
         self._is_left = False
         self._cell: _Cell | None = None
         self._unfinished = 0
+        self._rows: list[list[str]] = []
+        self._rows_line = 1
 
     def parse_starttag(self, i: int) -> int:
         """The end of the tag at an index; negative for a tag without an end."""
@@ -158,7 +165,12 @@ class _Page(HTMLParser):
                 self._script, self._line = [], self.getpos()[0]
         elif tag == "table":
             self._end_table()
-        elif tag in _SHOWN_IN and not self._depth:
+            self._rows, self._rows_line = [], self.getpos()[0]
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows:
+            self._rows[-1].append("")
+        if tag in _SHOWN_IN and not self._depth:
             self._begin_cell(tag, dict(attrs))
 
     def handle_endtag(self, tag: str) -> None:
@@ -181,6 +193,8 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Keep text within a text; count other visible texts."""
+        if self._rows and self._rows[-1] and not self._unseen:
+            self._rows[-1][-1] += data
         if self._script is not None:
             self._script.append(data)
         elif self._depth:
@@ -236,6 +250,11 @@ class _Page(HTMLParser):
         if self._table:
             self.blocks.append(Pasted(self._table_line, self._table, True, "table"))
         self._table = []
+        titles = next(iter(self._rows), [])
+        if titles and titles[0].strip() in _TITLES:
+            bars = [f"| {' | '.join(_with_bar(cell) for cell in row)} |" for row in self._rows]
+            self.blocks.append(Pasted(self._rows_line, bars, True, "table"))
+        self._rows = []
 
     def _take_script(self, text: str) -> None:
         """Keep the lines of files and changes in the JSON of a script."""
@@ -248,6 +267,11 @@ class _Page(HTMLParser):
             return
         for lines in _lines_in(tree, 0):
             self.blocks.append(Pasted(self._line, lines, True, "script"))
+
+
+def _with_bar(cell: str) -> str:
+    """The text of a cell on one line, as a table between bars has it."""
+    return " ".join(cell.split()).replace("|", "\\|")
 
 
 def _lines_in(value: Any, depth: int) -> Iterator[list[str]]:

@@ -229,10 +229,14 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
 
 
 def is_admission(tree: JsonView) -> bool:
-    """True for a request that an admission webhook is asked to review."""
-    if not isinstance(tree.get("operation"), str) or not {"object", "oldObject"} & tree.keys():
+    """True for a request that an admission webhook is asked to review, also with odd fields.
+
+    What it holds as `object` is no object of the cluster, whatever its other fields are.
+    """
+    bodies = {"object", "oldObject"} & tree.keys()
+    if "operation" not in tree or not bodies:
         return False
-    return all(isinstance(tree.get(name), dict) for name in ("userInfo", "resource"))
+    return len(bodies) == 2 or {"userInfo", "resource"} <= tree.keys()
 
 
 def is_reported(tree: JsonView) -> bool:

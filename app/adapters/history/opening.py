@@ -300,7 +300,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
     with notes.reading(is_named=any(file.is_named for file in late)):
         yield from kshrk.read(captures, options, notes)
         if not has_log:
-            yield from survey.deletions()
+            yield from survey.deletions(notes.paged)
         try:
             yield from watch.read(watches, notes)
         except InputError as problem:

@@ -72,6 +72,8 @@ class Notes:
 
     Up to `refusals_max` refusals and places left out are kept; all are counted. Up to
     `CONTRADICTIONS_MAX` contradictions between sources are kept; each is also a loss of its record.
+    `paged` names the source, group and resource of lists whose next page is missing: they do not
+    tell which objects are gone.
     """
 
     keep_going: bool = False
@@ -85,6 +87,7 @@ class Notes:
     contradictions: list[Contradiction] = field(default_factory=list)
     left_out: dict[tuple[str, str], int] = field(default_factory=dict)
     left_out_files: int = 0
+    paged: set[tuple[str, str, str]] = field(default_factory=set)
 
     @contextmanager
     def reading(self, *, is_named: bool) -> Iterator[None]:

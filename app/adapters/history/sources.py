@@ -326,6 +326,8 @@ class Finder:
                 buckets.setdefault(Format.PRINTED, []).append(row)
                 continue
             logged = _logged(part)
+            for problem in admissions.requests(part.value).problems:
+                mixture.damaged.append(InputError(problem, place=place))
             for each in logged:
                 buckets.setdefault(_format_of(each, source.name), []).append(each)
             enclosed: list[Part] = []
@@ -375,7 +377,7 @@ class Finder:
 
 def _logged(part: Part) -> list[Part]:
     """The objects below the fields of a document of no format, and what webhooks were asked."""
-    trees = [*kinds.objects_within(otlp.plain(part.value)), *admissions.requests(part.value)]
+    trees = [*kinds.objects_within(otlp.plain(part.value)), *admissions.requests(part.value).events]
     return [Part(line=part.line, value=tree, content=json_text.encode(tree)) for tree in trees]
 
 

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from app.adapters.history.audit import envelopes
+from app.adapters.history.audit import admissions, envelopes
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
@@ -97,6 +97,36 @@ def test_reviewed_scale_is_no_object(tmp_path):
 def test_write_that_changed_nothing_is_an_observed_request(tmp_path, value, message):
     request, stored = read(tmp_path, json.dumps(value))
     assert (request.op, request.message, stored.object) == (Op.CONTEXT, message, STORED)
+
+
+@pytest.mark.parametrize(
+    ("odd", "problem"),
+    [
+        ({"operation": 3}, "got `int` - at `$.operation`"),
+        ({"operation": "update"}, "the operation is 'update'"),
+        ({"resource": "resourceclaims"}, "at `$.resource`"),
+        ({"userInfo": "operator"}, "at `$.userInfo`"),
+        ({"dryRun": "true"}, "at `$.dryRun`"),
+        ({"namespace": 4}, "at `$.namespace`"),
+        ({"object": json.dumps(ASKED)}, "at `$.object`"),
+    ],
+)
+def test_review_with_odd_fields_gives_the_stored_object_and_is_named(tmp_path, odd, problem):
+    path = tmp_path / "webhook.json"
+    path.write_text(json.dumps(review(**odd)))
+    with open_history([path], ReadOptions()) as history:
+        (record,) = history.records()
+        ((place, text),) = history.refused_places
+    assert record.object["metadata"]["labels"] == {"a": "stored"}
+    assert place == "webhook.json:1"
+    assert admissions.ODD in text
+    assert problem in text
+
+
+@pytest.mark.parametrize("new", [ASKED, json.dumps(ASKED)])
+def test_odd_review_of_a_creation_gives_no_object(tmp_path, new):
+    with pytest.raises(InputError, match="admission webhook that cannot be read"):
+        read(tmp_path, json.dumps(review("CREATE", old=None, new=ASKED, name=7, object=new)))
 
 
 def test_answer_of_a_webhook_alone_is_refused(tmp_path):

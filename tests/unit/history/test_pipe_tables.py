@@ -1,6 +1,7 @@
 """Tables of kubectl between bars, beside tables that are not of kubectl."""
 
 import csv
+import html
 import io
 
 import pytest
@@ -54,6 +55,18 @@ def separated(rows):
     return out.getvalue()
 
 
+def jira(rows):
+    titles, *others = (("|".join(cell or " " for cell in row)) for row in rows)
+    return "\n".join([f"||{titles.replace('|', '||')}||", *(f"|{row}|" for row in others)]) + "\n"
+
+
+def in_html(rows):
+    cells = ["".join(f"<td><p>{html.escape(cell)}</p></td>" for cell in row) for row in rows]
+    shown = "\n".join(f"<tr>{row}</tr>" for row in [cells[0].replace("td>", "th>"), *cells[1:]])
+    page = f"<html><body><p>It waits</p><table><tbody>{shown}</tbody></table></body></html>"
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
 FORMS = {
     "markdown": markdown,
     "code in cells": lambda rows: markdown(rows, lambda text: f"`{text}`" if text else ""),
@@ -62,6 +75,7 @@ FORMS = {
     "boxed": boxed,
     "drawn": drawn,
     "separated": separated,
+    "jira": jira,
 }
 
 
@@ -77,6 +91,15 @@ def test_table_between_bars_is_read_as_kubectl_prints_it(tmp_path, form):
     assert pods["web-1"]["spec"] == {"nodeName": "n1"}
     assert "spec" not in pods["web-2"]
     assert {record.namespace for record in records} == {"shop"}
+
+
+def test_table_of_a_page_is_read_as_kubectl_prints_it(tmp_path):
+    records, lost = read(tmp_path, in_html(PODS))
+    pods = {record.name: record.object["status"]["phase"] for record in records}
+    assert (pods, lost) == ({"web-1": "Running", "web-2": "Pending"}, [])
+    events, lost = read(tmp_path, in_html(EVENTS))
+    assert [event.object["message"] for event in events] == [row[-1] for row in EVENTS[1:]]
+    assert lost == []
 
 
 @pytest.mark.parametrize("form", ["markdown", "code in cells", "separated"])

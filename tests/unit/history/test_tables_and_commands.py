@@ -191,6 +191,13 @@ def test_table_below_a_command_for_another_kind_is_its_own(tmp_path):
     assert lost == []
 
 
+def test_claims_below_the_classes_of_devices_are_claims(tmp_path):
+    text = f"$ kubectl get deviceclasses\nNAME   AGE\ngpu    3d\n\n{CLAIMS}"
+    trees, lost, _ = read(tmp_path, text)
+    assert sorted(trees) == [("DeviceClass", "", "gpu"), ("ResourceClaim", "default", "one")]
+    assert lost == []
+
+
 def test_custom_columns_are_read_by_their_names_or_said(tmp_path):
     command = "$ kubectl get pods -n shop -o custom-columns=%s,NODE:.spec.nodeName\n"
     trees, lost, _ = read(

@@ -7,6 +7,7 @@ stored: another webhook may change or refuse it. So a review tells a write whose
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ DEPTH_MAX = 12
 """Levels of a document that are searched for reviews."""
 
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
+ODD = "a request to an admission webhook that cannot be read"
 _ASKED = "a webhook was asked to admit it, and what the server did is not recorded"
 
 
@@ -51,33 +53,47 @@ class _Response(msgspec.Struct, kw_only=True):
     status: _Status | None = None
 
 
-def requests(value: Any, depth: int = DEPTH_MAX) -> Iterator[JsonObject]:
-    """The requests below the fields of a document, as audit events without bodies."""
+@dataclass(frozen=True, slots=True)
+class ReviewedRequests:
+    """What a document says of requests: as audit events without bodies, and what is odd in them."""
+
+    events: list[JsonObject] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def requests(value: Any) -> ReviewedRequests:
+    """The requests below the fields of a document."""
+    reviewed = ReviewedRequests()
+    for request, response in _within(value, DEPTH_MAX):
+        try:
+            wanted = msgspec.convert(request, _Request)
+            answer = msgspec.convert(response or {}, _Response)
+        except msgspec.ValidationError as problem:
+            reviewed.problems.append(f"{ODD}: {problem}")
+            continue
+        if wanted.operation in _VERBS:
+            reviewed.events.append(_event(wanted, answer))
+        elif wanted.operation != "CONNECT":
+            reviewed.problems.append(f"{ODD}: the operation is {wanted.operation[:80]!r}")
+    return reviewed
+
+
+def _within(value: Any, depth: int) -> Iterator[tuple[JsonObject, Any]]:
+    """The requests in a value, each with the answer beside it."""
     if depth == 0:
         return
     if isinstance(value, list):
         for item in value:
-            yield from requests(item, depth - 1)
+            yield from _within(item, depth - 1)
     elif isinstance(value, dict):
+        request = value.get("request")
         if kinds.is_admission(value):
-            yield from _events(value, None)
-            return
-        if isinstance(request := value.get("request"), dict) and kinds.is_admission(request):
-            yield from _events(request, value.get("response"))
-            return
-        for part in value.values():
-            yield from requests(part, depth - 1)
-
-
-def _events(request: JsonObject, response: Any) -> Iterator[JsonObject]:
-    """The event of a request; none for a connection and for a request with odd fields."""
-    try:
-        wanted = msgspec.convert(request, _Request)
-        answer = msgspec.convert(response or {}, _Response)
-    except msgspec.ValidationError:
-        return
-    if wanted.operation in _VERBS:
-        yield _event(wanted, answer)
+            yield value, None
+        elif isinstance(request, dict) and kinds.is_admission(request):
+            yield request, value.get("response")
+        else:
+            for part in value.values():
+                yield from _within(part, depth - 1)
 
 
 def _event(request: _Request, response: _Response) -> JsonObject:

@@ -9,6 +9,7 @@ its own. Bodies that a service cut off are marked as truncated.
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from app.adapters.history.audit import falco, google
@@ -46,6 +47,12 @@ _COLUMNS = {
 _MARKS = ("auditID", GROUP, falco.MARK)
 """A text has one of these if there is an event in it."""
 
+_NEXT = ("nextToken", "nextPageToken", "nextLink", "@odata.nextLink")
+"""Fields of a page that name the next one."""
+
+_PAGED = ("events", "entries", "tables", "value", "items")
+"""Fields that hold the content of such a page."""
+
 _CODE = re.compile(r"[1-9][0-9]{2}")
 _RELATED = frozenset({"stage", "objectRef", "requestURI"})
 """Fields of which an event has one, beside its id and its verb."""
@@ -80,6 +87,34 @@ def is_event(tree: JsonObject) -> bool:
     if isinstance(version := tree.get("apiVersion"), str) and version.startswith(GROUP):
         return tree.get("kind") == "Event"
     return "auditID" in tree and "verb" in tree and bool(_RELATED & tree.keys())
+
+
+@dataclass(slots=True)
+class SearchPages:
+    """The answers of a search in one source, of which each may be a page of the whole answer."""
+
+    hits: int = 0
+    total: int = 0
+    goes_on: bool = False
+
+    def note(self, value: Any) -> None:
+        """Take note of a page: how many hits it has, of how many, and whether another follows."""
+        if not isinstance(value, dict):
+            return
+        answer = value.get("hits")
+        if isinstance(answer, dict) and isinstance(hits := answer.get("hits"), list):
+            total = answer.get("total")
+            number = total.get("value") if isinstance(total, dict) else total
+            self.hits += len(hits)
+            self.total = max(self.total, number if isinstance(number, int) else 0)
+        if any(isinstance(value.get(name), list) for name in _PAGED):
+            self.goes_on = any(value.get(name) for name in _NEXT)
+
+    def problem(self) -> str:
+        """What is not in the source; empty when nothing is missing."""
+        if self.hits < self.total:
+            return f"an answer of a search with {self.hits} of {self.total} hits"
+        return "an answer that goes on in another page, which does not follow" * self.goes_on
 
 
 def answer_rows(value: Any) -> list[JsonObject]:

@@ -116,17 +116,23 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _GROUP = re.compile(r"/apis/(?P<group>[^/?]+)/(?P<version>[^/?]+)/")
+_OF_PAGES = (b'"hits"', b'"next', b"nextLink")
 _event_decoder = msgspec.json.Decoder(AuditEvent)
 _body_decoder = msgspec.json.Decoder()
 
 
 def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple[str, AuditEvent]]:
     """The position and event of each entry of lines, an EventList, or wrapped exports."""
+    pages = envelopes.SearchPages()
     for position, content in _texts(source, notes):
+        if any(mark in content for mark in _OF_PAGES):
+            pages.note(_decoded(content))
         try:
             yield from _events(content, position, source, unwrap, notes)
         except InputError as problem:
             notes.refuse(problem)
+    if problem_of_pages := pages.problem():
+        notes.lose(InputError(problem_of_pages, place=source.name))
 
 
 def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
@@ -191,10 +197,15 @@ def _name_repeated_keys(content: bytes, place: str, notes: Notes) -> None:
 
 def _enveloped(content: bytes) -> list[JsonObject]:
     """The audit events anywhere in a JSON text; empty for a text that is not JSON."""
+    return envelopes.events(_decoded(content))
+
+
+def _decoded(content: bytes) -> Any:
+    """The value of a JSON text; None for a text that is not JSON."""
     try:
-        return envelopes.events(_body_decoder.decode(content))
+        return _body_decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return []
+        return None
 
 
 def _wrapped(

@@ -118,7 +118,7 @@ ENTRIES = (
         formats=_AUDIT,
         detected_by="audit events anywhere in a hit, also with one field for each path",
         gives="as an audit log",
-        lacks="what the index does not keep",
+        lacks="what the index does not keep; hits that the answer does not hold, which are named",
         example="the answer of a search",
     ),
     CatalogueEntry(

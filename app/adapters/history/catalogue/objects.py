@@ -60,7 +60,7 @@ ENTRIES = (
         formats=_OBJECTS,
         detected_by="a kind that ends in `List`; items need no kind and may be null",
         gives="the objects; answers that are not objects (`APIGroupList`) are left out",
-        lacks=_MOMENT,
+        lacks=f"{_MOMENT}; the next page of a list (`metadata.continue`), which is named",
         example="kubectl get --raw /apis/batch/v1/cronjobs",
     ),
     CatalogueEntry(
@@ -99,7 +99,10 @@ ENTRIES = (
             "the stored object (`oldObject`); behind it a gap: which write was asked for, and by "
             "whom; refused and dry requests"
         ),
-        lacks="what became of the request, and so what it asked for; times",
+        lacks=(
+            "what became of the request, and so what it asked for; times; requests with odd "
+            "fields, which are named"
+        ),
         example="kubectl logs deploy/webhook > webhook.log",
     ),
     CatalogueEntry(
@@ -289,7 +292,8 @@ ENTRIES = (
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by=(
-            "their titles, and the command above them; also between bars or commas; rows may "
+            "their titles, and the command above them; also between bars or commas, and in tables "
+            "of HTML; rows may "
             "stand beside the titles; "
             "rows of pods, claims, nodes and Events also without them; columns that somebody "
             "chose by the fields in the command above (`custom-columns`); names below a command "

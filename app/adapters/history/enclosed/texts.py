@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from app.adapters.history import kinds
 from app.adapters.history.enclosed import notebooks
 
 DEPTH_MAX = 16
@@ -64,9 +65,10 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
             return
         if value.get("type") == "message" and isinstance(text := value.get("text"), str):
             value = {**value, "text": _unescaped(text)}
+        # Annotations hold previously applied states, and a webhook is asked to admit an object.
+        skipped = ("annotations", "object") if kinds.is_admission(value) else ("annotations",)
         for name, part in value.items():
-            # Annotations hold previously applied states, not the current one.
-            if name != "annotations":
+            if name not in skipped:
                 yield from within(part, depth - 1)
 
 

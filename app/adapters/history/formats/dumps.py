@@ -6,6 +6,7 @@ is a manifest: it is added, with a uid derived from its position.
 
 import uuid
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,9 @@ NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated name suffixes, as the API server chooses them."""
 
 
+NEXT_PAGE = "a list that goes on in another page, which does not follow in this file"
+
+
 @dataclass(slots=True)
 class Survey:
     """The objects that each dump lists, to derive deletions between two dumps.
@@ -66,11 +70,16 @@ class Survey:
         self.newest[number] = max(self.newest.get(number, ""), record.order_key[1])
         self.names[number] = record.source
 
-    def deletions(self) -> Iterator[Record]:
-        """The deletions of objects that one dump lists and the next one of their type does not."""
+    def deletions(self, paged: AbstractSet[tuple[str, str, str]] = frozenset()) -> Iterator[Record]:
+        """The deletions of objects that one dump lists and the next one of their type does not.
+
+        `paged` are the source, group and resource of lists that are not whole.
+        """
         earlier: dict[tuple[str, str, str], dict[ObjectKey, Uid]] = {}
         for number in sorted(self.listed, key=lambda index: (self.newest[index], index)):
             for place, keys in self.listed[number].items():
+                if (self.names[number], *place[:2]) in paged:
+                    continue
                 before = earlier.get(place, {})
                 gone = before.keys() - keys.keys() if before.keys() & keys.keys() else set()
                 for index, key in enumerate(sorted(gone), start=1):
@@ -254,11 +263,21 @@ def _manifest(record: Record) -> Record:
 def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonObject]]:
     """The position, list version and tree of each object and each item of a list or array."""
     repeated = Notes(keep_going=True)
+    unfinished: dict[tuple[str, str], str] = {}
     for position, value in documents.read_documents(source, repeated):
         if not _is_of_a_log(value):
             notes.lose_all_of(repeated)
         repeated.forget_losses()
+        if isinstance(value, dict) and kinds.is_list(value):
+            kind = meta.api_version(value), meta.kind(value)
+            unfinished.pop(kind, None)
+            if meta.metadata(value).get("continue"):
+                unfinished[kind] = position
         yield from _open(position, "", value, source.name)
+    for (version, list_kind), position in unfinished.items():
+        group, _ = kinds.split_version(version)
+        notes.paged.add((source.name, group, kinds.resource_of(list_kind.removesuffix("List"))))
+        notes.lose(InputError(NEXT_PAGE, place=f"{source.name}:{position}"))
 
 
 def _is_of_a_log(value: Any) -> bool:

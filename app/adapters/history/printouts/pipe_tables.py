@@ -1,5 +1,7 @@
 """Tables of kubectl that a tool or a person has set between bars or commas: Markdown, psql, CSV.
 
+Jira has two bars beside each title.
+
     | NAME  | READY | STATUS  |            NAME    READY   STATUS
     |-------|:-----:|---------|    →       ----
     | web-1 | 0/1   | Pending |            web-1   0/1     Pending
@@ -16,6 +18,7 @@ _BOX |= str.maketrans(dict.fromkeys("┌┬┐├┼┤└┴┘┏┳┓┣╋�
 """Lines of boxes, and the signs of ASCII for them."""
 
 _ROW = re.compile(r"\s*\|(?P<cells>.*)\|\s*")
+_TITLES = re.compile(r"\s*(?:\|\|[^|]+)+\|\|\s*")
 _BORDER = re.compile(r"\s*[|+](?=[^-]*-)[-=:+| \t]*[|+]\s*")
 _TITLE = re.compile(r"[A-Z][A-Z0-9()._ -]*")
 _FIRST = ("NAME", "NAMESPACE", "EVENT", "LAST SEEN")
@@ -36,6 +39,8 @@ def plain(lines: Sequence[str]) -> list[str]:
         end = at
         while end < len(lines) and (_ROW.fullmatch(drawn[end]) or _BORDER.fullmatch(drawn[end])):
             end += 1
+        if end > at and _TITLES.fullmatch(drawn[at]):
+            drawn[at] = drawn[at].replace("||", "|")
         rows: list[list[str] | None] = [_cells_of(line) for line in drawn[at:end]]
         if end == at and lines[at].startswith(_WITH_COMMAS):
             rows += _separated(lines, at)

@@ -77,6 +77,9 @@ _LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str], ...] = (
 """Kinds whose titles other kinds have too: titles it has, titles it may have beside those of all.
 A command that asks for something else takes precedence."""
 
+_OF_NAME_AND_AGE = ("deviceclasses", "resourceclaimtemplates")
+"""Kinds whose tables have no titles but those of all."""
+
 _EVENTS = registry.find_name("events")[0]
 _EVENT_ROW = re.compile(
     r"(?:\S+\s+)?(?:\d+[smhdy])+\s+(?:\(x\d+ over [^)]*\)\s+)?(?:Normal|Warning)\s+"
@@ -288,6 +291,7 @@ def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
         return True
     known = {name: needed for needed, name in _BY_TITLES}
     known |= {name: needed for needed, _, name in _LIKE_OTHERS}
+    known |= {name: {"NAME"} if titles <= _OF_ALL else set() for name in _OF_NAME_AND_AGE}
     return any(kind.plural not in known or known[kind.plural] & titles for kind in command.kinds)
 
 
