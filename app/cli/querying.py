@@ -43,6 +43,13 @@ def sql(
     answer = console.run(lambda: questions.ask(settings, text, history))
     columns, rows = answer.rows.columns, answer.rows.rows
     if output is Output.JSON:
+        twice = [name for place, name in enumerate(columns) if name in columns[:place]]
+        if twice:
+            raise InputError(
+                f"two columns are named {twice[0]!r}, and an object has each name once",
+                place="SQL",
+                cure="give them other names with AS, or leave out -o",
+            )
         console.say_json([dict(zip(columns, row, strict=True)) for row in rows])
     elif columns:
         console.table(columns, [[_cell(value) for value in row] for row in rows])

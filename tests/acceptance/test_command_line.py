@@ -308,6 +308,9 @@ def _ask_a_history_of_manifests(data: Path) -> None:
     for statement in ("COPY (SELECT 1) TO PROGRAM 'id'", "SELECT pg_read_file('/etc/passwd')"):
         code, out, error = redra("sql", statement, data=data)
         assert (code, out) == (2, ""), error
+    code, out, error = redra("sql", "SELECT 1 AS a, 2 AS a", "-o", "json", data=data)
+    assert (code, out) == (2, "")
+    assert "two columns are named 'a', and an object has each name once" in error
     code, _, error = redra("fleet", "--profile", "nic", "--history", "manifests", data=data)
     assert code == 2
     assert "the history 'manifests' is a recording and cannot be changed" in error

@@ -52,6 +52,71 @@ async def test_values_come_as_people_and_programs_read_them(module_database_url:
     assert not found.cut
 
 
+SPELLED = {
+    "'infinity'::timestamptz": "infinity",
+    "'-infinity'::timestamptz": "-infinity",
+    "'294276-12-31T23:59:59.5Z'::timestamptz": "294276-12-31T23:59:59.500000Z",
+    "'4713-01-01T00:00:00Z BC'::timestamptz": "4713-01-01T00:00:00.000000Z BC",
+    "ARRAY['2026-01-02T03:04:05Z'::timestamptz]": ["2026-01-02T03:04:05.000000Z"],
+    "'infinity'::timestamp": "infinity",
+    "'4000-01-01 BC'::date": "4000-01-01 BC",
+    "'24:00:00'::time": "24:00:00",
+    "'1 mon 2 days 03:04:05.6'::interval": "1 mon 2 days 03:04:05.6",
+    "'-178000000 years'::interval": "-178000000 years",
+    "'NaN'::float8": "NaN",
+    "'-infinity'::float8": "-Infinity",
+    "1.1::float4": 1.1,
+    "'infinity'::numeric": "Infinity",
+    "10::numeric ^ 6000": "1" + "0" * 6000,
+    "int4range(1, 5)": "[1,5)",
+    "tstzrange('2026-01-02T03:04:05Z', NULL)": '["2026-01-02 03:04:05+00",)',
+    "'{[1,3),[5,8)}'::int4multirange": "{[1,3),[5,8)}",
+    "B'101'": "101",
+    "path '[(0,0),(1,1)]'": "[(0,0),(1,1)]",
+    "'a'::\"char\"": "a",
+    "row(1, 'a', NULL)": "(1,a,)",
+    "ARRAY[row(1, 2)]": '{"(1,2)"}',
+    "ARRAY['1 day'::interval]": '{"1 day"}',
+    "'x; --y'": "x; --y",
+}
+"""Values that Python has not, or says in other words, and their text in PostgreSQL."""
+
+
+@pytest.mark.parametrize("end", ["", "; -- done", "-- x;"])
+async def test_values_of_other_types_are_spelled_as_postgresql_does(
+    module_database_url: str, end: str
+) -> None:
+    columns = ", ".join(SPELLED)
+    answer = await ask(module_database_url, f"SELECT {columns} {end}")
+    shown = dict(zip(SPELLED, answer.rows[0], strict=True))
+    assert shown == SPELLED
+
+
+async def test_value_that_python_has_not_is_refused_where_it_is_not_asked_for_as_text(
+    module_database_url: str,
+) -> None:
+    with pytest.raises(InputError, match="a value of the result cannot be shown"):
+        await ask(module_database_url, "SELECT '4000-01-01 BC'::date; /* a /* nested */ one */")
+
+
+async def test_comments_are_read_in_one_way(module_database_url: str) -> None:
+    """A pattern that could read them in several ways would need years for this text."""
+    text = f";{'/* */' * 60} x"
+    answer = await ask(module_database_url, f"SELECT '4000-01-01 BC'::date, '{text}'")
+    assert answer.rows == (("4000-01-01 BC", text),)
+
+
+async def test_rows_of_other_types_keep_their_order_and_names(module_database_url: str) -> None:
+    answer = await ask(
+        module_database_url,
+        'SELECT i AS n, make_date(i, 1, 1) AS n, i AS "a ""b" FROM generate_series(1, 9) AS i '
+        "ORDER BY i % 3, i DESC",
+    )
+    assert answer.columns == ("n", "n", 'a "b')
+    assert [row[0] for row in answer.rows] == [9, 6, 3, 7, 4, 1, 8, 5, 2]
+    assert answer.rows[0] == (9, "0009-01-01", 9)
+
+
 async def test_rows_are_bounded_and_what_is_left_out_is_told(module_database_url: str) -> None:
     found = await ask(module_database_url, "SELECT * FROM generate_series(1, 5) AS n", rows_max=3)
     assert found.rows == ((1,), (2,), (3,))

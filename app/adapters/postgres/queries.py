@@ -4,25 +4,21 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 
 import asyncpg
-import msgspec
 from asyncpg import Record
 from asyncpg.pool import PoolConnectionProxy
 
-from app.adapters.postgres import reader
+from app.adapters.postgres import query_values, reader
 from app.adapters.postgres.database import Database, DatabaseBounds, open_database
 from app.adapters.postgres.measured import MeasuredConnection, measured
 from app.adapters.postgres.problems import REFUSED_ROLE, Unreachable
 from app.domain.errors import InputError, WrongDatabase
 from app.domain.log import HistoryInfo
-from app.domain.values import timestamps
 
 _BEGINNING = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
-    r"(?:(?P<with>with\b)(?:\s+(?P<recursive>recursive)\b)?|(?=select\b|values\b|table\b|\())",
+    query_values.BLANK
+    + r"(?:(?P<with>with\b)(?:\s+(?P<recursive>recursive)\b)?|(?=select\b|values\b|table\b|\())",
     re.IGNORECASE | re.DOTALL,
 )
 """The beginning of a statement before which common table expressions can be added."""
@@ -44,7 +40,8 @@ class QueryRows:
     """The rows of a query; `cut` is set when there were more rows than the limit.
 
     Instants are text as elsewhere (`2026-01-02T03:04:05.000006Z`), JSON is decoded where that is
-    possible, decimals are integers when they are whole; other values have PostgreSQL's spelling.
+    possible, decimals are integers when they are whole; other values, infinite ones too, have
+    PostgreSQL's spelling.
     """
 
     columns: tuple[str, ...]
@@ -174,6 +171,7 @@ def _refusal(problem: asyncpg.PostgresError) -> Exception:
 
 async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> QueryRows:
     async with connection.transaction(readonly=True):
+        await query_values.read_instants(connection)
         statement = await connection.prepare(text)
         columns = statement.get_attributes()
         if not columns:
@@ -182,8 +180,16 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Que
                 place="SQL",
                 cure="begin it with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN",
             )
-        cursor = await statement.cursor()
-        records = await cursor.fetch(rows_max + 1)
+        spelled = await query_values.spelled(connection, text, columns)
+        cursor = await (spelled or statement).cursor()
+        try:
+            records = await cursor.fetch(rows_max + 1)
+        except (ValueError, OverflowError) as problem:
+            raise InputError(
+                f"a value of the result cannot be shown: {problem}",
+                place="SQL",
+                cure="leave out the comments behind the statement, or cast its column to text",
+            ) from problem
     is_json = [column.type.name in ("json", "jsonb") for column in columns]
     return QueryRows(
         columns=tuple(column.name for column in columns),
@@ -193,28 +199,6 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Que
 
 
 def _row(record: Record, is_json: Sequence[bool]) -> tuple[object, ...]:
-    return tuple(_value(value, json) for value, json in zip(record, is_json, strict=True))
-
-
-def _value(value: object, is_json: bool) -> object:
-    match value:
-        case None | bool() | int() | float():
-            return value
-        case str() | bytes() if is_json:
-            try:
-                return msgspec.json.decode(value)
-            except msgspec.DecodeError:
-                # PostgreSQL allows numbers and characters that no value of ours can hold.
-                return value if isinstance(value, str) else value.decode()
-        case bytes():
-            return value.hex()
-        case datetime():
-            if value.tzinfo is None:
-                return value.isoformat()
-            return timestamps.micro_text(timestamps.from_datetime(value))
-        case Decimal():
-            return int(value) if value == value.to_integral_value() else str(value)
-        case list() | tuple():
-            return [_value(item, is_json) for item in value]
-        case _:
-            return str(value)
+    return tuple(
+        query_values.value(value, is_json=json) for value, json in zip(record, is_json, strict=True)
+    )
