@@ -152,6 +152,8 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("SELECT nope FROM view_claims", 'column "nope" does not exist'),
     ("SELECT 1 FROM nope", 'relation "nope" does not exist'),
     ("SELECT 1/0", "division by zero"),
+    ("SELECT $1", "the statement has a parameter"),
+    ("SELECT * FROM view_claims WHERE name = $2 AND uid = $1", "the statement has a parameter"),
     ("SELECT 1; SELECT 2", "cannot insert multiple commands"),
     ("DELETE FROM histories", NO_ROWS),
     ("DELETE FROM histories RETURNING name", "cannot execute DELETE in a read-only"),

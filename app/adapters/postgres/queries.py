@@ -180,6 +180,12 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Que
                 place="SQL",
                 cure="begin it with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN",
             )
+        if statement.get_parameters():
+            raise InputError(
+                "the statement has a parameter, and nothing gives it a value",
+                place="SQL",
+                cure="write the value in the place of $1",
+            )
         spelled = await query_values.spelled(connection, text, columns)
         cursor = await (spelled or statement).cursor()
         try:
