@@ -139,6 +139,13 @@ def phases(log: Log, sort: str) -> Iterator[Place]:
             yield Place(number, ("status", "phase"), sort, "Failed")
 
 
+def reports_ready(line: Json) -> bool:
+    """Whether a kubelet reports in this line that a pod is ready, which none is that has ended."""
+    conditions = at(line.get("requestObject"), ("status", "conditions")) or ()
+    is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return is_ready and bool(line["user"]["username"].startswith("system:node:"))
+
+
 def _taints(body: Json) -> Iterator[tuple[tuple[str | int, ...], Json, str | None]]:
     """The taints that a slice or a rule gives: their paths, and the device or its driver."""
     for number, device in enumerate(at(body, ("spec", "devices")) or ()):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.adversary.catalogue import FAILS
-from tests.adversary.contradictions import CONTRADICTING, FINISHED
+from tests.adversary.contradictions import CONTRADICTING, FINISHED, reports_ready
 from tests.adversary.log import Json, Log, later
 from tests.adversary.places import Path_, Place, at, is_write
 from tests.adversary.running import Answer, ask, baseline, recording
@@ -350,7 +350,10 @@ def must_fail(log: Log, place: Place) -> bool:
     if place.sort in USED or (place.sort in CONTRADICTING and place.sort != FINISHED):
         return True
     request = log.lines[place.line].get("requestObject")
-    return place.sort in MUST_FAIL and at(request, place.path) not in (None, "")
+    is_given = at(request, place.path) not in (None, "")
+    if place.sort == FINISHED:
+        return is_given and reports_ready(log.lines[place.line])
+    return place.sort in MUST_FAIL and is_given
 
 
 def answers(name: str, log: Log, folder: Path) -> Iterator[tuple[str, Answer]]:

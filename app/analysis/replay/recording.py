@@ -308,6 +308,7 @@ class Recording:
         if not self.is_over:
             self.last = Instant(max(self.last, known))
         if not event.is_about_object:
+            self._contradictory.note_gap(event)
             self._take_fact(event)
             return
         before = self._objects.get(event.key)

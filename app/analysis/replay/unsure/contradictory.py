@@ -1,18 +1,20 @@
-"""Recorded writes of controllers whose own content is impossible, whatever else was recorded.
+"""Recorded writes of controllers and kubelets whose own content is impossible in any case.
 
 A lost line changes what a controller saw, and so what it decided. It does not change what each of
 its writes is made of: a claim for a pod names that pod and its entry, and the Event of a placement
-names the pod that it is about and its node. So such a write needs no run to be judged.
+names the pod that it is about and its node. A kubelet that reports the end of a pod reports that it
+is not ready. So such a write needs no run to be judged.
 """
 
 from collections.abc import Iterator, Mapping
 
 from app.analysis.replay.authors import CLAIMS, SCHEDULER
 from app.analysis.replay.facts import SCHEDULED
+from app.analysis.replay.inputs import KUBELET_PREFIX
 from app.domain.controllers.claims.templates import generate_name
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType, ObjectKey, doubts
-from app.domain.values import api_resources, well_known
+from app.domain.values import api_resources, condition_types, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
@@ -27,12 +29,30 @@ class Contradictory:
         self._made: dict[ObjectKey, str] = {}
         self._assigned: dict[str, tuple[ObjectKey, str]] = {}
         self._nodes: dict[str, str] = {}
+        # The pods whose last state is known and not their end, each with its uid.
+        self._living: dict[ObjectKey, str] = {}
+
+    def note_gap(self, event: Event) -> None:
+        """Processes an event about no object: what a gap is about, somebody may have changed."""
+        if event.type is not EventType.GAP_OBSERVED:
+            return
+        if event.key.name:
+            self._living.pop(event.key, None)
+        else:
+            self._living.clear()
 
     def note(self, event: Event, author: str) -> None:
         """Processes an event; `author` is the controller that surely wrote it, or empty."""
+        living = self._living.pop(event.key, "")
         if doubts.of_event(event) or event.type is EventType.OBJECT_DELETED:
             return
         if event.key[:2] == api_resources.PODS:
+            if not core.is_finished(event.object):
+                self._living[event.key] = event.uid
+            elif living == event.uid and _is_ready_for_its_kubelet(event):
+                self._made[event.key] = (
+                    "its kubelet reported that it had ended, and that it is ready"
+                )
             if node := core.node_name(event.object):
                 self._nodes.setdefault(event.uid, node)
         elif event.type is not EventType.OBJECT_CREATED or event.stamp.verb != _CREATE:
@@ -70,3 +90,9 @@ def _of_claim(claim: JsonView) -> Iterator[str]:
         yield f"it was made by the claim controller without {well_known.POD_CLAIM_NAME}"
     elif meta.generate_name(claim) not in ("", generate_name(owner.name, entry)):
         yield f"it was made by the claim controller under a name that is not of {owner.name}"
+
+
+def _is_ready_for_its_kubelet(event: Event) -> bool:
+    """Whether the kubelet of a pod wrote that it is ready. Parity: controllers.md 5.3."""
+    is_of_kubelet = event.stamp.actor.user == KUBELET_PREFIX + core.node_name(event.object)
+    return is_of_kubelet and meta.is_true(event.object, condition_types.READY)

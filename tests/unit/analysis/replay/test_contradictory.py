@@ -90,3 +90,40 @@ def test_placement_of_a_pod_of_that_name_with_another_uid_is_another_one():
     said = assigned("Successfully assigned default/p to worker-1", uid="of an earlier pod")
     assert not accused((said, SCHEDULER), (on("worker-2"), ""))
     assert not accused((said, SCHEDULER)), "its node is not recorded"
+
+
+def report(phase, *, ready="True", user="system:node:n", node="n", **how):
+    conditions = [{"type": "Ready", "status": ready}]
+    tree = {"spec": {"nodeName": node}, "status": {"phase": phase, "conditions": conditions}}
+    event_ = made(POD, tree, type_=EventType.OBJECT_UPDATED, **how)
+    stamp = msgspec.structs.replace(
+        event_.stamp, actor=msgspec.structs.replace(event_.stamp.actor, user=user)
+    )
+    return msgspec.structs.replace(event_, stamp=stamp)
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_kubelet_does_not_end_a_pod_that_is_ready(phase):
+    assert accused((report("Running"), ""), (report(phase), "")) == {POD}
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        (report("Running"), report("Failed", ready="False")),
+        (report("Running"), report("Failed", user="alice")),
+        (report("Running"), report("Failed", node="m")),
+        (report("Running"), report("Failed", user="alice"), report("Failed")),
+        (report("Running"), report("Failed", losses=[Loss.METADATA_ONLY])),
+        (report("Running"), event(POD, EventType.GAP_OBSERVED), report("Failed")),
+        (report("Failed"),),
+    ],
+)
+def test_end_that_somebody_else_may_have_set_accuses_no_kubelet(honest):
+    judge = Contradictory()
+    for each in honest:
+        if each.type is EventType.GAP_OBSERVED:
+            judge.note_gap(each)
+        else:
+            judge.note(each, "")
+    assert not judge.found()
