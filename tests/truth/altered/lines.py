@@ -35,8 +35,8 @@ def key_of(line: Json) -> Key:
 def writes(lines: Iterable[Json]) -> Iterator[tuple[Key, Write]]:
     """The writes that lines show with the state after them, in the order of the store.
 
-    Revisions are twice the versions: a binding and the deletion of a collection are answered
-    without a new one, and come right after the version that was shown last.
+    Revisions are twice the versions: a binding, the deletion of a collection and a removal of the
+    last finalizer are answered without a new one, and come right after the last version.
     """
     shown: dict[tuple[Key, int], Write] = {}
     newest: dict[Key, Write] = {}
@@ -48,10 +48,12 @@ def writes(lines: Iterable[Json]) -> Iterator[tuple[Key, Write]]:
                 continue
             meta = tree["metadata"]
             key = (line["objectRef"]["resource"], meta.get("namespace", ""), meta["name"])
-            revision = 2 * int(meta["resourceVersion"]) + _is_unnumbered(line)
+            left = _left(line, tree)
+            is_removal = left is None and line["verb"] in ("update", "patch")
+            revision = 2 * int(meta["resourceVersion"]) + (is_removal or _is_unnumbered(line))
             moment = datetime.fromisoformat(line["stageTimestamp"])
             time = round((moment - EPOCH).total_seconds() * 1_000_000)
-            write = Write(revision, line["user"]["username"], time, _left(line, tree))
+            write = Write(revision, line["user"]["username"], time, left)
             shown.setdefault((key, revision), write)
             if key not in newest or newest[key].revision < revision:
                 newest[key] = write

@@ -230,7 +230,8 @@ def _users(model: Model, device) -> set[str]:
         name
         for name, claim in model.facts.claims.items()
         for one in results(claim)
-        if (other := model.facts.devices.get(device_of(one)))
+        if not one.get("adminAccess")
+        and (other := model.facts.devices.get(device_of(one)))
         and other.id[:2] == device.id[:2]
         and (needs(other).keys() & short if short else needs(other))
     }

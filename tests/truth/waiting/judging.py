@@ -37,9 +37,9 @@ async def asked(world: SmallWorld) -> tuple[dict, str]:
     return answer.to_json(), "\n".join(page(head, answer.reason.children))
 
 
-async def judge(seed: int) -> list[str]:
-    """The differences between `why` and the model in one world."""
-    world = SmallWorld(seed)
+async def judge(seed: int, made: type[SmallWorld] = SmallWorld) -> list[str]:
+    """The differences between `why` and the model in one world of a kind."""
+    world = made(seed)
     return list(comparing.differences(model_of(world), *await asked(world)))
 
 

@@ -72,6 +72,11 @@ class Wish:
         return self.tree.get("allocationMode") == "All"
 
     @property
+    def only_looks(self) -> bool:
+        """Whether it asks for administrative access, for which it does not matter who holds."""
+        return bool(self.tree.get("adminAccess"))
+
+    @property
     def count(self) -> int:
         """How many devices it wants; nothing is said for mode All."""
         return int(self.tree.get("count") or 1)
@@ -108,9 +113,9 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Usage:
-    """What a choice of devices has used so far."""
+    """What a choice of devices has used so far: each device with its claim and whether it looks."""
 
-    taken: set[Device] = field(default_factory=set)
+    taken: set[tuple[Device, int, bool]] = field(default_factory=set)
     capacity: Counter = field(default_factory=Counter)
     counters: Counter = field(default_factory=Counter)
 
@@ -279,7 +284,7 @@ class Model:
         """
         refused = self.selected(wish, device, node)
         short = self.short_of_capacity(wish, device)
-        used = "allocated" if self.in_use(device) else ""
+        used = "allocated" if self.in_use(device) and not wish.only_looks else ""
         error, refused = ("", refused) if refused != "selector-error" else (refused, "")
         order = (refused, error, short, used) if wish.takes_all else (refused, used, error, short)
         counters = "counters" if self.short_of_counters(device) else ""
@@ -306,6 +311,8 @@ class Model:
         consumed: Counter = Counter()
         for claim in self.facts.claims.values():
             for one in results(claim):
+                if one.get("adminAccess"):
+                    continue
                 for name, value in (one.get("consumedCapacity") or {}).items():
                     consumed[one["driver"], one["pool"], one["device"], name] += amount(value)
         return consumed
@@ -403,7 +410,7 @@ class Model:
             if not count:
                 continue
             for choice in itertools.combinations(devices, count):
-                after = self._taken(usage, wish, choice)
+                after = self._taken(usage, claim, wish, choice)
                 mine = [*picked.get(id(claim), ()), *((wish, one) for one in choice)]
                 if after is None or not self._agree(claim, mine):
                     continue
@@ -411,19 +418,25 @@ class Model:
                     return True
         return False
 
-    def _taken(self, usage: _Usage, wish: Wish, choice: Sequence[Published]) -> _Usage | None:
+    def _taken(
+        self, usage: _Usage, claim: dict, wish: Wish, choice: Sequence[Published]
+    ) -> _Usage | None:
         after = _Usage(set(usage.taken), Counter(usage.capacity), Counter(usage.counters))
         for device in choice:
             shared = bool(device.tree.get("allowMultipleAllocations"))
-            if not shared and device.id in after.taken:
+            others = [one for one in after.taken if one[0] == device.id]
+            # One that only looks takes a device from nobody but the requests of its own claim.
+            if not shared and any(
+                number == id(claim) or not (looks or wish.only_looks) for _, number, looks in others
+            ):
                 return None
-            if device.id not in after.taken:
+            if not shared or not others:
                 for name, drawn in needs(device).items():
                     after.counters[(*device.id[:2], *name)] += drawn
                     left = self.facts.left(device.id[:2])[name]
                     if after.counters[(*device.id[:2], *name)] > left:
                         return None
-            after.taken.add(device.id)
+            after.taken.add((device.id, id(claim), wish.only_looks))
             for name, capacity in (device.tree.get("capacity") or {}).items() if shared else ():
                 place = (*device.id, name)
                 after.capacity[place] += self.drawn(wish, name, capacity) or 0

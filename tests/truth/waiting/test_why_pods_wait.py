@@ -4,14 +4,17 @@ Worlds of drawn seeds come by day; those that showed a defect come each time.
 """
 
 import copy
+import itertools
 from collections import Counter
 
 import pytest
 
 from tests import draws
+from tests.truth.facts import results
 from tests.truth.waiting import comparing
 from tests.truth.waiting.judging import asked, judge, judge_helps, model_of
 from tests.truth.waiting.model import wishes
+from tests.truth.waiting.privileged import PrivilegedWorld
 from tests.truth.waiting.worlds import SmallWorld
 
 WORLDS = 8
@@ -32,6 +35,37 @@ MET = {
 async def test_why_names_what_keeps_a_pod_waiting(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
         assert await judge(seed) == [], f"seed {seed}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_why_names_what_keeps_a_pod_waiting_that_asks_for_administrative_access(first):
+    """Who only looks is kept off by no holder, and holds nothing; all else counts for it too."""
+    for seed in range(first * WORLDS, (first + 1) * WORLDS):
+        assert await judge(seed, PrivilegedWorld) == [], f"seed {seed}"
+
+
+@draws.ONLY
+def test_the_privileged_worlds_have_devices_in_use_that_can_be_looked_at():
+    met: Counter = Counter()
+    for seed in range(120):
+        model = model_of(PrivilegedWorld(seed))
+        for tree in model.facts.claims.values():
+            met["looked at"] += any(one.get("adminAccess") for one in results(tree))
+        for claim in model.unallocated if model.state == "waiting" else ():
+            for wish in itertools.chain.from_iterable(wishes(claim)):
+                met.update(seen(model, claim, wish) if wish.only_looks else ())
+    assert {"looked at", "in use", "counters", "taint", "selector", "capacity"} <= met.keys()
+    assert met["looked at"]
+    assert "allocated" not in met
+
+
+def seen(model, claim, wish):
+    """What is against each device of each node, or that it is in use and free to look at."""
+    for node in model.nodes:
+        for device in model.devices(node):
+            causes = model.causes(claim, wish, device, node)
+            yield from causes or (["in use"] if model.in_use(device) else [])
 
 
 @pytest.mark.parametrize("seed", [1019, 1112])
