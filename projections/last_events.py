@@ -7,8 +7,9 @@ event, and 4 to read it; small clusters are left as they are.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import overload
 
 import msgspec
 
@@ -43,6 +44,28 @@ LastEvent = Event | PackedEvent
 def plain(kept: LastEvent) -> Event:
     """The event of either form."""
     return kept.event() if isinstance(kept, PackedEvent) else kept
+
+
+class HeldEvents(Sequence[Event]):
+    """Events in the form in which they are kept; each is decoded when it is read."""
+
+    def __init__(self, kept: Iterable[LastEvent]) -> None:
+        self._kept = tuple(kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(plain, self._kept)
+
+    @overload
+    def __getitem__(self, number: int) -> Event: ...
+    @overload
+    def __getitem__(self, number: slice) -> "HeldEvents": ...
+    def __getitem__(self, number: int | slice) -> "Event | HeldEvents":
+        if isinstance(number, slice):
+            return HeldEvents(self._kept[number])
+        return plain(self._kept[number])
 
 
 class LastEvents:

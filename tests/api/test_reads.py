@@ -465,3 +465,21 @@ async def test_event_is_one_object_in_both_groups():
         assert (found["note"], found["regarding"]["name"]) == ("m", "p")
         path = "/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=regarding.name%3Dp"
         assert names(await server.get(path)) == ["e"]
+
+
+@pytest.mark.parametrize("query", ["", "limit=2", "labelSelector=n", "labelSelector=n%3Db"])
+@pytest.mark.parametrize("accept", ["application/json", TABLE, PARTIAL_LIST])
+async def test_list_leaves_no_object_decoded_that_was_not(query, accept):
+    async with serving() as server:
+        await fill(server, "a", "b", "c")
+        (runtime,) = server.histories.open_runtimes()
+        events = list(runtime.views.objects.events("", "configmaps", "default"))
+        events = [event for event in events if event.key.name in ("a", "b", "c")]
+        kept, others = events[0], events[1:]
+        for event in others:
+            event.forget_tree()
+        tree = kept.object
+        found = await server.get(f"{CONFIG_MAPS}?{query}", accept=accept)
+        assert found.get("items") or found.get("rows")
+        assert kept.tree is tree
+        assert [event.tree for event in others] == [None, None]

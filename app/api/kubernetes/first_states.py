@@ -78,7 +78,7 @@ class FirstStates:
         """The selected objects at the shown revision; the caller has the turn."""
         snapshot = self._snapshots.recent(view)
         if snapshot is None:
-            snapshot = tuple(selection.select(timeline.views.objects, target.kind))
+            snapshot = selection.select(timeline.views.objects, target.kind)
             self._snapshots[view] = snapshot
         return snapshot
 

@@ -133,7 +133,7 @@ class Lists:
             if revision > timeline.revision:
                 raise BadRequest("continue key is not valid: it names a later revision")
             views = await timeline.at(revision)
-        return tuple(selection.select(views.objects, target.kind))
+        return selection.select(views.objects, target.kind)
 
     def _keep(self, place: _Place, snapshot: Sequence[Event]) -> None:
         self._snapshots.pop(place, None)
@@ -143,14 +143,17 @@ class Lists:
         self, events: Sequence[Event], target: Target, timeline: Timeline, metadata: JsonObject
     ) -> bytes:
         """Encode in portions, so that a long list does not block other requests."""
-        made = self._representations
         now = timeline.now
-        if len(events) <= _PORTION or target.is_plain:
-            return made.list_bytes(events, target, now, metadata=metadata)
         rows: list[Part] = []
         for start in range(0, len(events), _PORTION):
-            rows += made.portion(events[start : start + _PORTION], target, now)
-            await anyio.lowlevel.checkpoint()
+            if start:
+                await anyio.lowlevel.checkpoint()
+            portion = list(events[start : start + _PORTION])
+            undecoded = [event for event in portion if event.tree is None]
+            rows += self._representations.portion(portion, target, now)
+            for event in undecoded:
+                # The objects outlive the list.
+                event.forget_tree()
         return join_list(rows, target, encode(metadata))
 
 

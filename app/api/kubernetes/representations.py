@@ -73,12 +73,6 @@ class Target:
         return registry.api_version(self.group, self.version)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether objects are shown complete and as stored."""
-        is_stored = self.is_stored_version and self.secrets is None
-        return self.form.shape is Shape.OBJECT and is_stored
-
-    @property
     def is_stored_version(self) -> bool:
         """Whether objects are stored in the requested version."""
         return self.version == self.kind.storage_version and self.group == self.kind.group

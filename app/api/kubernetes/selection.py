@@ -4,7 +4,7 @@ Parity: api.md 6. Names and namespaces are compared with the key, so that select
 name decodes no object.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ from app.domain.objects.registry import FieldLabel, Kind
 from app.domain.values import api_groups, selectors
 from app.domain.values.fields import meta
 from app.domain.values.selectors import FieldRequirement, LabelSelector, SelectorError
+from projections.last_events import HeldEvents, LastEvent, plain
 from projections.objects import ObjectsProjection
 
 _NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
@@ -74,20 +75,28 @@ class Selection:
             return True
         return self.labels.matches(meta.labels(tree))
 
-    def select(self, objects: ObjectsProjection, kind: Kind) -> Iterator[Event]:
+    def select(self, objects: ObjectsProjection, kind: Kind) -> Sequence[Event]:
         """The last events of the selected objects that exist, sorted by namespace and name."""
-        if self.is_everything:
-            yield from objects.events(kind.group, kind.plural, self.namespace)
-            return
+        return HeldEvents(self._select(objects, kind))
+
+    def _select(self, objects: ObjectsProjection, kind: Kind) -> Iterator[LastEvent]:
         if self.name and (self.namespace is not None or not kind.namespaced):
             key = ObjectKey(kind.group, kind.plural, self.namespace or "", self.name)
-            event = objects.event(key)
-            if event is not None and self.matches(event):
-                yield event
+            named = objects.event(key)
+            if named is not None and self.matches(named):
+                yield named
             return
-        for event in objects.events(kind.group, kind.plural, self.namespace):
-            if self.matches(event):
-                yield event
+        for key, kept in objects.kept(kind.group, kind.plural, self.namespace):
+            if self.is_everything:
+                yield kept
+            elif self.matches_key(key):
+                event = plain(kept)
+                is_decoded = event.tree is not None
+                if self.matches(event):
+                    yield kept
+                if not is_decoded:
+                    # The objects outlive the look at their labels.
+                    event.forget_tree()
 
 
 def compile_selection(

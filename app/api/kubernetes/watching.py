@@ -416,4 +416,4 @@ class _Watch:
     async def _recall(self, revision: Revision) -> None:
         """Load the objects that matched at the revision after which the watch starts."""
         views = await self._timeline.at(revision)
-        self._remember(list(self._selection.select(views.objects, self._target.kind)))
+        self._remember(self._selection.select(views.objects, self._target.kind))

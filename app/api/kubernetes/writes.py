@@ -162,7 +162,7 @@ class Writes:
             label_selector=wanted.label_selector,
             field_selector=wanted.field_selector,
         )
-        every = list(chosen.select(call.timeline.views.objects, kind))
+        every = chosen.select(call.timeline.views.objects, kind)
         page, metadata = lists.first_page(every, call.timeline.revision, chosen, wanted.limit)
         commands = [_delete_command(event.key, path.version, options, dry_run) for event in page]
         problems: list[RedraError] = []
