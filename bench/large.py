@@ -33,6 +33,9 @@ CALM_SECONDS = 3.0
 """A server that used less than CALM_SHARE of a core for that long has done what a start brings."""
 
 CALM_SHARE = 0.1
+LOOK_SECONDS = 0.5
+"""The pause between two looks at a pod, which cost the server processor time."""
+
 PAGE = 500
 
 
@@ -101,7 +104,7 @@ async def _until(client: Client, path: str, is_so: Callable[[int, bytes], bool])
     while time.perf_counter() < end:
         if is_so(*await client.request("GET", path)):
             return
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(LOOK_SECONDS)
     raise SystemExit(f"{path}: what is waited for does not come")
 
 
