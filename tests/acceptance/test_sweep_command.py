@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import anyio
 import pytest
@@ -18,11 +19,11 @@ from app.analysis.sweep import measures, plans
 from app.bootstrap.engines import Engines
 from app.bootstrap.executors import DaskExecutor, InlineExecutor, Task
 from app.bootstrap.minimising import sources
-from app.bootstrap.sweeping import cells
+from app.bootstrap.sweeping import cells, histories
 from app.service.replays.trials import Runner
 from app.settings import Settings
 from tests import draws
-from tests.acceptance import killed_sweep
+from tests.acceptance import killed_sweep, sweep_model
 from tests.command_line import EXAMPLES, redra
 from tests.redra_process import RedraProcess, forked_dask_workers
 from tests.redra_program import shared_program
@@ -223,6 +224,54 @@ def test_failing_run_stops_no_other_and_is_tried_again(folder: Path, tmp_path: P
         assert "is called 'Node/nowhere' in this history" in text
     report = sweep(plan, tmp_path / "out")
     assert [bool(row["problem"]) for row in report["rows"]] == [False, True]
+
+
+PARTS = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: small, namespace: default}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: mig.nvidia.com}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: whole, namespace: default}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
+"""
+
+
+@draws.in_turn("ways")
+def test_each_column_is_what_the_objects_of_the_run_say(tmp_path: Path) -> None:
+    pods = [POD % number for number in range(8)]
+    pods[::3] = [each.replace("Name: small", "Name: whole") for each in pods[::3]]
+    (tmp_path / "pods.yaml").write_text(PARTS + "".join(pods))
+    selector = {"spec": {"selectors": [{"cel": {"expression": "false"}}]}}
+    changes = [
+        {"name": "no parts", "patch": {"DeviceClass/mig.nvidia.com": selector}},
+        {"name": "no such node", "delete": ["Node/nowhere"]},
+    ]
+    fleet = {"name": "one node", "profile": "a100-mig", "nodes": 1, "apply": ["pods.yaml"]}
+    tree = {"fleets": [fleet], "profiles": ["1.37"], "changes": changes, "seeds": 2, "jitter": 2.0}
+    rows = sweep(write_plan(tmp_path, **tree), tmp_path / "out")["rows"]
+    plan = plans.parse(tree, "plan")
+    bundles = anyio.run(histories.bundles, plan, Settings(), tmp_path)
+    counted: dict[int, dict[str, object]] = {}
+    for cell, row in zip(plans.cells(plan), rows, strict=True):
+        fails = cell.change is not None and cell.change.name == "no such node"
+        assert bool(row["problem"]) == fails
+        if fails:
+            continue
+        with mock.patch.object(measures, "measured", wraps=measures.measured) as measured:
+            cells.run(bundles[cell.history], cell.to_json())
+        (side, _), _ = measured.call_args
+        own = counted[cell.number] = sweep_model.row(side.events)
+        fates, base = own.pop("fates"), counted[cell.base].get("base", {})
+        stranded = {name: (one["amount"], one["share"]) for name, one in row["stranded"].items()}
+        assert {name: row[name] for name in own} | {"stranded": stranded} == own, cell
+        own["base"] = fates
+        if cell.number != cell.base:
+            assert row["differing"] == sum(fates[name] != base[name] for name in fates), cell
+    assert len(counted) == 4
+    assert {row["placed"] for row in rows if not row["problem"]} == {3, 8}
 
 
 def test_run_beyond_its_bound_fails_and_stops_no_other(
