@@ -9,6 +9,7 @@ from typing import Any
 from app.analysis.replay.inputs import Input, is_terminating
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects import first_objects
+from app.domain.objects.kinds import workloads
 from app.domain.objects.kinds.services import ServiceRanges
 from app.domain.values import api_resources
 from app.domain.values.fields import meta
@@ -144,7 +145,33 @@ def _without_servers_own(tree: JsonObject) -> JsonObject:
     metadata = {
         name: value for name, value in meta.metadata(tree).items() if name not in _SERVERS_OWN
     }
-    return {**tree, "metadata": metadata}
+    plain = {**tree, "metadata": metadata}
+    is_job = meta.kind(tree) == "Job" and meta.api_version(tree).startswith("batch/")
+    return _without_selector(plain) if is_job else plain
+
+
+def _without_selector(job: JsonObject) -> JsonObject:
+    """The Job without its generated selector and labels: they hold the uid of another Job.
+
+    The API refuses them in a new one. With `manualSelector` they are the author's.
+    """
+    spec = job.get("spec")
+    if not isinstance(spec, dict) or spec.get("manualSelector") is True:
+        return job
+    spec = {name: value for name, value in spec.items() if name != "selector"}
+    if isinstance(spec.get("template"), dict):
+        spec["template"] = _without_labels(spec["template"])
+    return {**_without_labels(job), "spec": spec}
+
+
+def _without_labels(tree: JsonObject) -> JsonObject:
+    labels = {
+        name: value
+        for name, value in meta.labels_of(meta.metadata(tree)).items()
+        if name not in workloads.JOB_LABELS
+    }
+    others = {name: value for name, value in meta.metadata(tree).items() if name != "labels"}
+    return {**tree, "metadata": {**others, **({"labels": labels} if labels else {})}}
 
 
 def _merge_patch(before: Any, after: Any) -> Any:

@@ -6,6 +6,9 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"
+JOB_LABELS = (CONTROLLER_UID, "controller-uid", JOB_NAME, "job-name")
+"""The labels that the server gives the pods of a Job, and a Job without labels."""
+
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation of DaemonSets that counts the versions of their template. Only the server writes
 it."""
