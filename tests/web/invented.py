@@ -17,8 +17,8 @@ DRA = "resource.k8s.io/v1"
 class Invented:
     """The steps of an incident, what a page has to tell, and the controllers that are off.
 
-    `on` are gates that are on in its cluster, besides those of the release. `about` is what in
-    namespace `lab` is asked why: a pod, or `KIND/NAME`.
+    `on` are gates that are on in its cluster, besides those of the release, and `closed` are gates
+    that are off. `about` is what in namespace `lab` is asked why: a pod, or `KIND/NAME`.
     """
 
     told: tuple[str, ...]
@@ -27,13 +27,15 @@ class Invented:
     about: str = ""
     profile: str = "1.37"
     on: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
 
     def incident(self):
         """The incident as it is played."""
         return Incident(
             title="invented", kind="trap",
             cluster=IncidentCluster(
-                profile=self.profile, off=list(self.off), gates=dict.fromkeys(self.on, True)
+                profile=self.profile, off=list(self.off),
+                gates={**dict.fromkeys(self.on, True), **dict.fromkeys(self.closed, False)},
             ),
             steps=[IncidentStep(**step) for step in self.steps],
         )  # fmt: skip

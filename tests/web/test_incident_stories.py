@@ -23,6 +23,7 @@ from tests.web import (
     more_incidents,
     night_incidents,
     node_incidents,
+    refused_incidents,
     reported_incidents,
     rollout_incidents,
     walked_incidents,
@@ -133,6 +134,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *rollout_incidents.ROLLOUTS,
         *mixed_incidents.MIXED,
         *node_incidents.NODES,
+        *refused_incidents.REFUSED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -167,6 +169,7 @@ TOLD_OF_PODS = [
     *rollout_incidents.ROLLOUTS,
     *mixed_incidents.MIXED,
     *node_incidents.NODES,
+    *refused_incidents.REFUSED,
 ]
 
 

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 import pytest
 
 from app.cli.explaining import page, parts
+from app.domain.values.well_known import LAST_APPLIED
 from tests.api.serving import serving
 from tests.web import rollout_incidents
 from tests.web.field_incidents import told_by_kubelet
@@ -29,11 +30,11 @@ from tests.web.test_incident_stories import stored
 DRIVER = "d.test"
 
 
-async def why(steps, about="pod/job", profile="1.37", on=(), off=(), **asked):
+async def why(steps, about="pod/job", profile="1.37", on=(), off=(), closed=(), **asked):
     """The text of the answer about an object in namespace `lab` after the steps."""
     kind, _, name = about.partition("/")
     asked = {"kind": kind, "namespace": "lab", "name": name, **asked}
-    made = Invented(told=(), steps=steps, profile=profile, on=on, off=off).incident()
+    made = Invented(told=(), steps=steps, profile=profile, on=on, off=off, closed=closed).incident()
     async with serving(store=await stored(made)) as server:
         answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
     return " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
@@ -325,3 +326,35 @@ async def test_namespace_lists_the_claims_and_pods_that_are_refused_in_it():
     assert "pod job waits for a claim that is refused: exceeded quota: limit" in text
     assert "pods of replicaset lab/web-" in text
     assert "are refused: exceeded quota: limit, requested: pods=1" in text
+
+
+APPLIED = '{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","spec":{"devices":%s}}'
+SHARED = '[{"name":"x","allowMultipleAllocations":true}]'
+
+
+@pytest.mark.parametrize(
+    ("text", "closed", "is_named"),
+    [
+        (APPLIED % SHARED, ("DRAConsumableCapacity",), True),
+        (APPLIED % SHARED, (), False),
+        (APPLIED.replace("/v1", "/v1beta1") % SHARED, ("DRAConsumableCapacity",), False),
+        (APPLIED % '[1,"x",{"capacity":[1],"attributes":7}]', ("DRAConsumableCapacity",), False),
+        (APPLIED % '"x"', ("DRAConsumableCapacity",), False),
+        ("[", ("DRAConsumableCapacity",), False),
+    ],
+    ids=["dropped", "kept", "another version", "devices of a wrong form", "no list", "no JSON"],
+)
+async def test_applied_fields_that_are_not_stored_are_named(text, closed, is_named):
+    published = slice_of("s", DRIVER, "n", [{"name": "x"}], nodeName="n")
+    published["metadata"]["annotations"] = {LAST_APPLIED: text}
+    said = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), published,
+                   template("one", "lab", ask("c"))]},
+        {"apply": [pod("first", "lab", template="one")]},
+        {"wait": 5},
+        {"apply": [pod("job", "lab", template="one")]},
+        {"wait": 5},
+    ), closed=closed)  # fmt: skip
+    assert "allocated to lab/first" in said
+    named = "resourceslice s was applied with a field that is not stored"
+    assert (named in said) is is_named

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
-from app.analysis.explain.nearby import affinities, ports, updates
+from app.analysis.explain.nearby import affinities, dropped, ports, updates
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
@@ -57,6 +57,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     renewed = nearby_nodes.renewed(views, without_devices(nodes))
     return (
         *_passed_over(views, nodes),
+        *dropped.fields(views, pod, _pools(nodes)),
         *_useless_holders(views, nodes),
         *older,
         *_failing_selectors(views, pod, nodes),
@@ -88,6 +89,11 @@ def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
                 cause = group.reason.cause
                 if cause is not None and cause.kind in kinds:
                     yield group
+
+
+def _pools(nodes: Sequence[NodeReason]) -> Iterator[PoolId]:
+    """A pool of each group of excluded devices."""
+    return (identifiers.parse_device(one.devices[0])[:2] for one in excluded(nodes, *CauseKind))
 
 
 def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:

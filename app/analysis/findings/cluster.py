@@ -1,6 +1,7 @@
 """Findings about pools and objects, violated invariants, and lacks of a recording."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain.hardware import rules as selection
@@ -174,7 +175,14 @@ def invariants(
             last=max(ends),
             objects=_subjects(violations, lasting, until),
             causes=_moved(views, lasting) if rule == _PUBLISHED else (),
+            begins=_begins(lasting or violations),
         )
+
+
+def _begins(violations: Sequence[Violation]) -> tuple[Revision, ...]:
+    """The revisions at which the last of these violations began, the newest first."""
+    revisions = dict.fromkeys(each.begin.revision for each in reversed(violations))
+    return tuple(islice(revisions, OBJECTS_SHOWN_MAX))
 
 
 def _moved(views: LiveViews, lasting: Iterable[Violation]) -> tuple[str, ...]:

@@ -94,6 +94,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     It concerns `count` objects, `present` of them at the moment of the answer. `first` and `last`
     are the revisions between which it shows, 0 where unknown. `objects` are the newest. `causes`
     say why devices cannot be had, for pods that wait for devices, and which taints evicted pods.
+    `begins` are the revisions at which an invariant was violated, the newest first.
     """
 
     kind: FindingKind
@@ -105,6 +106,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     last: Revision
     objects: tuple[Subject, ...] = ()
     causes: tuple[str, ...] = ()
+    begins: tuple[Revision, ...] = ()
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,9 +15,9 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATED = (
     (well_known.NOT_READY, "NoExecute"),
     (well_known.UNREACHABLE, "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    (well_known.DISK_PRESSURE, "NoSchedule"),
+    (well_known.MEMORY_PRESSURE, "NoSchedule"),
+    (well_known.PID_PRESSURE, "NoSchedule"),
     (well_known.UNSCHEDULABLE, "NoSchedule"),
 )
 
@@ -53,5 +53,5 @@ def tolerations_of(spec: JsonView) -> list[JsonObject]:
     """The tolerations that the pods of a DaemonSet get besides those of their template."""
     rows = list(_TOLERATED)
     if spec.get("hostNetwork") is True:
-        rows.append(("node.kubernetes.io/network-unavailable", "NoSchedule"))
+        rows.append((well_known.NETWORK_UNAVAILABLE, "NoSchedule"))
     return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in rows]

@@ -8,6 +8,10 @@ ZONE = "topology.kubernetes.io/zone"
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
+MEMORY_PRESSURE = "node.kubernetes.io/memory-pressure"
+DISK_PRESSURE = "node.kubernetes.io/disk-pressure"
+PID_PRESSURE = "node.kubernetes.io/pid-pressure"
+NETWORK_UNAVAILABLE = "node.kubernetes.io/network-unavailable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"

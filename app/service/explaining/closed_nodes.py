@@ -81,7 +81,7 @@ async def before_eviction(
         closed = [closings.cordon(name)] if core.unschedulable(node) else []
     else:
         tainted = (one for one in core.taints(node) if one.get("effect") == NO_EXECUTE)
-        closed = [closings.taint(name, one) for one in tainted]
+        closed = [closings.taint(name, node, one) for one in tainted]
     reasons = []
     for closing in closed:
         set_by = sources.since(earlier, closing.is_of)

@@ -29,9 +29,8 @@ async def with_authors(evidence: ExplainedMoment, answer: Findings) -> Findings:
 async def _with_authors(evidence: ExplainedMoment, item: Finding) -> Finding:
     if item.kind not in _VIOLATED or item.causes:
         return item
-    revisions = dict.fromkeys(subject.revision for subject in reversed(item.objects))
     lines = []
-    for revision in [*revisions][:BEGINNINGS_MAX]:
+    for revision in item.begins[:BEGINNINGS_MAX]:
         page = await evidence.log.read(
             evidence.info.id, after=Revision(revision - 1), until=revision, limit=1
         )

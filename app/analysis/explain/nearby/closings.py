@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.analysis.explain.reasons import listed
+from app.domain.controllers.nodes.readiness import TROUBLES
 from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.devices.taints import taint_of
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 _CORDON = "cordoned"
@@ -44,9 +45,10 @@ def cordon(node: str) -> Closing:
     return Closing(taint="", text=_CORDON, nodes=(node,))
 
 
-def taint(node: str, tree: JsonView) -> Closing:
-    """The taint `tree` of a node."""
-    return Closing(taint=_kind(tree), text=f"tainted {taint_of(tree).text}", nodes=(node,))
+def taint(name: str, node: JsonView, tree: JsonView) -> Closing:
+    """The taint `tree` of a node, with the condition for which the node controller sets it."""
+    text = f"tainted {taint_of(tree).text}{_condition(node, tree)}"
+    return Closing(taint=_kind(tree), text=text, nodes=(name,))
 
 
 def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
@@ -58,7 +60,7 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
             here = [cordon(name)]
         else:
             here = [
-                taint(name, one)
+                taint(name, tree, one)
                 for one in core.taints(tree)
                 if one.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(pod, one)
             ]
@@ -67,6 +69,15 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
             both = one if known is None else replace(known, nodes=(*known.nodes, name))
             closings[one.taint] = both
     return list(closings.values())
+
+
+def _condition(node: JsonView, tree: JsonView) -> str:
+    """The condition behind a taint, as its node reports it; empty for the taints of users."""
+    wanted = next((name for name, key in TROUBLES.items() if key == tree.get("key")), None)
+    condition = meta.condition(node, wanted) if wanted else None
+    if condition is None or condition.status != "True":
+        return ""
+    return f" ({wanted}: {condition.message or condition.reason})"
 
 
 def _kind(tree: JsonView) -> str:

@@ -2,12 +2,13 @@
 
 It reports once that it has registered the node, and a second after its deletion that it is removed.
 A node whose `Ready` condition is true loses its readiness taints, a node that is not ready gets
-them; a cordoned node gets the unschedulable taint. Then the labels of architecture and system are
-copied to their old names.
+them; a node under pressure of memory, disk or process ids, or without a network, gets the taint of
+that condition; a cordoned node gets the unschedulable taint. Then the labels of architecture and
+system are copied to their old names.
 
 Admission puts `node.kubernetes.io/not-ready:NoSchedule` on each new node; it is removed when the
-node is ready. Parity: controllers.md 5.5. A node without a `Ready` condition keeps its readiness
-taints.
+node is ready. Parity: controllers.md 5.5; "Taints and Tolerations", Taint Nodes by Condition. A
+node without one of these conditions keeps the taints that it has for it.
 
 A refused Event (its namespace is missing) does not prevent the taints and labels of a node: they
 are then written first, and the Event is tried again after them. In a replay at a recorded pace,
@@ -49,6 +50,14 @@ _COPIED_LABELS = {
 }
 
 _TAINT_OF = {"False": well_known.NOT_READY, "Unknown": well_known.UNREACHABLE}
+
+TROUBLES = {
+    "MemoryPressure": well_known.MEMORY_PRESSURE,
+    "DiskPressure": well_known.DISK_PRESSURE,
+    "PIDPressure": well_known.PID_PRESSURE,
+    "NetworkUnavailable": well_known.NETWORK_UNAVAILABLE,
+}
+"""The conditions that are bad when true, and their taints."""
 
 
 class NodeReconciler(KeyedController[tuple[str], Views]):
@@ -267,17 +276,23 @@ def reasons_of(tree: JsonView) -> tuple[str, ...]:
     """The values from which the taints and labels of a node follow."""
     labels = meta.labels(tree)
     sources = (labels.get(name, "") for name in _COPIED_LABELS.values())
-    return (str(core.unschedulable(tree)), _ready(tree), *sources)
+    troubles = (_status(tree, each) for each in TROUBLES)
+    return (str(core.unschedulable(tree)), _ready(tree), *troubles, *sources)
 
 
 def _ready(tree: JsonView) -> str:
-    condition = meta.condition(tree, condition_types.READY)
+    return _status(tree, condition_types.READY)
+
+
+def _status(tree: JsonView, condition_type: str) -> str:
+    """The status of a condition; empty without the condition."""
+    condition = meta.condition(tree, condition_type)
     return "" if condition is None else condition.status
 
 
 def _wanted(tree: JsonView, taints: list[JsonObject], now: Instant) -> list[JsonObject]:
     """The taints that the node should have; existing taints keep their order and times."""
-    kept = _with_readiness(tree, taints)
+    kept = _with_troubles(tree, _with_readiness(tree, taints))
     cordoned = core.unschedulable(tree)
     if not cordoned:
         return [taint for taint in kept if not _is(taint, well_known.UNSCHEDULABLE)]
@@ -304,6 +319,17 @@ def _with_readiness(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject
     if needed is not None and all(taint.get("key") != needed for taint in kept):
         kept.append({"key": needed, "effect": "NoSchedule"})
     return kept
+
+
+def _with_troubles(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject]:
+    for condition_type, key in TROUBLES.items():
+        status = _status(tree, condition_type)
+        is_there = any(_is(taint, key) for taint in taints)
+        if status == "True" and not is_there:
+            taints = [*taints, {"key": key, "effect": "NoSchedule"}]
+        elif status not in ("", "True") and is_there:
+            taints = [taint for taint in taints if not _is(taint, key)]
+    return taints
 
 
 def _is(taint: JsonView, key: str) -> bool:

@@ -1,5 +1,7 @@
 """The node controller registers nodes, copies labels and taints cordoned nodes."""
 
+import pytest
+
 from app.domain.values import json_tree
 from tests.cluster import Cluster, check_decisions
 
@@ -33,6 +35,36 @@ def test_node_is_registered_once():
     cluster = ready_node()
     cluster.wait(600)
     assert len(cluster.messages("n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "taint"),
+    [
+        ("MemoryPressure", "memory-pressure"),
+        ("DiskPressure", "disk-pressure"),
+        ("PIDPressure", "pid-pressure"),
+        ("NetworkUnavailable", "network-unavailable"),
+    ],
+)
+def test_node_in_trouble_is_tainted_until_its_condition_says_otherwise(condition, taint):
+    cluster = ready_node(taints=[{"key": "own", "effect": "NoSchedule"}])
+
+    def report(*statuses):
+        conditions = [{"type": "Ready", "status": "True"}]
+        conditions += [{"type": condition, "status": status} for status in statuses]
+        cluster.patch("nodes", "n", {"status": {"conditions": conditions}}, subresource="status")
+        cluster.settle()
+        return [
+            (each["key"], each["effect"])
+            for each in json_tree.objects(cluster.must("nodes", "n"), "spec", "taints")
+        ]
+
+    own, made = ("own", "NoSchedule"), (f"node.kubernetes.io/{taint}", "NoSchedule")
+    assert report("False") == [own]
+    assert report("True") == [own, made]
+    assert report() == [own, made], "nothing is known of the condition"
+    assert report("Unknown") == [own]
+    check_decisions(cluster)
 
 
 def test_cordoned_node_is_tainted_until_it_is_uncordoned():
