@@ -236,6 +236,34 @@ async def test_page_that_takes_long_is_cancelled_and_begun_anew(page, is_from_li
         assert worker.running == 1
 
 
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [(each[0], kind) for each, kind in zip(LONG_PAGES, ("again", "diff", "rehearse"), strict=True)],
+)
+async def test_page_that_takes_long_is_among_the_jobs_of_the_api(page, kind):
+    path = f"/ui/h/default/{page}"
+    async with begun(page) as (server, worker):
+        worker.tells[0](STEP)
+        (item,) = (await server.get(f"{DEFAULT}/jobs"))["items"]
+        assert (item["kind"], item["state"], item["progress"]) == (kind, "running", STEP)
+        assert await server.get(f"{item['path']}?wait=0") == item | {
+            "seconds": pytest.approx(item["seconds"], abs=PATIENCE_SECONDS)
+        }
+        ended = await server.raw("DELETE", item["path"])
+        assert (ended.status_code, ended.json()["state"]) == (200, "cancelled")
+        assert worker.running == 0
+        assert (await server.get(f"{DEFAULT}/jobs"))["items"] == []
+        assert (await server.raw("GET", item["path"])).status_code == 404
+        assert (await server.raw("GET", path)).status_code == 202
+        (item,) = (await server.get(f"{DEFAULT}/jobs"))["items"]
+        await worker.wait_begun()
+        result = next(each[4] for each in LONG_PAGES if each[0] == page)
+        worker.end(JobOutcome(result=result))
+        done = await server.get(f"{item['path']}?wait=20")
+        assert (done["state"], done["result"]) == ("done", {"page": path})
+        assert (await server.raw("GET", path)).status_code == 200
+
+
 async def test_page_that_failed_says_why_among_the_jobs_and_is_removed():
     async with begun("again?by=decisions") as (server, worker):
         worker.end(InputError(HOSTILE))
@@ -269,4 +297,10 @@ async def test_page_of_another_user_is_not_seen_and_not_cancelled():
         assert "No job of this history" in others.text
         name = mine.one("button", name="cancel").attributes["value"]
         assert (await cancel(server, PAGE, name, **headers("dan"))).status_code == 404
+        for user, count in (("gus", 1), ("dan", 0)):
+            listed = await server.raw("GET", f"{DEFAULT}/jobs", **headers(user))
+            assert len(listed.json()["items"]) == count
+        job = f"{DEFAULT}/jobs/{name}"
+        for user, code in (("gus", 200), ("dan", 404)):
+            assert (await server.raw("GET", job, **headers(user))).status_code == code
         assert worker.running == 1

@@ -2,15 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from app.analysis.incidents.incident import Exhibit, Incident
 from app.analysis.lint.linting import LintReport
-from app.domain.log import Head, HistoryId, HistoryInfo, Revision
+from app.api.redra.experiment_models import JobStatus
+from app.domain.log import Actor, Head, HistoryId, HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
+from app.domain.objects.access.rules import Grants
 from app.ports import EventLog
 from app.service.answering.jobs import JobWorker
 from app.service.pacing.player import Player
+from app.service.runtime import HistoryRuntime
 
 Sign = Callable[[str, Head], SignedHead]
 """Signs the head of the history with a name."""
@@ -18,6 +21,10 @@ Sign = Callable[[str, Head], SignedHead]
 
 Holders = Callable[[HistoryId], Awaitable[Mapping[str, str]]]
 """The processes that run the controllers of a history, by controller."""
+
+
+Reader: TypeAlias = tuple[Actor, Grants]
+"""A user, with their present rights in a history."""
 
 
 class Gallery(Protocol):
@@ -52,6 +59,26 @@ class Lint(Protocol):
 
 async def _nobody(_: HistoryId) -> Mapping[str, str]:
     return {}
+
+
+class ListedPages(Protocol):
+    """The pages of a history that may take minutes, as jobs of the user who asked for them."""
+
+    def listed(self, runtime: HistoryRuntime, reader: Reader) -> list[JobStatus]:
+        """These jobs, the oldest first."""
+        ...
+
+    async def waited(
+        self, runtime: HistoryRuntime, reader: Reader, name: str, seconds: float
+    ) -> JobStatus | None:
+        """One of them, ended or after this time; None if there is none of this id."""
+        ...
+
+    async def cancelled(
+        self, runtime: HistoryRuntime, reader: Reader, name: str
+    ) -> JobStatus | None:
+        """One of them, cancelled or removed; None if there is none of this id."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

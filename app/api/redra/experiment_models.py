@@ -163,7 +163,7 @@ class JobStatus(Model):
     """A job: work that goes on without a request."""
 
     id: str
-    kind: str = Field(description="minimise, rehearse, export, sweep or incidents")
+    kind: str = Field(description="minimise, rehearse, export, diff, again, sweep or incidents")
     state: str = Field(description="waiting, running, done, failed or cancelled")
     path: str = Field(description="GET looks at the job, DELETE cancels and forgets it")
     seconds: float = Field(description="Time since it was started, or from then to its end")
@@ -183,8 +183,7 @@ class JobList(Model):
 
 def job_status(job: Job, place: HistoryInfo | None) -> JobStatus:
     """A job as it is shown, which belongs to a history or to none."""
-    root = ROOT if place is None else f"{ROOT}/histories/{place.name}"
-    path = f"{root}/jobs/{job.id}"
+    path = job_path(job.id, place)
     outcome = job.outcome
     return JobStatus(
         id=job.id,
@@ -202,6 +201,12 @@ def job_status(job: Job, place: HistoryInfo | None) -> JobStatus:
             for name, content in outcome.files.items()
         ],
     )
+
+
+def job_path(name: str, place: HistoryInfo | None) -> str:
+    """The path of a job, which belongs to a history or to none."""
+    root = ROOT if place is None else f"{ROOT}/histories/{place.name}"
+    return f"{root}/jobs/{name}"
 
 
 def _problem(tree: JsonObject) -> JobProblem:

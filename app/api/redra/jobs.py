@@ -18,7 +18,7 @@ from app.analysis.sweep.plans import SweepPlan
 from app.api.access.authorization import Authorizer
 from app.api.kubernetes import status
 from app.api.redra import experiment_models as models
-from app.api.redra.beside import Beside
+from app.api.redra.beside import Beside, ListedPages
 from app.api.redra.gallery import GalleryApi
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
@@ -71,7 +71,10 @@ _MARGIN = 0.9
 
 
 class JobsApi:
-    """Starts jobs for users, and answers what has become of them."""
+    """Starts jobs for users, and answers what has become of them.
+
+    `pages` are listed among the jobs of their history; None where no pages are served.
+    """
 
     def __init__(
         self, histories: Histories, limits: ApiLimits, authorizer: Authorizer, beside: Beside
@@ -82,6 +85,7 @@ class JobsApi:
         self._gallery = GalleryApi(beside.gallery)
         self._fleets = beside.fleets
         self._jobs = Jobs(beside.worker, limits.jobs)
+        self.pages: ListedPages | None = None
 
     async def answer(self, request: HttpRequest, parts: Sequence[str], actor: Actor) -> Response:
         """The answer for an admitted user. Raises Rejected, InputError."""
@@ -281,6 +285,8 @@ class JobsApi:
 
         Raises NotFound, Forbidden, Conflict.
         """
+        pages = None if place is None else self.pages
+        reader = actor, self._authorizer.grants(own, actor)
         match request.method, rest:
             case "GET", []:
                 seen = await self.seen(own, place, actor)
@@ -288,12 +294,19 @@ class JobsApi:
                     models.job_status(job, place).model_copy(update={"result": None})
                     for job in seen
                 ]
+                listed = [] if pages is None else pages.listed(own, reader)
+                items += [each.model_copy(update={"result": None}) for each in listed]
                 return _answer(models.JobList(items=items))
             case "GET", [name]:
+                seconds = self.wait_seconds(request, 0.0)
+                if pages and (page := await pages.waited(own, reader, name, seconds)):
+                    return _answer(page)
                 job = await self.find(name, own, place, actor)
-                await job.wait_ended(self.wait_seconds(request, 0.0))
+                await job.wait_ended(seconds)
                 return await _encoded(models.job_status(job, place))
             case "DELETE", [name]:
+                if pages and (page := await pages.cancelled(own, reader, name)):
+                    return _answer(page)
                 job = await self.find(name, own, place, actor)
                 await self.remove(job)
                 return _answer(models.job_status(job, place))

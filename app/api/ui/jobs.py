@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from app.analysis import profiles
 from app.api.redra import experiment_models as models
 from app.api.redra.answers import Answers, Inquiry
+from app.api.redra.beside import Reader
 from app.api.redra.jobs import JobsApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Response
@@ -20,6 +21,7 @@ from app.domain.log import HistoryInfo
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 from app.service.answering.jobs import Job, JobKind, JobState
+from app.service.runtime import HistoryRuntime
 from app.web.links import Links
 from app.web.pages import jobs, rehearsal
 from app.web.pages.jobs import ShownJob
@@ -38,6 +40,37 @@ class JobPages:
         self._unready = unready
         self._answers = answers
         self._limits = limits
+        api.pages = self
+
+    def listed(self, runtime: HistoryRuntime, reader: Reader) -> list[models.JobStatus]:
+        """The pages of a user that may take minutes, as jobs; the result is the page's address."""
+        return [_status(one, runtime.info) for one in self._of(runtime, reader)]
+
+    async def waited(
+        self, runtime: HistoryRuntime, reader: Reader, name: str, seconds: float
+    ) -> models.JobStatus | None:
+        """One of these jobs, ended or after this time; None if there is none of this id."""
+        for one in self._of(runtime, reader):
+            if one.id == name:
+                await one.errand.wait_ended(seconds)
+                return _status(one, runtime.info)
+        return None
+
+    async def cancelled(
+        self, runtime: HistoryRuntime, reader: Reader, name: str
+    ) -> models.JobStatus | None:
+        """One of these jobs as it is cancelled or removed; None if there is none of this id."""
+        for one in self._of(runtime, reader):
+            if one.id == name:
+                has_ended = one.errand.is_ended
+                await self._unready.cancel(one)
+                ended = _status(one, runtime.info)
+                state = ended.state if has_ended else JobState.CANCELLED.value
+                return ended.model_copy(update={"state": state, "problem": None})
+        return None
+
+    def _of(self, runtime: HistoryRuntime, reader: Reader) -> list[LongPage]:
+        return self._unready.of_reader(runtime.life, *reader)
 
     async def page(self, inquiry: Inquiry) -> bytes:
         """The list of the jobs, or the result of the rehearsal that the address names.
@@ -76,7 +109,10 @@ class JobPages:
         runtime = inquiry.runtime
         origins.check_own(inquiry.request)
         name = await forms.cancelled(inquiry.request, self._limits)
-        if not await self._unready.cancel(inquiry, name):
+        page = next((one for one in self._unready.of(inquiry) if one.id == name), None)
+        if page is not None:
+            await self._unready.cancel(page)
+        else:
             job = await self._api.find(name, runtime, runtime.info, inquiry.actor)
             await self._api.remove(job)
         return to(Links(history=runtime.info.name).to(JOBS))
@@ -124,6 +160,21 @@ def shown_page(one: LongPage) -> ShownJob:
         problem=problem,
         lines=() if errand.is_ended else tuple(_progress(kind, errand.progress)),
         page=one.address,
+    )
+
+
+def _status(one: LongPage, place: HistoryInfo) -> models.JobStatus:
+    shown = shown_page(one)
+    problem = models.JobProblem(message=shown.problem, place="", cure="") if shown.problem else None
+    return models.JobStatus(
+        id=one.id,
+        kind=shown.kind,
+        state=shown.state,
+        path=models.job_path(one.id, place),
+        seconds=round(one.seconds, 3),
+        progress=one.errand.progress,
+        problem=problem,
+        result={"page": one.address} if shown.state == JobState.DONE.value else None,
     )
 
 

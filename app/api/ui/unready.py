@@ -116,17 +116,17 @@ class UnreadyPages:
 
     def of(self, inquiry: Inquiry) -> list[LongPage]:
         """The pages of the inquiry's user and history that have begun and were not fetched."""
-        return [one for one in self._kept() if one.place[:3] == _place_of(inquiry)[:3]]
+        return self.of_reader(*_place_of(inquiry)[:3])
 
-    async def cancel(self, inquiry: Inquiry, name: str) -> bool:
-        """Cancel or remove one of the pages of `of`; False if none of them has this id."""
-        for one in self.of(inquiry):
-            if one.id == name:
-                await one.errand.cancel()
-                if self._begun.get(one.place) is one.errand:
-                    del self._begun[one.place]
-                return True
-        return False
+    def of_reader(self, life: int, actor: Actor, rights: Grants) -> list[LongPage]:
+        """The pages of a user with these rights in a runtime that have begun, not fetched yet."""
+        return [one for one in self._kept() if one.place[:3] == (life, actor, rights)]
+
+    async def cancel(self, page: LongPage) -> None:
+        """Cancel or remove a page."""
+        await page.errand.cancel()
+        if self._begun.get(page.place) is page.errand:
+            del self._begun[page.place]
 
     def tell(self, inquiry: Inquiry, progress: JsonObject) -> None:
         """Note the progress of the page of an inquiry."""
