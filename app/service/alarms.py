@@ -38,12 +38,14 @@ class Alarms:
         """Whether the alarm of any history has come."""
         return any(instant <= now for instant in self._instants.values())
 
-    def take_due(self, now: Instant) -> set[HistoryId]:
-        """Remove the alarms that have come; returns their histories."""
-        due = {history for history, instant in self._instants.items() if instant <= now}
-        for history in due:
-            del self._instants[history]
-        return due
+    def due(self, now: Instant) -> set[HistoryId]:
+        """The histories whose alarm has come; it stays until they are open or forgotten."""
+        return {history for history, instant in self._instants.items() if instant <= now}
+
+    def forget(self, histories: Iterable[HistoryId]) -> None:
+        """Remove the alarms of histories that cannot be opened."""
+        for history in histories:
+            self._instants.pop(history, None)
 
     async def note_open(self, info: HistoryInfo, revision: Revision) -> None:
         """Note that the history is open: its stored alarm is "now", for a process that ends."""

@@ -6,7 +6,7 @@ opened. It is valid while the log ends there, and is deleted with the history.
 
 from dataclasses import dataclass
 
-from app.domain.errors import LogUnavailable
+from app.domain.errors import LogUnavailable, NotFound
 from app.domain.log import Head, HistoryId, HistoryInfo, Revision
 from app.ports import ViewStore
 
@@ -31,10 +31,10 @@ def cause_of(mistake: BaseException) -> str:
 
 
 async def keep(views: ViewStore, history: HistoryId, revision: Revision, cause: str) -> None:
-    """Store the cause. An unavailable store is ignored."""
+    """Store the cause. An unavailable store is ignored, and a history that was deleted by now."""
     try:
         await views.save_snapshot(history, _NAME, _VERSION, revision, cause.encode())
-    except LogUnavailable:
+    except (LogUnavailable, NotFound):
         return
 
 

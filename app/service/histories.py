@@ -357,9 +357,11 @@ class Histories:
             runtime = self._runtime(info)
             with self._openings.noted(info, head.revision, lambda: runtime.views.revision):
                 await self._openings.tasks.start(self._run, runtime)
-        except (LogUnavailable, NotFound):
-            raise
         except Exception as mistake:
+            problem = broken_histories.innermost(mistake)
+            if isinstance(problem, LogUnavailable | NotFound):
+                # No database answers, or the history was deleted while it was read.
+                raise problem from mistake
             # Any error counts: the content of one log must not keep the others from being served.
             cause = await self._note_broken(info, head, mistake)
             raise HistoryBroken(info.name, cause) from mistake

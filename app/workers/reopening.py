@@ -9,16 +9,24 @@ from app.service.histories import Histories
 
 
 async def open_due(histories: Histories) -> list[str]:
-    """Open the closed histories in which something is due by now; returns their names."""
+    """Open the closed histories in which something is due by now; returns their names.
+
+    Raises LogUnavailable; what was not opened then is still due. The alarms of histories that are
+    broken or deleted are forgotten.
+    """
     now = histories.now()
     if not histories.alarms.is_due(now):
         return []
     infos = await histories.all()
-    due = histories.alarms.take_due(now)
-    names = [info.name for info in infos if info.id in due]
-    for name in names:
-        with suppress(HistoryBroken, NotFound):
-            await histories.wait_open(name)
+    due = histories.alarms.due(now)
+    histories.alarms.forget(due - {info.id for info in infos})
+    names = []
+    for info in infos:
+        if info.id in due:
+            names.append(info.name)
+            with suppress(HistoryBroken, NotFound):
+                await histories.wait_open(info.name)
+            histories.alarms.forget([info.id])
     return names
 
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from app.adapters.memory import MemoryStore, MemoryViewStore
-from app.domain.errors import LogUnavailable
+from app.domain.errors import LogUnavailable, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -168,6 +168,25 @@ async def test_history_that_was_open_when_its_process_ended_is_opened_at_the_nex
     assert await due_after_restart(store, views) == ["night"]
 
 
+async def test_what_is_due_is_opened_when_the_database_answers_again(monkeypatch):
+    async with serving() as server:
+        for name in ("day", "night", "gone"):
+            runtime = await server.histories.create_cluster(name)
+            runtime.leading["eviction"] = _Due(Instant(0))
+            await server.histories.close(name)
+        await server.histories.delete("gone", by="alice")
+
+        async def no_answer(info):
+            raise LogUnavailable("no database server answers")
+
+        with monkeypatch.context() as outage:
+            outage.setattr(server.histories, "_start", no_answer)
+            with pytest.raises(LogUnavailable):
+                await reopening.open_due(server.histories)
+        assert await reopening.open_due(server.histories) == ["day", "night"]
+        assert not server.histories.alarms.is_due(server.histories.now())
+
+
 async def test_alarm_follows_a_history_that_is_renamed():
     store, views = MemoryStore(), MemoryViewStore({})
     async with process(store, views) as server:
@@ -189,3 +208,32 @@ async def test_processes_that_share_the_controllers_keep_alarms_of_their_own():
         await server.histories.close("night")
     assert await due_after_restart(store, views, ["scheduling"]) == []
     assert await due_after_restart(store, views, ["eviction"]) == ["night"]
+
+
+class _Failing(Alarms):
+    """Alarms whose store fails while a history is being opened."""
+
+    def __init__(self, problem: Exception) -> None:
+        super().__init__(None)
+        self.problem = problem
+
+    async def note_open(self, info, revision):
+        raise self.problem
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [NotFound("history 2 not found", resource="histories", name="2"), LogUnavailable("no answer")],
+    ids=["it-was-deleted", "no-database"],
+)
+async def test_history_that_cannot_be_opened_for_a_moment_is_not_broken(problem):
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await server.histories.create_cluster("night")
+    async with serving(store=store) as server:
+        working, server.histories.alarms = server.histories.alarms, _Failing(problem)
+        with pytest.raises(type(problem)):
+            await server.histories.open("night")
+        assert server.histories.broken() == []
+        server.histories.alarms = working
+        assert (await server.histories.open("night")).info.name == "night"
