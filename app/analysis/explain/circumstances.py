@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
-from app.analysis.explain.nearby import affinities, dropped, ports, updates
+from app.analysis.explain.nearby import affinities, dropped, extended, ports, updates
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
@@ -24,12 +24,9 @@ from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import Alike
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import filters
-from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.devices.model import Slice
 from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
-from app.domain.objects.kinds import extended_resources as names_of_resources
-from app.domain.objects.kinds import pod_resources
 from app.domain.values import api_resources, counts, identifiers, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
@@ -63,8 +60,8 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *_failing_selectors(views, pod, nodes),
         *drivers_nearby.unpublished(views, pod),
         *_declared_counters(views, nodes),
-        *_served_by(views, pod, nodes),
-        *_offered_by_nodes(views, pod, nodes),
+        *extended.served_by(views, pod, nodes),
+        *extended.offered_by_nodes(views, pod, nodes),
         *_of_one_name(views, nodes),
         *names_nearby.tolerations(views, pod, _tainting(nodes)),
         *updates.held(views, pod, _holders(views, nodes)),
@@ -302,58 +299,6 @@ def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterato
         text = f"pool {place} declares "
         text += f"{noun} {listed(names, len(names))}" if names else "no counter set"
         yield Reason(text=text, is_kept=True)
-
-
-def _offered_by_nodes(
-    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
-) -> Iterator[Reason]:
-    """The extended resources that nodes offer themselves, so that no driver is asked there.
-
-    Parity: controllers.md 3.10.
-    """
-    lacking = {
-        name: [reason.node for reason in nodes if scheduler_messages.lacks(reason.text, name)]
-        for name in pod_resources.effective(meta.spec(pod), "requests")
-        if names_of_resources.is_extended(name)
-    }
-    classes = extended_resources.classes_of(views.objects, [name for name in lacking if name])
-    for resource, chosen in classes.items():
-        offering: dict[str, str] = {}
-        for name in lacking[resource]:
-            node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
-            amount = str(core.allocatable(node).get(resource) or "0")
-            if amount != "0":
-                offering[name] = amount
-        if offering:
-            names, first = list(offering), next(iter(offering.values()))
-            noun = counts.plural(len(names), "node")
-            text = f"{noun} {listed(names, len(names))} {'has' if len(names) == 1 else 'have'} "
-            text += f"{resource} of a device plugin ({first} allocatable), so devices of class "
-            yield Reason(text=f"{text}{chosen} do not count there", is_kept=True)
-
-
-def _served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The classes whose devices serve the extended resources that the pod requests."""
-    if not any(reason.explained is not None and reason.text for reason in nodes):
-        return
-    requests = pod_resources.effective(meta.spec(pod), "requests")
-    wanted = [name for name in requests if names_of_resources.is_extended(name)]
-    for resource, chosen in extended_resources.classes_of(views.objects, wanted).items():
-        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", chosen)
-        others = [
-            other.name
-            for other in views.objects.keys(*api_resources.DEVICE_CLASSES)
-            if other != key
-            and dra.extended_resource_name(views.objects.get(other) or {}) == resource
-        ]
-        text = f"{resource} stands for devices of class {chosen}"
-        if others:
-            noun = counts.plural(len(others), "class")
-            text += f" and not of {noun} {listed(others, len(others))}: of several classes with "
-            text += "that name the newest counts"
-        event = views.objects.event(key)
-        revision = 0 if event is None else event.revision
-        yield Reason(text=text, revision=revision, about=key, is_kept=bool(others))
 
 
 def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:

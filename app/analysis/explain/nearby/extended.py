@@ -1,0 +1,67 @@
+"""Extended resources: whether devices of a class or the nodes themselves provide them."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis import scheduler_messages
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.trees import NodeReason
+from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
+from app.domain.log import ObjectKey
+from app.domain.objects.kinds import extended_resources as names_of_resources
+from app.domain.objects.kinds import pod_resources
+from app.domain.values import api_resources, counts
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonObject
+
+
+def offered_by_nodes(
+    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> Iterator[Reason]:
+    """The extended resources that nodes offer themselves, so that no driver is asked there.
+
+    Parity: controllers.md 3.10.
+    """
+    lacking = {
+        name: [reason.node for reason in nodes if scheduler_messages.lacks(reason.text, name)]
+        for name in pod_resources.effective(meta.spec(pod), "requests")
+        if names_of_resources.is_extended(name)
+    }
+    classes = extended_resources.classes_of(views.objects, [name for name in lacking if name])
+    for resource, chosen in classes.items():
+        offering: dict[str, str] = {}
+        for name in lacking[resource]:
+            node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
+            amount = str(core.allocatable(node).get(resource) or "0")
+            if amount != "0":
+                offering[name] = amount
+        if offering:
+            names, first = list(offering), next(iter(offering.values()))
+            noun = counts.plural(len(names), "node")
+            text = f"{noun} {listed(names, len(names))} {'has' if len(names) == 1 else 'have'} "
+            text += f"{resource} of a device plugin ({first} allocatable), so devices of class "
+            yield Reason(text=f"{text}{chosen} do not count there", is_kept=True)
+
+
+def served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The classes whose devices serve the extended resources that the pod requests."""
+    if not any(reason.explained is not None and reason.text for reason in nodes):
+        return
+    requests = pod_resources.effective(meta.spec(pod), "requests")
+    wanted = [name for name in requests if names_of_resources.is_extended(name)]
+    for resource, chosen in extended_resources.classes_of(views.objects, wanted).items():
+        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", chosen)
+        others = [
+            other.name
+            for other in views.objects.keys(*api_resources.DEVICE_CLASSES)
+            if other != key
+            and dra.extended_resource_name(views.objects.get(other) or {}) == resource
+        ]
+        text = f"{resource} stands for devices of class {chosen}"
+        if others:
+            noun = counts.plural(len(others), "class")
+            text += f" and not of {noun} {listed(others, len(others))}: of several classes with "
+            text += "that name the newest counts"
+        event = views.objects.event(key)
+        revision = 0 if event is None else event.revision
+        yield Reason(text=text, revision=revision, about=key, is_kept=bool(others))
