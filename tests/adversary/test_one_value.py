@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import draws
-from tests.adversary.catalogue import MIG, QUICKSTART, TAINTS, TPU, VERSIONS
+from tests.adversary.catalogue import AGREES, FAILS, MIG, QUICKSTART, TAINTS, TPU, VERSIONS
 from tests.adversary.contradictions import CONTRADICTING, GIVEN_TWICE, OVERDRAWN
+from tests.adversary.crowded import CLAIM, crowded, reserved_once_more
 from tests.adversary.one_value import (
     FAILED,
     SORTS,
@@ -22,7 +23,7 @@ from tests.adversary.one_value import (
     outcome,
     places,
 )
-from tests.adversary.running import recording
+from tests.adversary.running import ask, recording
 
 UNSEEN = [
     # the spec of a claim and of pods, in lines of others: none of them can have changed it
@@ -100,6 +101,21 @@ def test_another_value_in_one_line_is_noticed(name: str, place: Place, tmp_path:
         assert said == FAILED
     else:
         assert said != UNNOTICED
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("is_over", [True, False], ids=["257", "256"])
+def test_claim_with_more_reservations_than_the_api_allows_fails(
+    is_over: bool, tmp_path: Path
+) -> None:
+    """The log is made by redra's controllers: no recording has so many pods of one claim."""
+    log = crowded(tmp_path)
+    path = tmp_path / "audit.jsonl"
+    path.write_text((reserved_once_more(log) if is_over else log).text())
+    answer = ask(path, "crowded", "verify")
+    assert answer.verdict == (FAILS if is_over else AGREES)
+    broken = {(one["rule"], CLAIM in str(one)) for one in answer.body["invariants"]["examples"]}
+    assert (("reservations-within-limit", True) in broken) is is_over
 
 
 @pytest.mark.parametrize(
