@@ -6,10 +6,13 @@ from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import preemption, sources
 from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.fields.meta import Condition
 from app.domain.values.json_tree import JsonView
 from app.service.explaining import closed_nodes, templates
@@ -33,8 +36,13 @@ def marked(pod: JsonView) -> Condition | None:
     return condition if condition is not None and condition.status == "True" else None
 
 
-def _unrecorded(*, is_without_rules: bool) -> Reason:
+def _unrecorded(before: LiveViews, pod: JsonView, *, is_without_rules: bool) -> Reason:
     """No recorded object of the moment shows the taint for which a pod was evicted."""
+    facts = pods.facts(pod)
+    keys = [claim_key(facts.namespace, named.name or "") for named in pods.named_claims(facts)]
+    if not any(dra.results(before.objects.get(key) or {}) for key in keys):
+        text = "the devices that it had were not recorded, so the taint is not known"
+        return Reason(text=text, is_kept=True, unexplained=uncertainty.NO_ALLOCATION)
     text = "the taint was not recorded"
     doubt = uncertainty.NO_CAUSE
     if is_without_rules:
@@ -69,7 +77,7 @@ async def among(evidence: ExplainedMoment, events: Sequence[Event]) -> list[Reas
         children += await templates.too_late(evidence, since.object)
         if not children and evidence.info.is_recorded:
             is_blind = evidence.lacks_rules(evidence.views)
-            children = [_unrecorded(is_without_rules=is_blind)]
+            children = [_unrecorded(before, since.object, is_without_rules=is_blind)]
     elif condition.reason == BY_PREEMPTION:
         before = await evidence.views_at(Revision(since.revision - 1))
         last = await evidence.before(since.revision, preemption.EFFECTS_MAX)

@@ -84,7 +84,7 @@ def lost_requests(name: str) -> Iterator[tuple[int, int]]:
 
 
 def lost_allocations(name: str) -> Iterator[tuple[int, int]]:
-    """The allocations of claims with one pod, up to the line in which that pod runs."""
+    """The allocations of claims with one pod, up to the first line of that pod's kubelet."""
     lines = recording(name).lines
     for number, line in enumerate(lines):
         tree = line.get("responseObject") or {}
@@ -98,7 +98,8 @@ def lost_allocations(name: str) -> Iterator[tuple[int, int]]:
             if lines[later]["user"]["username"].startswith(NODE) and key_of(lines[later]) == (
                 "pods", line["objectRef"]["namespace"], users[0]["name"]
             ):  # fmt: skip
-                yield number, later
+                if lines[later]["responseObject"]["status"]["phase"] == "Running":
+                    yield number, later
                 break
 
 
@@ -157,6 +158,17 @@ async def test_eviction_whose_taint_was_lost_is_unsure(number, last, pod, tmp_pa
         assert [one for one in said(answer) if one.startswith("the taint was not recorded")]
     else:
         assert [one for one in said(answer) if "tainted" in one and "by rule maintenance" in one]
+
+
+async def test_taint_is_not_said_to_be_unrecorded_where_the_devices_are(tmp_path):
+    """The allocation of a pod is lost that is evicted for a taint, which a slice shows."""
+    log, line = dropped(TAINTS, 290, 297)
+    answer = await (await imported(log, tmp_path)).why("pod", "taints", "late-12")
+    assert results_of(line["responseObject"])
+    assert "the devices that it had were not recorded, so the taint is not known" in said(answer)
+    assert not [one for one in said(answer) if "DeviceTaintRule" in one]
+    kinds = [one["kind"] for one in answer.to_json()["doubts"]]
+    assert "resourceclaims.resource.k8s.io" in kinds
 
 
 @draws.BY_DAY
