@@ -56,7 +56,6 @@ _YAML_INDENTED = re.compile(
     r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
 )
 _HUNK = re.compile(r"^@@ -\d")
-_CUT = re.compile(r"^[^\w{]*(?:(?:output|rest|file|log) (?:was )?)?truncated\W*$", re.IGNORECASE)
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """Lines that end a YAML document, including the titles in the output of helm."""
@@ -219,7 +218,7 @@ class _Block:
                 or self._indented(line)
                 or self._printed()
             ):
-                if _CUT.match(line):
+                if texts.WAS_CUT.match(line):
                     self._damage("the text says that a part was cut off here")
                 number = self._first + self._at
                 if problem := printed.problem(self._lines, self._at, self._commands, number):

@@ -115,7 +115,13 @@ def test_text_in_utf_16_needs_no_mark(tmp_path, encoding):
     assert lost == []
 
 
-@pytest.mark.parametrize("words", ["[truncated]", "... (output truncated)", "<truncated>"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("[truncated]", "... (output truncated)", "<truncated>"),
+        *("… (143 lines hidden)", "[... 12 more lines omitted ...]", "<7 lines skipped>"),
+    ],
+)
 def test_text_that_says_that_it_was_cut_has_a_loss(tmp_path, words):
     _, lost = read(tmp_path, f"see\n\n{CLAIM}{words}\n")
     assert lost == [f"text:{len(LINES) + 3}: the text says that a part was cut off here"]

@@ -76,7 +76,7 @@ ENTRIES = (
         gives="the documents at their lines; of a damaged list its other items",
         lacks=(
             "the text, which is counted; damaged documents, dots for fields and words such as "
-            "`[truncated]`, which are named"
+            "`[truncated]` or `12 lines hidden`, which are named"
         ),
         example="script -c 'kubectl get …' notes.txt",
     ),

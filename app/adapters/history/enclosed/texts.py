@@ -25,6 +25,13 @@ _PRINTED = re.compile(
 )
 """The titles of a table of kubectl, or the first field of a description."""
 
+WAS_CUT = re.compile(
+    r"^[^\w{]*(?:(?:(?:output|rest|file|log) (?:was )?)?truncated"
+    r"|\d{1,9} (?:more )?lines (?:hidden|omitted|skipped|truncated))\W*$",
+    re.IGNORECASE,
+)
+"""A line that says that a part of the text was cut off, or is not shown."""
+
 _SERVED = ("creationTimestamp", "resourceVersion", "uid")
 """What the metadata of an object has that a server has stored."""
 
