@@ -27,8 +27,14 @@ CLIENTS = ("asyncio", "informer", "kr8s", "lightkube")
 KINDS = ("ADDED", "MODIFIED", "DELETED")
 
 
+def put(value):
+    """Print a value on a line of its own: threads of a client may print at once."""
+    sys.stdout.write(f"{json.dumps(value)}\n")
+    sys.stdout.flush()
+
+
 def tell(kind, name):
-    print(json.dumps({"at": time.time(), "kind": kind, "name": name}), flush=True)
+    put({"at": time.time(), "kind": kind, "name": name})
 
 
 class TellingFollowers(paced.Followers):
@@ -63,7 +69,7 @@ class TellingFollowers(paced.Followers):
 
 def main(client, url):
     with contextlib.ExitStack() as stack:
-        print(json.dumps({"begun": client}), flush=True)
+        put({"begun": client})
         if client == "informer":
             informer = stack.enter_context(paced.informer_of(url))
             for kind in KINDS:
@@ -76,7 +82,7 @@ def main(client, url):
             followers = TellingFollowers(url, (client,))
             sys.stdin.read()
             believed = followers.believed[client]
-        print(json.dumps({"believed": believed}), flush=True)
+        put({"believed": believed})
         # Threads of the client may still wait for the server.
         os._exit(0)
 
