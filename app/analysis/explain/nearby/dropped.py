@@ -22,6 +22,8 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
+_LAST_APPLIED = well_known.LAST_APPLIED.encode()
+
 
 def fields(views: LiveViews, pod: JsonObject, pools: Iterable[PoolId]) -> Iterator[Reason]:
     """The dropped fields of a pod, of what its claims are made of, and of the slices of pools."""
@@ -56,7 +58,8 @@ def _dropped(views: LiveViews, key: ObjectKey) -> Iterator[Reason]:
     """The fields in the applied configuration of an object that the gates of its release drop."""
     event = views.objects.event(key)
     kind = registry.find(key.group, key.resource)
-    if event is None or kind is None:
+    # Most slices of a large cluster have no such annotation, and are not decoded.
+    if event is None or kind is None or _LAST_APPLIED not in event.body:
         return
     text = meta.annotations(event.object).get(well_known.LAST_APPLIED)
     applied = _applied(str(text)) if text else {}
