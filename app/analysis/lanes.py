@@ -270,7 +270,7 @@ def _meant(
         keys = folded.began.get(place, ())
         for number in range(folded.count_begun(place, until) - 1, -1, -1):
             key = keys[number]
-            if key in folded.claimed or (
+            if folded.pods_of(key, until) or (
                 is_timed and not _is_within(chronicle, key, until, window)
             ):
                 continue
@@ -290,10 +290,9 @@ def _named(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> list[
         for key in filter(wanted.takes, folded.named(place, wanted.name)):
             if not _has_begun(chronicle, key, until):
                 continue
-            holders = folded.holders_of(key) if place == spans.DEVICES else (key,)
+            holders = folded.holders_of(key, until) if place == spans.DEVICES else (key,)
             for each in holders:
-                if _has_begun(chronicle, each, until):
-                    meant.update(folded.claimed.get(each, {each: None}))
+                meant.update(dict.fromkeys(folded.pods_of(each, until) or (each,)))
     ordered = [key for key in meant if _has_begun(chronicle, key, until)]
     ordered.sort(key=lambda key: (_PLACES.index(key[:2]), -folded.lanes[key][0].begin[0]))
     return ordered
@@ -324,18 +323,10 @@ def _group(
     folded = chronicle.spans
     yield first, 0
     if first[:2] == api_resources.RESOURCE_CLAIMS:
-        yield from ((device, 1) for device in _held(chronicle, first, until))
-    for claim in folded.claims_of(first):
-        if folded.lanes[claim][0].begin[0] <= until:
-            yield claim, 1
-            yield from ((device, 2) for device in _held(chronicle, claim, until))
-
-
-def _held(chronicle: Chronicle, claim: ObjectKey, until: Revision) -> Iterator[ObjectKey]:
-    folded = chronicle.spans
-    for device in folded.devices_of(claim):
-        if folded.lanes[device][0].begin[0] <= until:
-            yield device
+        yield from ((device, 1) for device in folded.devices_of(first, until))
+    for claim in folded.claims_of(first, until):
+        yield claim, 1
+        yield from ((device, 2) for device in folded.devices_of(claim, until))
 
 
 def _lane(

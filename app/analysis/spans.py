@@ -4,8 +4,8 @@ The lane of a device is not that of an object: its states are the claims that ho
 """
 
 from array import array
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -28,6 +28,9 @@ ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
 READY, NOT_READY = "ready", "not ready"
 
 Moment: TypeAlias = tuple[Revision, Instant]
+
+_Wanted: TypeAlias = tuple[Revision, tuple[ObjectKey, ...], int]
+"""Since when a pod names these claims and wants so many generated ones."""
 
 
 class Span(msgspec.Struct, gc=False):
@@ -86,7 +89,7 @@ class Spans:
     """Folds every event; the state of a lane as of a revision is a prefix of the lane.
 
     `began` has the keys of lanes by group and resource in the order in which they began, `claimed`
-    the claims that belong to a pod, with their pods.
+    the claims that belong to pods, with these pods and since which revision they do.
 
     Example: claim `c` gets device d at 7 and gives it back at 12: lane `c` is waiting until 7, then
     allocated, then waiting; lane d is held by `c` from 7 to 12.
@@ -95,33 +98,50 @@ class Spans:
     def __init__(self) -> None:
         self.lanes: dict[ObjectKey, list[Span]] = {}
         self.began: dict[tuple[str, str], list[ObjectKey]] = {}
-        self.claimed: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self.claimed: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
         self.gaps: list[Gap] = []
-        self._claimed_begins: list[Revision] = []
+        self._claimed_since: list[Revision] = []
+        self._counted: set[ObjectKey] = set()
         self._pods: dict[str, ObjectKey] = {}
-        self._claims: dict[ObjectKey, dict[ObjectKey, None]] = {}
-        self._devices: dict[ObjectKey, dict[ObjectKey, None]] = {}
-        self._holders: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._claims: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
+        self._devices: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
+        self._holders: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
         self._names: dict[tuple[str, str], _Names] = {}
-        self._wanted: dict[ObjectKey, tuple[tuple[ObjectKey, ...], int]] = {}
+        self._wanted: dict[ObjectKey, tuple[_Wanted, ...]] = {}
         self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
         self._last: Moment = (Revision(0), Instant(0))
 
-    def claims_of(self, pod: ObjectKey) -> Sequence[ObjectKey]:
-        """The claims that were ever created or reserved for a pod of that name."""
-        return tuple(self._claims.get(pod, ()))
+    def claims_of(self, pod: ObjectKey, until: Revision | None = None) -> Sequence[ObjectKey]:
+        """The claims that were ever made or reserved for a pod of that name, up to a revision."""
+        return _up_to(self._claims.get(pod, {}), until)
 
-    def wanted_by(self, pod: ObjectKey) -> tuple[Sequence[ObjectKey], int]:
-        """The claims that a pod names, and the number of those to be made from its templates."""
-        return self._wanted.get(pod, ((), 0))
+    def pods_of(self, claim: ObjectKey, until: Revision) -> Sequence[ObjectKey]:
+        """The pods with a lane that a claim of that name ever belonged to, up to a revision."""
+        return tuple(
+            pod
+            for pod in _up_to(self.claimed.get(claim, {}), until)
+            if (lane := self.lanes.get(pod)) and lane[0].begin[0] <= until
+        )
 
-    def devices_of(self, claim: ObjectKey) -> Sequence[ObjectKey]:
-        """The devices that a claim of that name ever held."""
-        return tuple(self._devices.get(claim, ()))
+    def wanted_by(
+        self, pod: ObjectKey, until: Revision | None = None
+    ) -> tuple[Sequence[ObjectKey], int]:
+        """The claims that a pod names, and the number of those to be made from its templates.
 
-    def holders_of(self, device: ObjectKey) -> Sequence[ObjectKey]:
-        """The claims that ever held a device, by their names."""
-        return tuple(self._holders.get(device, ()))
+        A later pod of the name and later states count up to a revision only.
+        """
+        for since, named, generated in reversed(self._wanted.get(pod, ())):
+            if until is None or since <= until:
+                return named, generated
+        return (), 0
+
+    def devices_of(self, claim: ObjectKey, until: Revision) -> Sequence[ObjectKey]:
+        """The devices that a claim of that name ever held, up to a revision."""
+        return _up_to(self._devices.get(claim, {}), until)
+
+    def holders_of(self, device: ObjectKey, until: Revision) -> Sequence[ObjectKey]:
+        """The claims that ever held a device, by their names, up to a revision."""
+        return _up_to(self._holders.get(device, {}), until)
 
     def named(self, place: tuple[str, str], part: str) -> Iterator[ObjectKey]:
         """The keys of lanes of a group and resource with this part in their names."""
@@ -136,8 +156,8 @@ class Spans:
         )
 
     def count_claimed(self, until: Revision) -> int:
-        """The number of claims belonging to a pod that had begun up to a revision."""
-        return bisect_right(self._claimed_begins, until)
+        """The number of claims that belonged to a pod with a lane up to a revision."""
+        return bisect_right(self._claimed_since, until)
 
     def fold(self, event: Event) -> None:
         """Applies the next event of the log."""
@@ -162,7 +182,7 @@ class Spans:
             return
         pod = outlines.pod(event.body)
         self._pods[event.uid] = key
-        self._want(key, pod)
+        self._want(key, pod, now[0])
         node = pod.spec.node_name
         if pod.status.phase in core.FINISHED:
             state = FINISHED
@@ -175,10 +195,10 @@ class Spans:
             state = BOUND if node else WAITING
         self._enter(key, state, node, now)
 
-    def _want(self, key: ObjectKey, pod: outlines.PodOutline) -> None:
+    def _want(self, key: ObjectKey, pod: outlines.PodOutline, revision: Revision) -> None:
         entries = pod.spec.resource_claims
-        if not entries:
-            self._wanted.pop(key, None)
+        before = self._wanted.get(key, ())
+        if not entries and not before:
             return
         named = tuple(
             ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, entry.resource_claim_name)
@@ -186,7 +206,9 @@ class Spans:
             if entry.resource_claim_name
         )
         needless = sum(not each.resource_claim_name for each in pod.status.resource_claim_statuses)
-        self._wanted[key] = named, max(0, len(entries) - len(named) - needless)
+        generated = max(0, len(entries) - len(named) - needless)
+        if not before or before[-1][1:] != (named, generated):
+            self._wanted[key] = (*before, (revision, named, generated))
 
     def _fold_claim(self, event: Event, now: Moment) -> None:
         key = event.key
@@ -202,13 +224,10 @@ class Spans:
         ]
         owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
         for pod in (*owners, *users):
-            self._claims.setdefault(pod, {})[key] = None
-            if key in self.claimed:
-                self.claimed[key][pod] = None
-            else:
-                self.claimed[key] = {pod: None}
-                lane = self.lanes.get(key)
-                insort(self._claimed_begins, lane[0].begin[0] if lane else now[0])
+            self._claims.setdefault(pod, {}).setdefault(key, now[0])
+            self.claimed.setdefault(key, {}).setdefault(pod, now[0])
+            if pod in self.lanes:
+                self._count_claim(key, now[0])
         allocation = claim.status.allocation
         devices: tuple[ObjectKey, ...] = ()
         if allocation is not None:
@@ -249,10 +268,10 @@ class Spans:
             if device not in devices:
                 self._release(device, label, now)
         for device in devices:
-            self._devices.setdefault(claim, {})[device] = None
-            self._holders.setdefault(device, {})[claim] = None
+            self._devices.setdefault(claim, {}).setdefault(device, now[0])
+            self._holders.setdefault(device, {}).setdefault(claim, now[0])
             if device not in before:
-                self._lane(device).append(Span(HELD, label, now))
+                self._lane(device, now[0]).append(Span(HELD, label, now))
         if devices:
             self._holding[claim] = tuple(devices)
         else:
@@ -266,24 +285,37 @@ class Spans:
                 return
 
     def _enter(self, key: ObjectKey, state: str, label: str, now: Moment) -> None:
-        spans = self._lane(key)
+        spans = self._lane(key, now[0])
         if spans and spans[-1].end is None:
             if (spans[-1].state, spans[-1].label) == (state, label):
                 return
             spans[-1].end = now
         spans.append(Span(state, label, now))
 
-    def _lane(self, key: ObjectKey) -> list[Span]:
+    def _lane(self, key: ObjectKey, revision: Revision) -> list[Span]:
         spans = self.lanes.get(key)
         if spans is None:
             spans = self.lanes[key] = []
             self.began.setdefault(key[:2], []).append(key)
+            for claim in self._claims.get(key, ()):
+                self._count_claim(claim, revision)
         return spans
+
+    def _count_claim(self, claim: ObjectKey, revision: Revision) -> None:
+        if claim not in self._counted:
+            self._counted.add(claim)
+            self._claimed_since.append(revision)
 
     def _end(self, key: ObjectKey, now: Moment) -> None:
         spans = self.lanes.get(key, ())
         if spans and spans[-1].end is None:
             spans[-1].end = now
+
+
+def _up_to(since: Mapping[ObjectKey, Revision], until: Revision | None) -> Sequence[ObjectKey]:
+    if until is None:
+        return tuple(since)
+    return tuple(key for key, revision in since.items() if revision <= until)
 
 
 def up_to(spans: Iterable[Span], until: Revision) -> list[Span]:

@@ -201,11 +201,12 @@ def _start(
     runs = next((span.begin for span in life if span.state in _IN_USE), None)
     last = life[-1].end
     end = bound or last or (until, now)
-    named, generated = chronicle.spans.wanted_by(key)
+    named, generated = chronicle.spans.wanted_by(key, until)
     lanes = {
         claim: lane
-        for claim in (*chronicle.spans.claims_of(key), *named)
-        if (lane := chronicle.spans.lanes.get(claim)) and lane[0].begin[0] <= end[0]
+        for claim in (*chronicle.spans.claims_of(key, until), *named)
+        if (lane := spans.up_to(chronicle.spans.lanes.get(claim, ()), until))
+        and lane[0].begin[0] <= end[0]
     }
     claims = lanes.values()
     # Claims of an earlier pod of this name have ended before this one was created.

@@ -17,7 +17,7 @@ from app.domain.log import Revision
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
-from tests.unit.analysis.spans.test_spans import pod, random_log, state_of
+from tests.unit.analysis.spans.test_spans import claim, pod, random_log, state_of
 from tests.unit.projections.log_of import START, LogOf
 
 WIDE = LaneBounds(lanes_max=1_000, shapes_max=100_000, states_max=1_000, marks_max=1_000)
@@ -177,22 +177,44 @@ def test_lane_has_its_newest_marks_and_counts_the_others():
 
 
 def walked(log, until, part):
-    """The objects that a name means, found by looking at every lane, newest first."""
+    """The objects that a name means, found by looking at every lane of a log that ends there."""
     chronicle = Chronicle()
-    chronicle.fold(log.events)
+    chronicle.fold(log.events[:until])
     folded = chronicle.spans
     begun = {key: states[0].begin[0] for key, states in folded.lanes.items()}
-    there = [key for key in sorted(begun, key=begun.get, reverse=True) if begun[key] <= until]
+    there = sorted(begun, key=begun.get, reverse=True)
     groups = {}
     for key in there:
-        if key[:2] == DEVICES or key in folded.claimed:
+        if key[:2] == DEVICES or any(pod in begun for pod in folded.claimed.get(key, ())):
             continue
         claims = [key] if key.resource == "resourceclaims" else folded.claims_of(key)
-        claims = [claim for claim in claims if claim in there]
-        devices = [each for claim in claims for each in folded.devices_of(claim) if each in there]
+        devices = [each for claim in claims for each in folded.devices_of(claim, until)]
         groups[key] = [key, *claims, *devices]
     meant = [key for key, group in groups.items() if any(part in each.name for each in group)]
     return sorted(meant, key=lambda key: key.resource != "pods")
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("seed", range(20))
+def test_lanes_of_a_past_moment_are_those_of_a_log_that_ends_there(seed):
+    log, _ = random_log(seed)
+    drawn = random.Random(seed)
+    for until in drawn.sample(range(3, len(log.events)), 6):
+        cut = LogOf(Nothing())
+        cut.events.extend(log.events[:until])
+        for bounds in (LaneBounds(), LaneBounds(lanes_max=3)):
+            assert asked(log, bounds, revision=until) == asked(cut, bounds, revision=until)
+
+
+def test_claim_is_shown_alone_until_it_belongs_to_a_pod():
+    log = LogOf(Nothing())
+    made = log.put("claim", "default/c", **claim())
+    log.put("pod", "default/p", **pod())
+    log.put("claim", "default/c", **claim(["gpu-0"], ["p"]))
+    last = len(log.events)
+    past, present = (asked(log, revision=each, name="c").lanes for each in (made, last))
+    assert [(lane.name, lane.depth) for lane in past] == [("c", 0)]
+    assert [lane.name for lane in present if lane.depth < 2] == ["p", "c"]
 
 
 @draws.BY_DAY

@@ -10,8 +10,10 @@ from app.analysis.starts import PaceBounds, percentile
 from app.domain.log import EventType, Revision
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
 from tests.cluster import Cluster
-from tests.unit.projections.log_of import LogOf
+from tests.unit.analysis.spans.test_spans import random_log
+from tests.unit.projections.log_of import START, LogOf
 
 
 class Nothing:
@@ -162,3 +164,18 @@ def test_pod_waits_for_a_claim_that_is_missing_or_was_never_allocated():
         "names-there": ("devices", ["claims"]),
     }
     assert {step.name: step.count for step in answer.steps}["devices"] == 0
+
+
+@pytest.mark.parametrize("seed", draws.seeds(6))
+def test_starts_at_a_past_moment_are_those_of_a_log_that_ends_there(seed):
+    """Claims change their pods in these logs, so that what comes later could be taken for known."""
+    log, _ = random_log(seed)
+    for until in random.Random(seed).sample(range(3, len(log.events)), 5):
+        whole, cut = (Chronicle(), Chronicle())
+        whole.fold(log.events)
+        cut.fold(log.events[:until])
+        past, present = (
+            starts.of("h", each, Revision(until), Instant(START + until * SECOND))
+            for each in (whole, cut)
+        )
+        assert past == present
