@@ -8,9 +8,12 @@ from typing import Any
 
 from app.analysis.replay.inputs import Input, is_terminating
 from app.domain.log import EventType, ObjectKey
-from app.domain.objects import first_objects
+from app.domain.objects import first_objects, registry
+from app.domain.objects import profile as profiles
 from app.domain.objects.kinds import workloads
 from app.domain.objects.kinds.services import ServiceRanges
+from app.domain.objects.profile import Profile
+from app.domain.objects.schema import conversion
 from app.domain.values import api_resources
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
@@ -65,11 +68,12 @@ def files(
     lines = [_HEAD.format(title=title, server=_server(settings or {}))]
     last = inputs[0].time if inputs else 0
     number = 0
+    profile = profiles.from_settings(settings or {})
     for step in inputs:
         if step.time - last >= SECOND:
             lines.append(f"pause {(step.time - last) // SECOND}")
         last = step.time
-        for words, tree in _acts(step):
+        for words, tree in _acts(step, profile):
             number += 1
             may_fail = " || :" if step.is_of_kubelet else ""
             if tree is None:
@@ -96,10 +100,10 @@ def _server(settings: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
+def _acts(step: Input, profile: Profile) -> Iterator[tuple[str, JsonObject | None]]:
     """The arguments of kubectl, and the content of the file that it gets, if any."""
     event = step.event
-    tree = event.object
+    tree = _served(event.key, event.object, profile)
     if event.type is EventType.OBJECT_DELETED or (
         is_terminating(tree) and not is_terminating(step.before)
     ):
@@ -117,7 +121,8 @@ def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
                 {"status": status},
             )
         return
-    patch = _merge_patch(_without_servers_own(step.before), _without_servers_own(tree))
+    before = _served(event.key, step.before, profile)
+    patch = _merge_patch(_without_servers_own(before), _without_servers_own(tree))
     status = patch.pop("status", None)
     if patch:
         yield f"patch {_place(step)} --type=merge --patch-file", patch
@@ -126,6 +131,20 @@ def _acts(step: Input) -> Iterator[tuple[str, JsonObject | None]]:
             f"patch {_place(step)} --subresource=status --type=merge --patch-file",
             {"status": status},
         )
+
+
+def _served(key: ObjectKey, tree: JsonObject, profile: Profile) -> JsonObject:
+    """The object in the version that kubectl uses with a server of the profile.
+
+    The log has the newest version, which an older release need not serve.
+    """
+    kind = registry.find(key.group, key.resource)
+    versions = () if kind is None else registry.served_versions(kind, profile)
+    if kind is None or not versions:
+        return tree
+    return conversion.convert(
+        tree, kind, meta.api_version(tree), "/".join(filter(None, versions[0]))
+    )
 
 
 def _is_of_new_pod(key: ObjectKey, status: JsonObject) -> bool:

@@ -1,21 +1,25 @@
 """Exported manifests: what an API server set itself is not in what it is to create."""
 
+import pytest
+
 from app.analysis.handover import manifests
 from app.analysis.replay.inputs import Input
+from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster
 
 POD: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
 
 
-def exported(cluster: Cluster, resource: str) -> JsonObject:
-    """The manifest of the only object of a resource."""
+def exported(cluster: Cluster, resource: str, release: str = "1.37") -> JsonObject:
+    """The manifest of the only object of a resource, for a server of a release."""
     inputs = [
         Input(event=event, before=None, time=event.stamp.time, author="alice", number=0)
         for event in cluster.line.events
         if event.key.resource == resource and event.type.value == "ObjectCreated"
     ]
-    manifest, _script = manifests.files(inputs, "History jobs")
+    settings = {"profile": release, "gates": {"DRADeviceTaintRules": True}}
+    manifest, _script = manifests.files(inputs, "History jobs", settings)
     assert isinstance(manifest.content, dict)
     return manifest.content
 
@@ -48,3 +52,32 @@ def test_job_with_a_selector_of_its_own_keeps_it() -> None:
     assert manifest["spec"]["selector"] == {"matchLabels": labels}
     assert manifest["spec"]["template"]["metadata"]["labels"].items() >= labels.items()
     Cluster().apply(manifest)
+
+
+@pytest.mark.parametrize(
+    ("release", "of_rules", "of_slices"),
+    [
+        ("1.37", "v1", "v1"),
+        ("1.36", "v1beta2", "v1"),
+        ("1.35", "v1alpha3", "v1"),
+        ("1.34", "v1alpha3", "v1"),
+    ],
+)
+def test_manifests_have_the_versions_that_the_release_serves(
+    release: str, of_rules: str, of_slices: str
+) -> None:
+    cluster = Cluster(profile=Profile(gates={"DRADeviceTaintRules": True}))
+    taint = {"key": "example.com/bad", "effect": "NoSchedule"}
+    selector = {"driver": "gpu.example.com"}
+    cluster.create(
+        "resource.k8s.io/v1", "DeviceTaintRule", "bad",
+        spec={"deviceSelector": selector, "taint": taint},
+    )  # fmt: skip
+    cluster.slice("n1", [{"name": "gpu-0", "attributes": {"model": {"string": "a"}}}])
+    rule = exported(cluster, "devicetaintrules", release)
+    assert rule["apiVersion"] == f"resource.k8s.io/{of_rules}"
+    assert rule["spec"]["deviceSelector"] == selector
+    published = exported(cluster, "resourceslices", release)
+    assert published["apiVersion"] == f"resource.k8s.io/{of_slices}"
+    (device,) = published["spec"]["devices"]
+    assert device["attributes"] == {"model": {"string": "a"}}
