@@ -122,14 +122,11 @@ def made_anew(before: Record, created: Instant | None, record: Record) -> Contra
 def changed(before: Record, fixed: Parts, record: Record) -> Contradiction | None:
     """The contradiction of a state with another value of a part that no write changes.
 
-    A state that contradicts another one already says nothing of its neighbours. A removal may show
-    an earlier state, unless it has a later version.
+    A state that contradicts another one already says nothing of its neighbours.
     """
     if {Loss.CONTRADICTED, Loss.IMMUTABLE}.intersection(before.losses + record.losses):
         return None
-    known, own = (comparable_version(each.resource_version) for each in (before, record))
-    is_later = record.op is not Op.DELETED or "" < known < own
-    path = fixed_parts.changed(fixed, fixed_parts.of(record), is_later=is_later)
+    path = fixed_parts.changed(fixed, fixed_parts.of(record))
     return contradictions.of_fixed(before, record, path) if path else None
 
 

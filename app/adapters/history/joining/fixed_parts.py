@@ -8,7 +8,7 @@ Parity: objects.md 2, objects.md 5.1, controllers.md 4.6.
 from collections.abc import Mapping
 from typing import Any
 
-from app.domain.log.records import Record
+from app.domain.log.records import Op, Record
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 
@@ -26,7 +26,10 @@ NOTHING: Parts = {}
 
 
 def of(record: Record) -> Parts:
-    """The fixed parts of the object in a record."""
+    """The fixed parts of the object in a record.
+
+    A removal may show an earlier state, so not what only grows.
+    """
     tree = record.object or {}
     kind = record.group, record.resource
     if kind in _OF_CLAIMS:
@@ -34,26 +37,28 @@ def of(record: Record) -> Parts:
     if kind != api_resources.PODS:
         return NOTHING
     spec = meta.spec(tree)
+    parts = {f"spec.{name}": spec.get(name) for name in _OF_PODS}
+    parts[_NODE] = core.node_name(tree)
+    if record.op is Op.DELETED:
+        return parts
     return {
-        **{f"spec.{name}": spec.get(name) for name in _OF_PODS},
-        _NODE: core.node_name(tree),
+        **parts,
         _TOLERATIONS: spec.get("tolerations"),
         _GENERATION: meta.generation(tree),
     }
 
 
-def changed(before: Parts, after: Parts, *, is_later: bool = True) -> str:
+def changed(before: Parts, after: Parts) -> str:
     """The path of the first part that changed all the same; empty if none did.
 
     States in two versions of an API are not compared. A part that only one of them has may be a
-    default that another release adds, or be left out by a source. Unless the second state
-    `is_later`, what only grows may be less in it.
+    default that another release adds, or be left out by a source.
     """
     if before.get("apiVersion") != after.get("apiVersion"):
         return ""
     for path, old in before.items():
         new = after.get(path)
-        if old in _ABSENT or new in _ABSENT or (path in _GROWING and not is_later):
+        if old in _ABSENT or new in _ABSENT:
             continue
         if _lost(old, new) if path in _GROWING else _differs(old, new):
             return _PATHS.get(path, path)
