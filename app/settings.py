@@ -387,6 +387,7 @@ class Settings(GroupedSettings):
     report_objects_max: int = setting(
         40, ge=0, description="Objects whose reasons and versions a report holds"
     )
+    report_scan_seconds: float = setting(60.0, gt=0, description="Longest scan for a report")
     report_rows_max: int = setting(500, ge=1, description="Rows of the timeline in a report")
     report_bytes_max: int = setting(5_000_000, ge=500_000, description="Size of a report")
     trace_entries_max: int = setting(200_000, ge=1, description="Newest events in a Perfetto trace")

@@ -52,6 +52,7 @@ CHANGED = {
     "lanes_max": 24,
     "lanes_shapes_max": 25,
     "map_devices_max": 26,
+    "report_scan_seconds": 61.5,
     "report_objects_max": 31,
     "trace_entries_max": 32,
     "attempts_max": 33,

@@ -8,7 +8,7 @@ import pytest
 from app.analysis.findings.report import Subject
 from app.analysis.scan.sightings import Certainty, IncidentSighting, ScanReport
 from app.api.redra.answers import Answers
-from app.api.server.limits import ApiLimits
+from app.api.server.limits import ApiLimits, WaitBounds
 from app.bootstrap.gallery import incident_files
 from app.domain.errors import Forbidden, TooLarge
 from app.domain.log import ObjectKey, Revision
@@ -98,6 +98,22 @@ async def test_report_begins_with_defects_that_are_certain_and_names_each_landma
         and "aria-label" in each.attributes
     ]  # fmt: skip
     assert len(landmarks) == len(set(landmarks))
+
+
+async def test_report_looks_for_defects_longer_than_a_page_waits(monkeypatch):
+    """A page shows what is known by then; a file is read later, and two of one moment are equal."""
+    waited = []
+
+    async def scanned(_, inquiry, seconds=None):
+        waited.append(seconds)
+        return ScanReport(sightings=[])
+
+    monkeypatch.setattr(Answers, "scan", scanned)
+    limits = ApiLimits(report=ReportBounds(scan_seconds=7.5), waits=WaitBounds(seconds=2.0))
+    async with serving(limits=limits) as server:
+        await server.post(PODS, pod("web"))
+        await report(server)
+    assert waited == [7.5]
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,11 @@ _ROOM = 64 * 1024
 
 
 async def compose(
-    answers: Answers, inquiry: Inquiry, make: MakePage, bounds: ReportBounds, seconds: float
+    answers: Answers, inquiry: Inquiry, make: MakePage, bounds: ReportBounds
 ) -> bytes:
     """The report of a history at a moment. Raises the errors of its pages.
 
-    Known defects have a page if there are any, as far as the scan comes in this time; the page is
+    Known defects have a page if there are any, as far as the scan comes in its time; the page is
     the first one if one of them is certain. Otherwise the cover says why there is no page.
     """
     views = await answers.views(inquiry)
@@ -44,7 +44,7 @@ async def compose(
     pinned = replace(inquiry, moment=links.moment)
     builder = _Builder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
     await builder.add("Findings", FINDINGS)
-    scanned, unscanned = await _scanned(answers, builder, seconds)
+    scanned, unscanned = await _scanned(answers, builder, bounds.scan_seconds)
     sightings = () if scanned is None else scanned.sightings
     causes, parts = 1, [part for part in (DEFECTS, LANES, MAP) if sightings or part is not DEFECTS]
     left = [part for part in parts if not await builder.add(*part)]

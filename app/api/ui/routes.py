@@ -408,8 +408,7 @@ class Pages:
             return _PARTS[part](self, of_part)
 
         async with self._reports:
-            bounds, seconds = self._limits.report, self._part_seconds
-            return await reports.compose(self.answers, inquiry, make, bounds, seconds)
+            return await reports.compose(self.answers, inquiry, make, self._limits.report)
 
     async def _find(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.find(inquiry)

@@ -116,6 +116,7 @@ def _job_bounds(settings: Settings) -> JobBounds:
 
 def _report_bounds(settings: Settings) -> ReportBounds:
     return ReportBounds(
+        scan_seconds=settings.report_scan_seconds,
         objects_max=settings.report_objects_max,
         rows_max=settings.report_rows_max,
         bytes_max=settings.report_bytes_max,

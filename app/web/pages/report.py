@@ -14,9 +14,11 @@ STYLE = "redra.css"
 class ReportBounds:
     """The bounds of a report: at most `objects_max` objects and `rows_max` rows of the timeline.
 
-    It has at most `bytes_max` bytes; objects of less severe findings are left out first.
+    It has at most `bytes_max` bytes; objects of less severe findings are left out first. Known
+    defects are looked for in `scan_seconds`.
     """
 
+    scan_seconds: float = 60.0
     objects_max: int = 40
     rows_max: int = 500
     bytes_max: int = 5_000_000
