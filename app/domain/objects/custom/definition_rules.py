@@ -6,7 +6,6 @@ served.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from app.domain.objects import field_errors
 from app.domain.objects.custom import definitions, rule_checking, schema_types
@@ -249,15 +248,21 @@ def _check_schema(schema: JsonObject, path: str, *, is_root: bool = False) -> It
         )
     yield from _check_list(schema, path)
     yield from _check_pattern(schema, path)
-    properties: Any = schema.get("properties")
-    for name, child in (properties or {}).items() if isinstance(properties, dict) else ():
-        if isinstance(child, dict) and not (is_root and name == "metadata"):
-            yield from _check_schema(child, f"{path}.properties[{name}]")
+    for where, child in _parts(schema, path):
+        if not (is_root and where == f"{path}.properties[metadata]"):
+            yield from _check_schema(child, where)
+    yield from _check_alternatives(schema, path)
+
+
+def _parts(schema: JsonView, path: str) -> Iterator[tuple[str, JsonObject]]:
+    """The schemas of the parts of a value, each with its path."""
+    for name, child in (schema.get("properties") or {}).items():
+        if isinstance(child, dict):
+            yield f"{path}.properties[{name}]", child
     for key in ("items", "additionalProperties"):
         child = schema.get(key)
         if isinstance(child, dict):
-            yield from _check_schema(child, f"{path}.{key}")
-    yield from _check_alternatives(schema, path)
+            yield f"{path}.{key}", child
 
 
 def _check_alternatives(schema: JsonView, path: str) -> Iterator[FieldError]:
@@ -272,12 +277,8 @@ def _check_alternatives(schema: JsonView, path: str) -> Iterator[FieldError]:
 
 def _check_patterns(schema: JsonView, path: str) -> Iterator[FieldError]:
     yield from _check_pattern(schema, path)
-    for name, child in (schema.get("properties") or {}).items():
-        yield from _check_patterns(child, f"{path}.properties[{name}]")
-    for key in ("items", "additionalProperties"):
-        child = schema.get(key)
-        if isinstance(child, dict):
-            yield from _check_patterns(child, f"{path}.{key}")
+    for where, child in _parts(schema, path):
+        yield from _check_patterns(child, where)
     yield from _check_alternatives(schema, path)
 
 
