@@ -19,7 +19,7 @@ from tests.api.serving import pod, serving
 from tests.imports import import_once
 from tests.prepared_data import RECORDING
 from tests.shared_data import shared_path
-from tests.web.planted import SLICES, note_fact, plant, slice_of
+from tests.web.planted import SLICES, note_fact, orphan, plant, slice_of
 from tests.web.reading import read, ready
 
 PAGES_MAX = 200 if draws.WHOLE else 15
@@ -189,6 +189,18 @@ async def test_every_link_of_a_live_history_leads_somewhere():
     async with serving() as server:
         await plant(server, draws.DAY)
         assert await walked(server) == []
+
+
+async def test_lane_of_a_device_that_no_slice_publishes_leads_somewhere():
+    """Its claim is reserved for a pod that nobody has seen."""
+    async with serving() as server:
+        await orphan(server, "orphan-0")
+        page = "/ui/h/default/lanes"
+        shown = read((await server.raw("GET", page)).text)
+        targets = {urljoin(page, each.attributes["href"]) for each in shown.all("a")
+                   if "d-orphan-0" in each.attributes.get("href", "")}  # fmt: skip
+        assert targets
+        assert {(await server.raw("GET", target)).status_code for target in targets} == {200}
 
 
 NOT_STORED = {

@@ -14,8 +14,8 @@ def page(frame: Frame, answer: Lanes, wanted: LanesRequest, stretch: Mapping[str
     def to_object(lane: Lane, revision: int) -> str:
         links = frame.links.at(revision) if revision else frame.links
         if lane.key[:2] == DEVICES:
-            driver, _, rest = lane.name.partition("/")
-            return links.to("map", driver=driver, pool=rest.partition("/")[0])
+            # Claims may hold devices that no slice publishes: no map shows these.
+            return links.to("why", kind="device", name=lane.name)
         return links.to_object(lane.key)
 
     def to_stretch(state: LaneState) -> str:
