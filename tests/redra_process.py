@@ -199,7 +199,8 @@ def forks() -> ForkServerContext:
 def begin_forks() -> None:
     """Starts the process that has loaded redra, for all forks of this process to share."""
     # Its address; a folder of its own would stay where this process is killed.
-    process.current_process()._config["tempdir"] = str(run_folder())  # type: ignore[attr-defined]
+    settings = process.current_process()._config  # type: ignore[attr-defined]  # no public name
+    settings["tempdir"] = str(run_folder())
     # The path of the folder may be too long for an address.
     with suppress(OSError):
         forkserver.ensure_running()
@@ -207,7 +208,7 @@ def begin_forks() -> None:
 
 def share_forks() -> None:
     """Has a fork use the process that its parent has begun, if there is one."""
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server = forkserver._forkserver  # type: ignore[attr-defined]  # no public name
     if server._forkserver_pid is not None:
         # Without looking whether it runs: only its parent can wait for it.
         server.ensure_running = forkserver.ensure_running = resource_tracker.ensure_running

@@ -180,8 +180,7 @@ def amounts(file: File) -> Iterator[Altered]:
     def raise_amount(request: Tree) -> None:
         amounts = request["capacity"]["requests"]
         for name, amount in amounts.items():
-            number, unit = re.fullmatch(r"(\d+)(\w*)", amount).groups()  # type: ignore[union-attr]
-            amounts[name] = f"{int(number) * 2}{unit}"
+            amounts[name] = re.sub(r"^\d+", lambda number: str(int(number[0]) * 2), amount)
 
     def has_amounts(request: Tree) -> bool:
         return bool(request.get("capacity", {}).get("requests"))
