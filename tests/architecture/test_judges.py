@@ -89,8 +89,17 @@ JUDGES = {
     "tests/truth/states/model.py": ("tests.truth.facts", "tests.truth.raw"),
     "tests/truth/states/comparing.py": ("tests.truth.facts", "tests.truth.states.model"),
     # Whether `why` names what keeps a pod waiting.
-    "tests/truth/waiting/model.py": ("tests.truth.facts",),
-    "tests/truth/waiting/comparing.py": ("tests.truth.facts", "tests.truth.waiting.model"),
+    "tests/truth/waiting/extended.py": ("tests.truth.facts",),
+    "tests/truth/waiting/model.py": ("tests.truth.facts", "tests.truth.waiting.extended"),
+    "tests/truth/waiting/extended_answers.py": (
+        "tests.truth.waiting.extended",
+        "tests.truth.waiting.model",
+    ),
+    "tests/truth/waiting/comparing.py": (
+        "tests.truth.facts",
+        "tests.truth.waiting.extended_answers",
+        "tests.truth.waiting.model",
+    ),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }

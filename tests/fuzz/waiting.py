@@ -5,6 +5,7 @@
 
 import anyio
 
+from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import judge, judge_helps
 
 OPEN = (50044, 50150, 50204, 50268)
@@ -26,5 +27,9 @@ async def _judged(seeds: range) -> list[str]:
     return [
         f"seed {seed}: {one}"
         for seed in seeds
-        for one in (*await judge(seed), *await judge_helps(seed))
+        for one in (
+            *await judge(seed),
+            *await judge(seed, ExtendedWorld),
+            *await judge_helps(seed),
+        )
     ]

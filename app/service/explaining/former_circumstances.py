@@ -277,10 +277,7 @@ async def _renamed(
     for name in lacking[:NAMES_MAX]:
         if _is_served(evidence, name):
             continue
-        known = map(dra.extended_resource_name, _classes(evidence))
-        near = scope.nearest(name, sorted({*known} - {""}))
-        text = f"no deviceclass stands for {name}" + (f"; {near}" if near else "")
-        reasons.append(Reason(text=text, is_kept=True))
+        reasons.append(Reason(text=_unserved(evidence, name), is_kept=True))
         for key in await changed(evidence, api_resources.DEVICE_CLASSES):
             lost = loss(await evidence.changes(key), partial(_stands_for, name))
             if lost is None or not evidence.sight.sees(lost[1]):
@@ -296,6 +293,19 @@ async def _renamed(
     return reasons
 
 
+def _unserved(evidence: ExplainedMoment, resource: str) -> str:
+    """The extended resource for which no class stands, with the names of similar ones."""
+    text = f"no deviceclass stands for {resource}"
+    if resource.startswith(extended_resources.IMPLICIT):
+        name = resource.removeprefix(extended_resources.IMPLICIT)
+        text += f": deviceclass {name} does not exist"
+        near = scope.nearest(name, sorted(map(meta.name, _classes(evidence))))
+    else:
+        known = map(dra.extended_resource_name, _classes(evidence))
+        near = scope.nearest(resource, sorted({*known} - {""}))
+    return f"{text}; {near}" if near else text
+
+
 def _classes(evidence: ExplainedMoment) -> Iterator[JsonObject]:
     objects = evidence.views.objects
     trees = map(objects.get, objects.keys(*api_resources.DEVICE_CLASSES))
@@ -303,15 +313,12 @@ def _classes(evidence: ExplainedMoment) -> Iterator[JsonObject]:
 
 
 def _stands_for(resource: str, tree: JsonView) -> bool:
-    return dra.extended_resource_name(tree) == resource
+    own = f"{extended_resources.IMPLICIT}{meta.name(tree)}"
+    return resource in (dra.extended_resource_name(tree), own)
 
 
 def _is_served(evidence: ExplainedMoment, resource: str) -> bool:
-    if resource.startswith(extended_resources.IMPLICIT):
-        return True
-    objects = evidence.views.objects
-    classes = objects.keys(*api_resources.DEVICE_CLASSES)
-    return any(_stands_for(resource, objects.get(key) or {}) for key in classes)
+    return any(_stands_for(resource, tree) for tree in _classes(evidence))
 
 
 async def changed(

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from tests.truth.facts import device_of, needs, results
+from tests.truth.waiting import extended_answers
 from tests.truth.waiting.model import Model, Verdict, Wish, wishes
 
 WORDS = {
@@ -65,6 +66,7 @@ def _waiting(model: Model, answer: dict, page: str) -> Iterator[str]:
     if head not in answer["text"]:
         yield f"{head}, but the head says {answer['text']!r}"
     yield from _groups(answer, page)
+    yield from extended_answers.differences(model, answer)
 
 
 def _node(model: Model, node: str, said: dict, verdict: Verdict) -> Iterator[str]:
@@ -88,7 +90,7 @@ def _node(model: Model, node: str, said: dict, verdict: Verdict) -> Iterator[str
     if said["outcome"] == "allocated":
         yield from _chosen(model, node, said)
         return
-    wanted = [(claim, wish) for claim in model.unallocated for r in wishes(claim) for wish in r]
+    wanted = [(claim, wish) for claim in model.wanted(node) for r in wishes(claim) for wish in r]
     shown = [(claim["claim"], one) for claim in said["claims"] for one in claim["requests"]]
     names = [(_name(claim), wish.name) for claim, wish in wanted]
     if [(claim, one["request"]) for claim, one in shown] != names:
@@ -104,7 +106,7 @@ def _chosen(model: Model, node: str, said: dict) -> Iterator[str]:
     by_name = {"/".join(device.id): device for device in model.devices(node)}
     known = {
         (_name(claim), wish.name): (claim, wish)
-        for claim in model.unallocated
+        for claim in model.wanted(node)
         for either in wishes(claim)
         for wish in either
     }
@@ -133,7 +135,7 @@ def _error(model: Model, node: str, text: str, verdict: Verdict) -> Iterator[str
     place = re.search(r"on device (\S+): ", text)
     failing = {
         "/".join(device.id)
-        for claim in model.unallocated
+        for claim in model.wanted(node)
         for either in wishes(claim)
         for wish in either
         for device in model.devices(node)

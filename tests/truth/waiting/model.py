@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from tests.truth.facts import FINISHED, Device, Facts, Published, amount, needs, results
+from tests.truth.waiting import extended
 
 BLOCKING = ("NoSchedule", "NoExecute")
 Unknown = LookupError
@@ -170,6 +171,14 @@ class Model:
         """The claims that have no devices yet."""
         return [one for one in self.claims if not (one.get("status") or {}).get("allocation")]
 
+    def wanted(self, node: str) -> list[dict]:
+        """The claims that need devices of a node, with that for its extended resources at the end.
+
+        Parity: controllers.md 3.10.
+        """
+        made = extended.claim_of(self.facts, self.pod, self.facts.state["nodes", "", node])
+        return [*self.unallocated, *([made] if made else ())]
+
     @cached_property
     def nodes(self) -> list[str]:
         """All nodes."""
@@ -183,7 +192,7 @@ class Model:
         for plugin, refuse in _PLUGINS:
             if text := refuse(self, tree):
                 return Verdict(text, plugin)
-        if self.unallocated:
+        if self.wanted(node):
             wrong = self._errors(node)
             if wrong:
                 return Verdict(wrong, "DynamicResources", error=True)
@@ -197,7 +206,7 @@ class Model:
 
     def _errors(self, node: str) -> str:
         """Why all devices cannot be asked for: a pool of the node that is not whole."""
-        for claim in self.unallocated:
+        for claim in self.wanted(node):
             for wish in itertools.chain.from_iterable(wishes(claim)):
                 if wish.takes_all:
                     for pool in self.pools(node):
@@ -381,7 +390,7 @@ class Model:
     def fits(self, node: str) -> bool:
         """Whether any choice of devices satisfies all claims without devices on a node."""
         rows: list[tuple[dict, list[tuple[Wish, list[Published]]]]] = []
-        for claim in self.unallocated:
+        for claim in self.wanted(node):
             for either in wishes(claim):
                 rows.append((claim, [(one, self.alone(claim, one, node)) for one in either]))
         return self._choose(rows, 0, _Usage(), {})
@@ -528,6 +537,7 @@ def _room(model: Model, node: dict) -> str:
     used = sum(map(_cpu, others), Fraction(0))
     if _cpu(model.pod) and used + _cpu(model.pod) > amount(allocatable["cpu"]):
         lacks.append("Insufficient cpu")
+    lacks += (f"Insufficient {name}" for name in extended.lacking(model.facts, model.pod, node))
     return ", ".join(lacks)
 
 

@@ -5,13 +5,15 @@ Worlds of drawn seeds come by day; those that showed a defect come each time.
 
 import copy
 import itertools
+import re
 from collections import Counter
 
 import pytest
 
 from tests import draws
 from tests.truth.facts import results
-from tests.truth.waiting import comparing
+from tests.truth.waiting import comparing, extended
+from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import asked, judge, judge_helps, model_of
 from tests.truth.waiting.model import wishes
 from tests.truth.waiting.privileged import PrivilegedWorld
@@ -43,6 +45,39 @@ async def test_why_names_what_keeps_a_pod_waiting_that_asks_for_administrative_a
     """Who only looks is kept off by no holder, and holds nothing; all else counts for it too."""
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
         assert await judge(seed, PrivilegedWorld) == [], f"seed {seed}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_why_names_what_keeps_a_pod_waiting_that_requests_extended_resources(first):
+    """Nodes or devices serve them, by what each node offers itself and which class counts."""
+    for seed in range(first * WORLDS, (first + 1) * WORLDS):
+        assert await judge(seed, ExtendedWorld) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [24, 41, 52, 88])
+async def test_extended_resources_that_showed_a_defect_are_explained(seed):
+    assert await judge(seed, ExtendedWorld) == []
+
+
+@draws.ONLY
+def test_the_worlds_with_extended_resources_have_each_case():
+    met: Counter = Counter()
+    for seed in range(150):
+        model = model_of(ExtendedWorld(seed))
+        met["held"] += any(extended.ANNOTATION in str(one) for one in model.facts.claims.values())
+        for node in model.nodes if model.state == "waiting" else ():
+            verdict = model.verdict(node)
+            for resource in extended.resources(model.pod):
+                of_node = bool(extended.offered(model.facts.state["nodes", "", node], resource))
+                of_class = bool(extended.class_of(model.facts, resource))
+                lacks = f"Insufficient {resource}" in verdict.text
+                met[lacks, of_node, of_class] += 1
+            if verdict.plugin == "DynamicResources" and len(wanted := model.wanted(node)):
+                met["requests", len(wanted[-1]["spec"]["devices"]["requests"])] += 1
+    assert {(True, True, True), (True, False, False), (False, True, True)} <= met.keys()
+    assert {"held", ("requests", 1), ("requests", 2), ("requests", 3)} <= met.keys()
+    assert (True, False, True) not in met
 
 
 @draws.ONLY
@@ -144,6 +179,25 @@ def change(answer, number, act):
     other = copy.deepcopy(answer)
     act(other["nodes"][number])
     return other
+
+
+@pytest.mark.parametrize("seed", [1, 15, 88])
+async def test_sentence_about_extended_resources_that_is_altered_is_noticed(seed):
+    """Each number one more, each name another one, each sentence left out."""
+    model = model_of(world := ExtendedWorld(seed))
+    answer, text = await asked(world)
+    said = r"\S+/\S+ stands for|no deviceclass stands for|of a device plugin|; this pod requests"
+    lines = answer["reasons"]["children"]
+    places = [place for place, one in enumerate(lines) if re.search(said, one["text"])]
+    assert places
+    for place in places:
+        old = lines[place]["text"]
+        others = {re.sub(r"(\d+)( |$)", lambda one: f"{int(one[1]) + 1}{one[2]}", old)}
+        others |= {re.sub(r"class (\S+)", r"class \1x", old), re.sub(r"/(\w+)", r"/\1x", old), "x"}
+        for other in others - {old}:
+            lines[place] = {**lines[place], "text": other}
+            assert list(comparing.differences(model, answer, text)), (old, other)
+        lines[place] = {**lines[place], "text": old}
 
 
 @draws.BY_DAY

@@ -228,7 +228,10 @@ class SmallWorld:
         if self.chance(3):
             spec["schedulerName"] = "other"
         cpu = {"cpu": self.random.choice(("1", "3", "5"))} if self.chance(20) else None
-        self.cluster.pod("p", requests=cpu, **spec)
+        self._create_pod(cpu, spec)
+
+    def _create_pod(self, requests: dict | None, spec: dict) -> None:
+        self.cluster.pod("p", requests=requests, **spec)
 
     def _claims(self) -> list[dict]:
         entries = []

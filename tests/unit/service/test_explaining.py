@@ -573,6 +573,17 @@ async def test_extended_resource_that_devices_cannot_serve_is_told_with_its_requ
     assert "it fits" not in said.replace("then it fits", "")
 
 
+async def test_class_that_was_deleted_is_named_for_the_resource_that_it_had_by_its_name() -> None:
+    cluster = extended_cluster()
+    resource = "deviceclass.resource.kubernetes.io/gpu"
+    cluster.delete("deviceclasses", "gpu")
+    cluster.pod("p", requests={resource: "1"})
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p")).reason)
+    assert f"no deviceclass stands for {resource}: deviceclass gpu does not exist" in said
+    assert any(f"deviceclass gpu stood for {resource} until it was deleted" in one for one in said)
+
+
 async def test_what_helps_a_pod_with_a_claim_and_an_extended_resource_helps_indeed() -> None:
     cluster = extended_cluster()
     cluster.delete("nodes", "n1")

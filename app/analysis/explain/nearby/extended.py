@@ -48,20 +48,35 @@ def served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) ->
     if not any(reason.explained is not None and reason.text for reason in nodes):
         return
     requests = pod_resources.effective(meta.spec(pod), "requests")
-    wanted = [name for name in requests if names_of_resources.is_extended(name)]
+    wanted = [
+        name
+        for name, amount in requests.items()
+        if amount.nanos and names_of_resources.is_extended(name)
+    ]
     for resource, chosen in extended_resources.classes_of(views.objects, wanted).items():
         key = ObjectKey(*api_resources.DEVICE_CLASSES, "", chosen)
-        others = [
-            other.name
-            for other in views.objects.keys(*api_resources.DEVICE_CLASSES)
-            if other != key
-            and dra.extended_resource_name(views.objects.get(other) or {}) == resource
-        ]
+        others = _others(views, key, resource)
         text = f"{resource} stands for devices of class {chosen}"
         if others:
             noun = counts.plural(len(others), "class")
-            text += f" and not of {noun} {listed(others, len(others))}: of several classes with "
+            text += f" and not of {noun} {listed([*others], len(others))}: of several classes with "
             text += "that name the newest counts"
+            if meta.creation_timestamp(views.objects.get(key) or {}) in others.values():
+                text += ", and of those created in the same second the first by name"
         event = views.objects.event(key)
         revision = 0 if event is None else event.revision
         yield Reason(text=text, revision=revision, about=key, is_kept=bool(others))
+
+
+def _others(views: LiveViews, chosen: ObjectKey, resource: str) -> dict[str, str]:
+    """The classes with the name of a resource that do not count, with the time of creation."""
+    trees = {
+        key.name: views.objects.get(key) or {}
+        for key in views.objects.keys(*api_resources.DEVICE_CLASSES)
+        if key != chosen
+    }
+    return {
+        name: meta.creation_timestamp(tree)
+        for name, tree in trees.items()
+        if dra.extended_resource_name(tree) == resource
+    }
