@@ -21,6 +21,7 @@ from app.adapters.history.formats import (
     khi,
     kshrk,
     kwok,
+    list_pages,
     simkube,
     simulator,
     watch,
@@ -297,10 +298,14 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                         yield from _read_one(file, number, options, notes)
             except InputError as problem:
                 notes.refuse(problem)
+    chains = list_pages.chains(notes.pages)
+    for page in chains.cut:
+        place = f"{page.source}:{page.position}"
+        notes.lose(InputError(list_pages.NEXT_PAGE, place=place))
     with notes.reading(is_named=any(file.is_named for file in late)):
         yield from kshrk.read(captures, options, notes)
         if not has_log:
-            yield from survey.deletions(notes.paged)
+            yield from survey.deletions(chains)
         try:
             yield from watch.read(watches, notes)
         except InputError as problem:
@@ -363,6 +368,7 @@ def _read_dump(
             yield record
     if has_objects:
         notes.lose_all_of(aside)
+        notes.pages += aside.pages
     elif aside.refused:
         notes.count(f"unreadable {_BESIDE}", aside.refused)
 

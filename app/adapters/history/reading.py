@@ -28,6 +28,10 @@ CONTRADICTIONS_MAX = 20
 """Contradictions between sources that are kept."""
 
 
+Listing = tuple[str, str, str]
+"""The source of a list, and the group and resource of its items."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """The options of an import.
@@ -59,6 +63,29 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DumpedPage:
+    """A list in a file. `more` is the number of items that follow, None where nobody counted them.
+
+    `first` is the namespace and name of the first item, as the server orders them. `is_followed`
+    is true when the next page stands behind it in the same file.
+    """
+
+    source: str
+    position: str
+    group: str
+    resource: str
+    version: str
+    items: int
+    more: int | None
+    first: str
+    is_followed: bool = False
+
+    @property
+    def listing(self) -> Listing:
+        return self.source, self.group, self.resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedRecord:
     """The place and problem of something that was skipped because it cannot be read."""
 
@@ -72,8 +99,7 @@ class Notes:
 
     Up to `refusals_max` refusals and places left out are kept; all are counted. Up to
     `CONTRADICTIONS_MAX` contradictions between sources are kept; each is also a loss of its record.
-    `paged` names the source, group and resource of lists whose next page is missing: they do not
-    tell which objects are gone.
+    `pages` are the lists of all files, of which some may be pages of one.
     """
 
     keep_going: bool = False
@@ -87,7 +113,7 @@ class Notes:
     contradictions: list[Contradiction] = field(default_factory=list)
     left_out: dict[tuple[str, str], int] = field(default_factory=dict)
     left_out_files: int = 0
-    paged: set[tuple[str, str, str]] = field(default_factory=set)
+    pages: list[DumpedPage] = field(default_factory=list)
 
     @contextmanager
     def reading(self, *, is_named: bool) -> Iterator[None]:

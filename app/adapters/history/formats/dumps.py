@@ -4,6 +4,7 @@ An object with a uid or a resource version was captured and becomes baseline. An
 is a manifest: it is added, with a uid derived from its position.
 """
 
+import dataclasses
 import uuid
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -13,8 +14,15 @@ from typing import Any
 import msgspec
 
 from app.adapters.history import documents, kinds, path_kinds
-from app.adapters.history.formats import keyed
-from app.adapters.history.reading import Notes, ReadOptions, object_record
+from app.adapters.history.formats import keyed, list_pages
+from app.adapters.history.formats.list_pages import Chains
+from app.adapters.history.reading import (
+    DumpedPage,
+    Listing,
+    Notes,
+    ReadOptions,
+    object_record,
+)
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
@@ -37,9 +45,6 @@ DERIVED_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
 
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated name suffixes, as the API server chooses them."""
-
-
-NEXT_PAGE = "a list that goes on in another page, which does not follow in this file"
 
 
 @dataclass(slots=True)
@@ -70,19 +75,28 @@ class Survey:
         self.newest[number] = max(self.newest.get(number, ""), record.order_key[1])
         self.names[number] = record.source
 
-    def deletions(self, paged: AbstractSet[tuple[str, str, str]] = frozenset()) -> Iterator[Record]:
+    def deletions(self, chains: Chains) -> Iterator[Record]:
         """The deletions of objects that one dump lists and the next one of their type does not.
 
-        `paged` are the source, group and resource of lists that are not whole.
+        A list in pages is one list, and tells nothing where a page of it is missing.
         """
         earlier: dict[tuple[str, str, str], dict[ObjectKey, Uid]] = {}
         for number in sorted(self.listed, key=lambda index: (self.newest[index], index)):
-            for place, keys in self.listed[number].items():
-                if (self.names[number], *place[:2]) in paged:
+            for place in self.listed[number]:
+                listing = (self.names[number], *place[:2])
+                if listing in chains.partial:
                     continue
+                pages = chains.together.get(listing)
+                keys = self._united(place, pages) if pages else dict(self.listed[number][place])
                 before = earlier.get(place, {})
                 gone = before.keys() - keys.keys() if before.keys() & keys.keys() else set()
                 for index, key in enumerate(sorted(gone), start=1):
+                    if list_pages.order_key(key.namespace, key.name) < chains.begins.get(
+                        listing, ""
+                    ):
+                        # A page before the first one may show it.
+                        keys[key] = before[key]
+                        continue
                     yield Record(
                         source=self.names[number],
                         position=f"absent/{key}",
@@ -96,6 +110,16 @@ class Survey:
                         losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
                     )
                 earlier[place] = keys
+
+    def _united(
+        self, place: tuple[str, str, str], listings: AbstractSet[Listing]
+    ) -> dict[ObjectKey, Uid]:
+        """What lists that are one show of a type and namespace."""
+        keys: dict[ObjectKey, Uid] = {}
+        for number, listed in self.listed.items():
+            if (self.names[number], *place[:2]) in listings:
+                keys |= listed.get(place, {})
+        return keys
 
 
 def read(
@@ -263,21 +287,43 @@ def _manifest(record: Record) -> Record:
 def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonObject]]:
     """The position, list version and tree of each object and each item of a list or array."""
     repeated = Notes(keep_going=True)
-    unfinished: dict[tuple[str, str], str] = {}
+    unfinished: dict[tuple[str, str], DumpedPage] = {}
     for position, value in documents.read_documents(source, repeated):
         if not _is_of_a_log(value):
             notes.lose_all_of(repeated)
         repeated.forget_losses()
         if isinstance(value, dict) and kinds.is_list(value):
-            kind = meta.api_version(value), meta.kind(value)
-            unfinished.pop(kind, None)
-            if meta.metadata(value).get("continue"):
-                unfinished[kind] = position
+            page = _page(source.name, position, value)
+            before = unfinished.pop((page.group, page.resource), None)
+            if before is not None:
+                is_next = before.version == page.version
+                notes.pages.append(dataclasses.replace(before, is_followed=is_next))
+            if page.more == 0:
+                notes.pages.append(page)
+            else:
+                unfinished[page.group, page.resource] = page
         yield from _open(position, "", value, source.name)
-    for (version, list_kind), position in unfinished.items():
-        group, _ = kinds.split_version(version)
-        notes.paged.add((source.name, group, kinds.resource_of(list_kind.removesuffix("List"))))
-        notes.lose(InputError(NEXT_PAGE, place=f"{source.name}:{position}"))
+    notes.pages += unfinished.values()
+
+
+def _page(source: str, position: str, value: JsonObject) -> DumpedPage:
+    """The page that a list is."""
+    metadata = meta.metadata(value)
+    group, _ = kinds.split_version(meta.api_version(value))
+    items = value.get("items") or []
+    first = items[0] if items and isinstance(items[0], dict) else {}
+    count = metadata.get("remainingItemCount")
+    more = count if isinstance(count, int) and count > 0 else None
+    return DumpedPage(
+        source=source,
+        position=position,
+        group=group,
+        resource=kinds.resource_of(meta.kind(value).removesuffix("List")),
+        version=meta.resource_version(value),
+        items=len(items),
+        more=more if metadata.get("continue") else 0,
+        first=list_pages.order_key(meta.namespace(first), meta.name(first)),
+    )
 
 
 def _is_of_a_log(value: Any) -> bool:
