@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from app.domain.errors import Invalid, StatusCause
-from app.domain.values import go_text
+from app.domain.values.texts import go_text
 
 
 class FieldErrorType(Enum):

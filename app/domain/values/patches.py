@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
-from app.domain.values import go_text
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.texts import go_text
 
 OPERATIONS_MAX = 10_000
 """The most operations that one JSON patch may have."""

@@ -20,8 +20,9 @@ from app.domain.objects.write import admission, metadata, patched_text, subresou
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
-from app.domain.values import go_text, json_tree, patches
+from app.domain.values import json_tree, patches
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.texts import go_text
 
 APPLY_ERROR = "the server rejected our request due to an error in our request"
 

@@ -13,8 +13,9 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema.corrections import UNKNOWN
 from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.objects.write import field_sets
-from app.domain.values import go_text, json_tree
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.texts import go_text
 
 ERRORS_MAX = 50
 

@@ -1,0 +1,5 @@
+"""Spellings of values in texts for people.
+
+Belongs here: how Go prints a value in a message, which characters of foreign texts are escaped.
+Does not belong here: the words of an answer. All of `app.domain` may import it.
+"""
