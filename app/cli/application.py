@@ -3,7 +3,8 @@
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any
@@ -42,6 +43,7 @@ from app.cli.judging import incidents, linting
 from app.cli.looking import fitting, reporting, showing
 from app.cli.pacing import playing, watching
 from app.domain.errors import InputError, RedraError
+from app.domain.values.texts.visible_text import visible
 
 
 def _say_version(is_wanted: bool) -> None:
@@ -121,6 +123,20 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
+_UsageError: Any = typer.BadParameter.__base__
+"""The errors of a command line that cannot be read; Typer gives their class no public name."""
+
+
+@contextmanager
+def _visible_complaints() -> Iterator[None]:
+    """Let the errors of typed words show acting characters; Typer prints the words as they are."""
+    try:
+        yield
+    except _UsageError as problem:
+        problem.message = visible(problem.message)
+        raise
+
+
 class _Program(TyperGroup):
     """The root command group; its help lists the commands in sections."""
 
@@ -133,6 +149,16 @@ class _Program(TyperGroup):
         if command is not None and ctx.resilient_parsing:
             completing.attach(command)
         return command
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Read the options of the program. Raises a usage error, which is printed as it is."""
+        with _visible_complaints():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Raises a usage error, which is printed as it is."""
+        with _visible_complaints():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands in sections."""

@@ -3,7 +3,6 @@
 import gc
 import io
 import os
-import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ import msgspec
 import typer
 
 from app.domain.errors import InputError, RedraError
+from app.domain.values.texts.visible_text import visible, visible_json
 
 
 class Output(StrEnum):
@@ -80,9 +80,6 @@ Answer = TypeVar("Answer")
 
 _UNICODE = ("utf-8", "utf8")
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Control characters of a terminal, except line ends and tabs."""
-
 
 LOADED_MAX = 300_000
 """New containers between two scans of the garbage collector while a command loads its modules.
@@ -132,16 +129,11 @@ def check_free(path: Path, *, force: bool) -> None:
         )
 
 
-def visible(text: str) -> str:
-    """The text with its control characters escaped, as in `\\x1b[2J`; line ends and tabs stay.
+def say(text: str = "", style: str = "") -> None:
+    """Print one line, with acting characters escaped; `style` is a terminal style.
 
     The content of histories is untrusted, and must not control the terminal.
     """
-    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
-
-
-def say(text: str = "", style: str = "") -> None:
-    """Print one line, with control characters escaped; `style` is a terminal style."""
     line = visible(text)
     _put((styled(line, style) if style else line) + "\n")
 
@@ -216,9 +208,8 @@ def _say_otherwise(text: bytes, mark: str = "") -> bool:
 
 
 def say_encoded(document: bytes) -> None:
-    """Print a JSON document as it is, with control characters in strings as JSON escapes."""
-    text = _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", document.decode())
-    _put(text + "\n")
+    """Print a JSON document as it is, with acting characters in strings as JSON escapes."""
+    _put(visible_json(document.decode()) + "\n")
 
 
 def note(text: str) -> None:

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from app.domain.log import ObjectKey
 from app.domain.log.records import named_author
 from app.domain.values import timestamps
+from app.domain.values.texts.visible_text import visible_html
 from app.domain.values.timestamps import Instant
 from app.web import links, svg
 from app.web.assets import all_assets
@@ -105,8 +106,8 @@ class Frame:
 
 
 def render(template: str, **values: object) -> bytes:
-    """A page made from a template."""
-    return _environment().get_template(template).render(**values).encode()
+    """A page made from a template, with the characters of foreign texts that act spelt out."""
+    return visible_html(_environment().get_template(template).render(**values)).encode()
 
 
 def compile_templates() -> Iterator[str]:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from app.domain.log import ObjectKey
+from app.domain.values.texts import visible_text
 from app.web.assets import all_assets
 from tests import draws
 from tests.api.serving import CONFIG_MAPS, pod, serving
@@ -86,6 +87,40 @@ async def test_markup_in_addresses_stays_text(part):
         assert "evil.example" in answer.text
         check(answer.text)
         assert "<script src=//" not in answer.text
+
+
+ACTING = "a\N{RIGHT-TO-LEFT OVERRIDE}b\N{ZERO WIDTH SPACE}\x9bc"
+SPELT_OUT = r"a\u202eb\u200b\x9bc"
+
+
+@pytest.mark.parametrize("part", ["", "timeline", "object?kind=pod&name=p"])
+async def test_characters_that_act_on_others_are_spelt_out(part):
+    async with serving() as server:
+        tree = pod("p", nodeSelector={"x": "y"})
+        tree["metadata"]["annotations"] = {"note": ACTING}
+        await server.post(PODS, tree)
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+        status = {"status": {"conditions": [{**condition, "message": ACTING}]}}
+        await server.patch(f"{PODS}/p/status", status)
+        event = {
+            "metadata": {"name": "e"}, "type": "Warning", "reason": ACTING, "message": ACTING,
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": ACTING},
+        }  # fmt: skip
+        await server.post("/api/v1/namespaces/default/events", event)
+        answer = await server.raw("GET", f"/ui/h/default/{part}")
+        assert answer.status_code == 200, answer.text
+        assert visible_text.visible(answer.text) == answer.text
+        assert SPELT_OUT in answer.text
+
+
+@pytest.mark.parametrize("field", ["timeline?text", "lanes?name", "pace?name"])
+async def test_fields_hold_what_was_typed_and_texts_show_it(field):
+    async with serving() as server:
+        answer = await server.raw("GET", f"/ui/h/default/{field}={quote(ACTING)}")
+        fields = [node.attributes.get("value") for node in read(answer.text).all("input")]
+        assert ACTING in fields
+        rest = answer.text.replace(f'value="{ACTING}"', "")
+        assert visible_text.visible(rest) == rest
 
 
 async def test_names_of_histories_and_parts_are_escaped():

@@ -8,9 +8,12 @@ import pytest
 
 from app.adapters import whole_files
 from app.cli import console
+from app.cli.application import application
+from app.cli.exit_codes import ExitCode
+from app.domain.values.texts import visible_text
 
-EVIL = "a\x1b[2J\x1b]52;c;eA==\x07\x00\r\x7f\x9b31m\x85z"
-SHOWN = r"a\x1b[2J\x1b]52;c;eA==\x07\x00\x0d\x7f\x9b31m\x85z"
+EVIL = "a\x1b[2J\x1b]52;c;eA==\x07\x00\r\x7f\x9b31m\x85z\N{RIGHT-TO-LEFT OVERRIDE}\N{LANGUAGE TAG}"
+SHOWN = r"a\x1b[2J\x1b]52;c;eA==\x07\x00\x0d\x7f\x9b31m\x85z\u202e\U000e0001"
 
 
 class Terminal(io.StringIO):
@@ -25,6 +28,15 @@ def test_control_characters_are_spelt_out(capsys):
     out, error = capsys.readouterr()
     assert out == SHOWN + "\n"
     assert error == f"{SHOWN}\nredra: {SHOWN}\n"
+
+
+@pytest.mark.parametrize("words", [["--fo%s"], ["wh%sy"], ["why", "--fo%s"], ["completion", "%s"]])
+def test_words_that_cannot_be_read_are_spelt_out(capsys, words):
+    typed = EVIL.replace("\0", "").replace("=", "")
+    assert application([word.replace("%s", typed) for word in words]) == ExitCode.UNUSABLE
+    error = capsys.readouterr().err
+    assert visible_text.visible(error) == error
+    assert r"\u202e" in error
 
 
 def test_line_ends_tabs_and_all_other_letters_stay(capsys):
@@ -54,7 +66,7 @@ def test_documents_hold_the_same_text_and_no_control(capsys, write):
     written = capsys.readouterr().out
     read = yaml.safe_load if write is console.say_yaml else msgspec.json.decode
     assert read(written) == {"text": EVIL}
-    assert console.visible(written) == written
+    assert visible_text.visible(written) == written
 
 
 def test_file_that_cannot_be_written_stays_as_it_was(tmp_path, monkeypatch):
