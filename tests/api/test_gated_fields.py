@@ -79,6 +79,12 @@ def claim(**exactly):
     return spec
 
 
+def alternatives(**first):
+    """A request for either of two devices, the first with these fields."""
+    either = [{"name": "a", "deviceClassName": "c", **first}, {"name": "b", "deviceClassName": "c"}]
+    return {"devices": {"requests": [{"name": "r", "firstAvailable": either}]}}
+
+
 def a_slice(device=None, **spec):
     made = {
         "driver": "gpu.example.com",
@@ -113,14 +119,14 @@ FIELDS = [
         Profile(),
         CLAIMS,
         {"metadata": {"name": "c"}, "spec": claim(**DERIVED)},
-        "spec.devices.requests[].derivedAttributes",
+        "spec.devices.requests[].exactly.derivedAttributes",
         "DRADerivedAttributes",
     ),
     (
         Profile(),
         TEMPLATES,
         {"metadata": {"name": "t"}, "spec": {"spec": claim(**DERIVED)}},
-        "spec.spec.devices.requests[].derivedAttributes",
+        "spec.spec.devices.requests[].exactly.derivedAttributes",
         "DRADerivedAttributes",
     ),
     (
@@ -141,8 +147,15 @@ FIELDS = [
         OLD,
         CLAIMS,
         {"metadata": {"name": "c"}, "spec": claim(tolerations=[{"operator": "Exists"}])},
-        "spec.devices.requests[].tolerations",
+        "spec.devices.requests[].exactly.tolerations",
         "DRADeviceTaints",
+    ),
+    (
+        Profile(gates={"DRAConsumableCapacity": False}),
+        CLAIMS,
+        {"metadata": {"name": "c"}, "spec": alternatives(capacity={"requests": {"m": "1Gi"}})},
+        "spec.devices.requests[].firstAvailable[].capacity",
+        "DRAConsumableCapacity",
     ),
     (
         OLD,

@@ -27,7 +27,7 @@ _Places: TypeAlias = Callable[[JsonView, str], Iterable[Any]]
 
 _BINDING = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
-# The place of a field: a request (exact or alternative), a result, a device, and so on.
+# The place of a field: a request, its exact form or an alternative, a result, a device, and so on.
 _SLICE_FIELDS: tuple[_Row, ...] = (
     (("DRADeviceTaints",), "device", ("taints",)),
     (
@@ -47,12 +47,15 @@ _SLICE_FIELDS: tuple[_Row, ...] = (
 )
 _CLAIM_FIELDS: tuple[_Row, ...] = (
     (("DRAPrioritizedList",), "main", ("firstAvailable",)),
-    (("DRAAdminAccess",), "request", ("adminAccess",)),
+    (("DRAAdminAccess",), "exactly", ("adminAccess",)),
     (("DRAAdminAccess",), "result", ("adminAccess",)),
-    (("DRADeviceTaints",), "request", ("tolerations",)),
+    (("DRADeviceTaints",), "exactly", ("tolerations",)),
+    (("DRADeviceTaints",), "alternative", ("tolerations",)),
     (("DRADeviceTaints",), "result", ("tolerations",)),
-    (("DRAConsumableCapacity",), "request", ("capacity",)),
-    (("DRADerivedAttributes",), "request", ("derivedAttributes",)),
+    (("DRAConsumableCapacity",), "exactly", ("capacity",)),
+    (("DRAConsumableCapacity",), "alternative", ("capacity",)),
+    (("DRADerivedAttributes",), "exactly", ("derivedAttributes",)),
+    (("DRADerivedAttributes",), "alternative", ("derivedAttributes",)),
     (("DRAConsumableCapacity",), "constraint", ("distinctAttribute",)),
     (("DRAConsumableCapacity",), "result", ("shareID", "consumedCapacity")),
     (("DRAOptionalNodeOperations",), "result", ("skipNodeOperations",)),
@@ -183,10 +186,10 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
     for request in json_tree.objects(devices, "requests"):
         if place == "main":
             yield request
-            continue
-        if isinstance(request.get("exactly"), dict):
+        elif place == "alternative":
+            yield from dra.alternatives(request)
+        elif isinstance(request.get("exactly"), dict):
             yield request["exactly"]
-        yield from dra.alternatives(request)
 
 
 def _inside(*path: str) -> _Places:
@@ -211,7 +214,8 @@ _SLICE_PATHS = {
 }
 _CLAIM_PATHS = {
     "main": "spec.devices.requests[]",
-    "request": "spec.devices.requests[]",
+    "exactly": "spec.devices.requests[].exactly",
+    "alternative": "spec.devices.requests[].firstAvailable[]",
     "constraint": "spec.devices.constraints[]",
     "status": "status",
     "allocation": "status.allocation",
