@@ -165,6 +165,25 @@ def _is_about(body: Json, name: str | None, device: Device) -> bool:
     return all(each in (None, value) for each, value in zip(wanted, device, strict=True))
 
 
+def _refuted(log: Log, number: int) -> str:
+    """The object of a line whose spec another line shows, too: with one generation, it is one spec.
+
+    The two lines contradict each other then, whoever was evicted.
+    """
+    body = log.lines[number]["responseObject"]
+    return next(
+        (
+            str(body["metadata"]["name"])
+            for other, line in enumerate(log.lines)
+            if other != number and is_write(line)
+            for shown in (at(line.get("responseObject"), ("metadata",)) or {},)
+            if shown.get("uid") == body["metadata"]["uid"]
+            if shown.get("generation") == body["metadata"]["generation"]
+        ),
+        "",
+    )
+
+
 def evictions(log: Log, sort: str) -> Iterator[Place]:
     """The effects for which alone pods were evicted: the only `NoExecute` on their devices."""
     written: dict[tuple[str, str], int] = {}
@@ -188,7 +207,9 @@ def evictions(log: Log, sort: str) -> Iterator[Place]:
         if line["verb"] == "delete" and kind == "Pod" and _EVICTION in line["user"]["username"]:
             devices = [one for uid in users.get(name, ()) for one in claims[uid]]
             causes = [
-                Place(where, (*path, "effect"), sort, "NoSchedule", about=name)
+                Place(
+                    where, (*path, "effect"), sort, "NoSchedule", about=_refuted(log, where) or name
+                )
                 for where in written.values()
                 for path, taint, of in _taints(log.lines[where]["responseObject"])
                 if taint["effect"] == "NoExecute"

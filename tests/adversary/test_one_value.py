@@ -10,7 +10,7 @@ import pytest
 
 from tests import draws
 from tests.adversary.catalogue import AGREES, FAILS, MIG, QUICKSTART, TAINTS, TPU, VERSIONS
-from tests.adversary.contradictions import CONTRADICTING, GIVEN_TWICE, OVERDRAWN
+from tests.adversary.contradictions import CONTRADICTING, GIVEN_TWICE, HARMLESS, OVERDRAWN
 from tests.adversary.crowded import CLAIM, crowded, reserved_once_more
 from tests.adversary.one_value import (
     FAILED,
@@ -57,6 +57,13 @@ DOUBTED = [
     ),
     # the node of a binding that is no excuse for itself: a later line shows another one
     (TAINTS, Place(291, ("target", "name"), "node")),
+    # the effect of a rule, which the next line shows with the same generation
+    (
+        TAINTS,
+        Place(599, ("spec", "taint", "effect"), HARMLESS, "NoSchedule", about="evict-worker-2"),
+    ),
+    # the key of a taint, where the line of the removal shows another one
+    (TAINTS, Place(430, ("spec", "taint", "key"), "taint")),
 ]
 """Values that were only doubted, since a line that is lost may have changed them back."""
 

@@ -63,7 +63,7 @@ def test_step_that_servers_make_is_sound(second, tmp_path):
 @pytest.mark.parametrize("second", [slice_(5, 1, **TAINT), slice_(5, 0), slice_(5, 0, **TAINT)])
 def test_generation_that_stands_still_beside_a_change_or_falls_contradicts_itself(second, tmp_path):
     records, found = read(log(tmp_path, FIRST, second, slice_(9, 2, **TAINT)))
-    assert Loss.CONTRADICTED in records[1].losses
+    assert Loss.IMMUTABLE in records[1].losses
     (contradiction,) = found
     assert "audit.jsonl:1 and" in str(contradiction)
     assert "metadata.generation" in str(contradiction)

@@ -359,7 +359,7 @@ class Resolver:
         if step is not GenerationStep.TOO_SMALL:
             return record
         self._notes.contradict(contradictions.of_generation(known.record, record))
-        return contradictions.marked(record)
+        return contradictions.marked(record, Loss.IMMUTABLE)
 
     def _missed_change(self, record: Record) -> Record:
         self._notes.count("changes that the log does not have: a later write shows what they did")

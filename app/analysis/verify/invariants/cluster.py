@@ -57,8 +57,9 @@ class Cluster:
     kind which may decide about others, `lives` the first and last line about each of them, by key
     and uid.
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
-    itself, where a later one was not (None when there is no such state). `evictors` are the taints
-    that evicted the pod that was marked for deletion at a revision, where they are known.
+    itself, where a later one was not (None when there is no such state). `specs` has the uid, the
+    generation and the spec of the last such state of a slice, rule or patch. `evictors` are the
+    taints that evicted the pod that was marked for deletion at a revision, where they are known.
     `odd_times` are the objects of lines whose times contradict others.
     """
 
@@ -79,6 +80,7 @@ class Cluster:
         self.lives: dict[ObjectKey, dict[str, tuple[Revision, Revision]]] = {}
         self.rule_statuses = RuleStatuses()
         self.shown: dict[ObjectKey, Any] = {}
+        self.specs: dict[ObjectKey, tuple[str, int, Raw]] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
         self.leaving: list[KnownClaim | KnownPod] = []

@@ -5,6 +5,7 @@ from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster
 from app.analysis.verify.invariants.specs import asks_admin
 from app.analysis.verify.invariants.stock import SINCE_EVER
+from app.analysis.verify.invariants.unseen import is_shown
 from app.domain.log import Event, EventType
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
@@ -21,6 +22,7 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
         cluster.forget_faults(key)
         cluster.shown.pop(key, None)
         cluster.note_pools(stock.remove_slice(key, (now, event.revision)))
+        _judge_generation(cluster, event)
         return
     since = SINCE_EVER if event.stamp.verb == LISTED else now
     old = stock.slices.get(key)
@@ -38,6 +40,7 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
     for last in (before if is_whole and event.uid else None, shown):
         if last is not None and last != after:
             _note_changed_slice(cluster, event, last, after)
+    _judge_generation(cluster, event)
     cluster.note_pools(touched)
 
 
@@ -49,16 +52,42 @@ def _note_changed_slice(
             note_changed(cluster, event, name)
 
 
+def _judge_generation(cluster: Cluster, event: Event) -> None:
+    """Notes a spec that changed while the generation stood still, or a generation that fell.
+
+    A server raises it with each change of the spec, so no write that is missing explains either.
+    The line of a removal may show an earlier state. Parity: objects.md 2.
+    """
+    if not (event.uid and is_shown(event.stamp.origin)):
+        return
+    key, now = event.key, reading.specified(event.body)
+    after, spec = now.metadata.generation, now.spec.copy()
+    uid, before, last = cluster.specs.pop(key, ("", 0, spec))
+    is_end = event.type is _DELETED
+    if not is_end:
+        cluster.specs[key] = event.uid, after, spec
+    if uid != event.uid or not (before and after):
+        return
+    if after < before and not is_end:
+        note_changed(cluster, event, "metadata.generation")
+    if after == before and not reading.may_mean_same(last, spec):
+        note_changed(cluster, event, "spec (with the same metadata.generation)")
+
+
 def take_rule(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a DeviceTaintRule."""
     cluster.note_published(event)
     cluster.rule_statuses.note_rule(event)
     if event.type is _DELETED:
+        cluster.forget_faults(event.key)
         cluster.stock.remove_rule(event.key, event.stamp.time)
     else:
         now = event.stamp.time
         since = SINCE_EVER if event.stamp.verb == LISTED else now
         cluster.stock.put_rule(event.key, event.body, since, now)
+        if event.type is _CREATED:
+            cluster.forget_faults(event.key)
+    _judge_generation(cluster, event)
 
 
 def take_patch(cluster: Cluster, event: Event, _: None) -> None:
@@ -67,9 +96,13 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     stock = cluster.stock
     if event.type is _DELETED:
         stock.patches.pop(event.key, None)
+        cluster.forget_faults(event.key)
     else:
         is_new = event.type is _CREATED
+        if is_new:
+            cluster.forget_faults(event.key)
         stock.put_patch(event.key, event.uid, event.body, event.revision, is_new=is_new)
+    _judge_generation(cluster, event)
     if stock.has_patched_devices:
         cluster.note_devices()
 

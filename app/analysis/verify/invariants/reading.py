@@ -145,6 +145,19 @@ class Slice(_Part, frozen=True, gc=False, rename="camel"):
     spec: SliceSpec = SliceSpec()
 
 
+class _Counted(_Part, frozen=True, gc=False, rename="camel"):
+    """The metadata of an object of devices."""
+
+    generation: int = 0
+
+
+class Specified(_Part, frozen=True, gc=False, rename="camel"):
+    """An object of devices with its generation; its spec is kept as bytes."""
+
+    metadata: _Counted = _Counted()
+    spec: Raw = NOTHING
+
+
 class Template(_Part, frozen=True, gc=False, rename="camel"):
     """A ResourceClaimTemplate; its spec is kept as bytes."""
 
@@ -177,6 +190,7 @@ def reader(form: type[_T]) -> Callable[[bytes], _T]:
 
 
 template = reader(Template)
+specified = reader(Specified)
 labelled = reader(Labelled)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode
@@ -275,6 +289,12 @@ def meaning(value: Any) -> Any:
 def means_same(one: Raw, other: Raw) -> bool:
     """Whether two parts of objects are equal apart from what a writer may omit."""
     return one == other or bool(meaning({"": value(one)}) == meaning({"": value(other)}))
+
+
+def may_mean_same(one: Raw, other: Raw) -> bool:
+    """Whether two parts of objects are equal apart from what one of two servers may not know."""
+    parts = (meaning({"": value(part)}) for part in (one, other))
+    return one == other or not contradicts(*parts, is_item=True)
 
 
 def contradicts(one: Any, other: Any, *, is_item: bool = False) -> bool:

@@ -207,6 +207,7 @@ class InvariantWatch:
         kinds = unseen.note_gap(key, event.revision)
         self._cluster.rule_statuses.note_gap(kinds, event.stamp.time)
         if not key.name:
+            self._cluster.specs.clear()  # The store may have been restored from a backup.
             if doubts.is_late(event):
                 for kind in kinds:
                     self._note_late(kind)

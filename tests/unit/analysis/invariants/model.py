@@ -16,7 +16,7 @@ from decimal import ROUND_UP, Decimal, InvalidOperation
 
 import msgspec
 
-from app.domain.log import Event, EventType
+from app.domain.log import CLOCKS, Event, EventType
 
 GROUP = "resource.k8s.io"
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -29,6 +29,7 @@ FACTORS |= {"T": 10**12, "P": 10**15, "E": 10**18}
 FACTORS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
 LOSSES = {"metadata_only", "truncated_body", "no_status", "spec_only", "unknown_patch"}
 READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepatches"}
+COUNTED = READ - {"resourceclaims"}
 READ |= {"pods", "nodes", "namespaces", "resourceclaimtemplates"}
 LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
 UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
@@ -100,7 +101,7 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
     `lacking` are the resources of which the recording may lack whole objects.
     """
     states = states_of(events)
-    judge = Judge(states, switches, lacking)
+    judge = Judge(states, switches, lacking, events)
     found, still = [], {}
     causes: dict[tuple, set] = defaultdict(set)
     gaps = [event for event in events if event.type is EventType.GAP_OBSERVED]
@@ -757,8 +758,9 @@ class World:
 
 
 class Judge:
-    def __init__(self, states: list[State], switches: Switches, lacking=frozenset()):
+    def __init__(self, states: list[State], switches: Switches, lacking=frozenset(), events=()):
         self.states = states
+        self.events = events
         self.switches = switches
         self.lacking = lacking
         self.memory = {}
@@ -1095,6 +1097,47 @@ class Judge:
         for key in gone - set(self.states[number].objects):
             if key.resource == "resourceclaims":
                 broken |= self.unprotected_end(number, key)
+        for key in gone:
+            if key.resource in COUNTED:
+                broken |= self.generations(self.states[number].revision, key)
+        return broken
+
+    @remembered
+    def generations(self, revision, key):
+        """Specs that changed while the generation stood still, and generations that fell.
+
+        Where any object may have changed unseen, the store may have been restored.
+        """
+        broken, last, uid = {}, None, None
+        for event in self.events:
+            if event.revision > revision:
+                break
+            is_gap = event.type is EventType.GAP_OBSERVED
+            if is_gap and not event.key.name and event.key != CLOCKS:
+                last = None
+            if not event.is_about_object or event.key != key:
+                continue
+            is_end = event.type is EventType.OBJECT_DELETED
+            is_other = key.resource == "resourceslices" and event.uid != uid
+            uid = event.uid
+            if is_end or is_other or event.type is EventType.OBJECT_CREATED:
+                broken = {}
+            origin = event.stamp.origin
+            is_own = origin is None or (
+                origin.quality in ("", "full") and not UNPROVEN & set(origin.losses)
+            )
+            if not event.uid or not is_own:
+                continue
+            tree = msgspec.json.decode(event.body)
+            now = event.uid, whole(tree, "metadata", "generation"), pruned({"x": at(tree, "spec")})
+            if last is not None and last[0] == now[0] and last[1] and now[1]:
+                names = ["metadata.generation"] * (now[1] < last[1] and not is_end)
+                if last[1] == now[1] and clash(last[2], now[2], in_list=True):
+                    names.append("spec (with the same metadata.generation)")
+                for name in names:
+                    place = "immutable-field-unchanged", key, name, event.revision
+                    broken[place] = ("broken", {key})
+            last = None if is_end else now
         return broken
 
     def unprotected_end(self, number, key):

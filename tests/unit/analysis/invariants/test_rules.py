@@ -725,6 +725,67 @@ def a_slice_moves_to_another_driver_and_node(story):
     return [("immutable-field-unchanged", "broken", "s", begin, None)] * 2
 
 
+def ruling(effect, **selector):
+    return {"spec": {"taint": {"key": "k", "effect": effect}, "deviceSelector": selector}}
+
+
+def a_rule_changes_with_the_same_generation(story):
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule"))
+    begin = story.put(key, ruling("NoExecute"), after=1, generation=1)
+    return [("immutable-field-unchanged", "broken", "t", begin, None)]
+
+
+def a_slice_changes_with_the_same_generation_beside_a_lost_line(story):
+    key = key_of("resourceslices", "s")
+    story.put(key, slice_("p", device("a")), after=1)
+    story.gap(key, "gap")
+    begin = story.put(key, slice_("p", device("b")), after=1, generation=1)
+    return [("immutable-field-unchanged", "broken", "s", begin, None)]
+
+
+def a_rule_shows_another_spec_when_it_is_removed(story):
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule"))
+    story.objects[key]["spec"]["taint"]["effect"] = "NoExecute"
+    begin = story.remove(key, after=1)
+    end = story.put(key, ruling("NoExecute"), after=1)
+    return [("immutable-field-unchanged", "broken", "t", begin, end)]
+
+
+def the_generation_of_a_rule_falls(story):
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule"), generation=3)
+    begin = story.put(key, ruling("NoExecute"), after=1, generation=2)
+    return [("immutable-field-unchanged", "broken", "t", begin, None)]
+
+
+def a_store_is_restored_with_an_older_generation(story):
+    """The gap of everything tells of it: the store had another spec before."""
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule"), generation=3)
+    story.gap()
+    story.put(key, ruling("NoExecute"), after=1, generation=3)
+    story.gap()
+    story.put(key, ruling("NoSchedule"), after=1, generation=2)
+    return []
+
+
+def a_server_of_another_release_leaves_a_field_out(story):
+    """Only what both states have is compared: an older server does not know the other one."""
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule", driver="d", pool="p"))
+    story.put(key, ruling("NoSchedule", driver="d"), generation=1)
+    return []
+
+
+def a_rule_of_which_a_part_was_recorded(story):
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule"), losses=("unknown_patch",))
+    story.put(key, ruling("NoExecute"), generation=1)
+    return []
+
+
 def moved(story, to, **options):
     tree, write = story.change(key_of("pods", "q"), after=1, **options)
     tree["spec"]["nodeName"] = to

@@ -37,6 +37,7 @@ ODD = (None, 7, -1, "odd", True, [], {}, [1, "x", {}], {"a": 1})
 CONTROLLER = "system:serviceaccount:kube-system:resource-claim-controller"
 UNNAMED = "redra:import"
 AUTHORS = ("someone", "anyone", "my-claim-controller", CONTROLLER, UNNAMED)
+COUNTED = ("resourceslices", "devicetaintrules", "resourceslicepatches")
 POOLS = ("whole", "shares", "parts")
 LOST = (("no_status",), ("collapsed",), ("no_rv",), ("no_rv", "no_uid"))
 MARKED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByDeviceTaintManager"}
@@ -66,6 +67,7 @@ class World:
         uid: str = "",
         losses: tuple[str, ...] = (),
         by: str = "",
+        generation: int | None = None,
     ) -> int:
         """Write an object; `uid` is that of another object of the same name. Its revision."""
         old = self.objects.get(key)
@@ -79,9 +81,18 @@ class World:
         metadata["uid"] = uid if is_new else old["metadata"]["uid"]
         if key.namespace:
             metadata["namespace"] = key.namespace
+        if key.resource in COUNTED:
+            right = self._generation(None if is_new else old, tree)
+            metadata["generation"] = right if generation is None else generation
         self.objects[key] = json_tree.copy({**tree, "metadata": metadata})
         kind = EventType.OBJECT_CREATED if is_new else EventType.OBJECT_UPDATED
         return self._append(kind, key, verb, after, losses, by)
+
+    def _generation(self, old: dict | None, tree: dict) -> int:
+        """The generation that the server gives: it rises with each change of the spec."""
+        if old is None:
+            return 1
+        return old["metadata"].get("generation", 1) + (old.get("spec") != tree.get("spec"))
 
     def change(self, key: ObjectKey, after: float = 0, **options):
         """The tree of an object to be changed, and the function that writes it."""
@@ -257,6 +268,10 @@ class RandomWorld(World):
 
     def _author(self) -> str:
         return self._authors.choice(AUTHORS)
+
+    def _generation(self, old: dict | None, tree: dict) -> int:
+        right = super()._generation(old, tree)
+        return right - self._authors.choice((0,) * 12 + (1, 2))
 
     def _quality(self) -> str:
         return self._authors.choice(("reconstructed", *("",) * 9))
