@@ -31,5 +31,6 @@ async def _judged(seeds: range) -> list[str]:
             *await judge(seed),
             *await judge(seed, ExtendedWorld),
             *await judge_helps(seed),
+            *await judge_helps(seed, ExtendedWorld),
         )
     ]

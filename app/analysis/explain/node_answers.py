@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.allocation import Allocation, Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
-from app.domain.allocation.reasons.changes import OpenClosedNode
+from app.domain.allocation.reasons.changes import MadeClaim, OpenClosedNode
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
-from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.dynamic_resources import (
+    extended_resources,
+    pod_claims,
+)
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
     ClaimsNotReady,
     PodClaim,
@@ -73,6 +76,7 @@ class NodeAnswer:
     own: Mapping[str, JsonView] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()
     without: Answer | None = None
+    made: MadeClaim | None = None
 
     def looking_for_help(
         self,
@@ -96,6 +100,7 @@ class NodeAnswer:
                     tries_max=tries_max,
                     own=self.own,
                     elsewhere=self.elsewhere,
+                    made=self.made,
                 )
             )
         answer = self.without if self.opened is None else self.opened.answer or self.without
@@ -108,6 +113,7 @@ class NodeAnswer:
             tries_max=tries_max,
             own=self.own,
             elsewhere=self.elsewhere,
+            made=self.made,
         )
         opening = OpenClosedNode(text=self.opened.change)
         return [replace(one, changes=(opening, *one.changes)) for one in helps]
@@ -127,7 +133,7 @@ class NodeAnswer:
         if self.allocator is None or self.answer is None:
             return False
         return counterfactual.still_fails(
-            self.allocator, self.answer, helpful.changes, own=self.own
+            self.allocator, self.answer, helpful.changes, own=self.own, made=self.made
         )
 
     def quirks(self) -> tuple[str, ...]:
@@ -265,7 +271,19 @@ def _with_claims(
         own=own,
         elsewhere=elsewhere,
         without=spare.allocate(info.node, []) if spare and is_elsewhere else None,
+        made=_made(cycle, info),
     )
+
+
+def _made(cycle: Cycle, info: NodeInfo) -> MadeClaim | None:
+    """The claim for the extended resources that devices of a node serve, or None."""
+    devices = DeviceVerdict()
+    cycle.claims_on(info, devices)
+    claim = cycle.extended_claim(devices.served)
+    if claim is None or cycle.wanted is None:
+        return None
+    classes = {name: cycle.wanted.classes[name] for name in devices.served}
+    return replace(extended_resources.changeable_claim(cycle.tree, classes), tree=claim.tree)
 
 
 def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:

@@ -77,8 +77,13 @@ def used(facts: Facts, node: dict, resource: str) -> int:
 
 def resources(pod: dict) -> set[str]:
     """The extended resources of which a pod wants some."""
-    names = {name for _, one in _containers(pod) for name in _wants(one) if "/" in name}
+    names = {name for _, one in _containers(pod) for name in wants(one) if "/" in name}
     return {name for name in names if asks(pod, name)}
+
+
+def containers(pod: dict) -> list[dict]:
+    """All containers in their order."""
+    return [one for _, one in _containers(pod)]
 
 
 def _containers(pod: dict) -> list[tuple[bool, dict]]:
@@ -90,7 +95,8 @@ def _containers(pod: dict) -> list[tuple[bool, dict]]:
     ]
 
 
-def _wants(container: dict) -> dict[str, str]:
+def wants(container: dict) -> dict[str, str]:
+    """The amounts that a container requests."""
     return (container.get("resources") or {}).get("requests") or {}
 
 
@@ -98,7 +104,7 @@ def asks(pod: dict, resource: str) -> int:
     """What a pod wants at once: all that stay, or one that ends beside those that began."""
     staying = most = 0
     for stays, container in _containers(pod):
-        count = int(amount(_wants(container).get(resource, "0")))
+        count = int(amount(wants(container).get(resource, "0")))
         staying += count if stays else 0
         most = max(most, staying + (0 if stays else count))
     return most
@@ -112,12 +118,12 @@ def _requests(pod: dict, resource: str) -> list[_Request]:
     staying, short = [], []
     containers = list(enumerate(_containers(pod)))
     for number, (stays, container) in containers:
-        count = int(amount(_wants(container).get(resource, "0")))
+        count = int(amount(wants(container).get(resource, "0")))
         if stays and count:
             staying.append(_Request(number, _name(number, container, resource), count))
     for number, (stays, container) in containers:
         if not stays:
-            count = int(amount(_wants(container).get(resource, "0")))
+            count = int(amount(wants(container).get(resource, "0")))
             missing = count - sum(one.count for one in staying if one.container >= number)
             if missing > 0:
                 short.append(_Request(number, _name(number, container, resource), missing))
@@ -126,4 +132,4 @@ def _requests(pod: dict, resource: str) -> list[_Request]:
 
 
 def _name(number: int, container: dict, resource: str) -> str:
-    return f"container-{number}-request-{sorted(_wants(container)).index(resource)}"
+    return f"container-{number}-request-{sorted(wants(container)).index(resource)}"

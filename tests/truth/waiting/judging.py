@@ -43,13 +43,15 @@ async def judge(seed: int, made: type[SmallWorld] = SmallWorld) -> list[str]:
     return list(comparing.differences(model_of(world), *await asked(world)))
 
 
-async def judge_helps(seed: int, *, lived_max: int = 2) -> list[str]:
+async def judge_helps(
+    seed: int, made: type[SmallWorld] = SmallWorld, *, lived_max: int = 2
+) -> list[str]:
     """What is wrong with the changes that are said to help the pod of one world.
 
     Each must help by the model, none may need more changes than the fewest that help by it, and the
     first `lived_max` are carried out in twins, where the pod must then run.
     """
-    world = SmallWorld(seed)
+    world = made(seed)
     model = model_of(world)
     if model.state != "waiting":
         return []
@@ -67,7 +69,7 @@ async def judge_helps(seed: int, *, lived_max: int = 2) -> list[str]:
             wrong.append(f"{one['changes']} does not help on {one['node']}")
         # Who releases a claim is gone, and this pod may want to run beside it.
         if number < lived_max and "podAffinity" not in model.pod["spec"].get("affinity", {}):
-            twin = SmallWorld(seed)
+            twin = made(seed)
             carry_out(twin.cluster, state, after)
             if "nodeName" not in twin.cluster.must("pods", "p")["spec"]:
                 wrong.append(f"{one['changes']} was done, and the pod waits")

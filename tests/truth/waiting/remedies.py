@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from tests.truth.facts import Facts, amount, needs
 from tests.truth.raw import State
+from tests.truth.waiting import extended
 from tests.truth.waiting.model import Model, Wish, wishes
 
 
@@ -65,6 +66,7 @@ def _singles(model: Model, node: str) -> Iterator[str]:
             yield f"release claim {name}"
     yield from (f"remove devicetaintrule {name}" for name, _ in model.facts.all("devicetaintrules"))
     yield from _of_counters(model, node)
+    yield from _of_containers(model, node)
     for claim in model.unallocated:
         place = f"of claim default/{claim['metadata']['name']}"
         for index, one in enumerate(claim["spec"]["devices"].get("constraints") or ()):
@@ -82,6 +84,18 @@ def _of_counters(model: Model, node: str) -> Iterator[str]:
             if (lacking := drawn - left[group, counter]) > 0:
                 pool = "/".join(device.id[:2])
                 yield f"add {lacking} to counter {counter} of set {group} in pool {pool}"
+
+
+def _of_containers(model: Model, node: str) -> Iterator[str]:
+    """Of what devices of the node serve, each container asks for less; nobody writes that claim."""
+    tree = model.facts.state["nodes", "", node]
+    for container in extended.containers(model.pod):
+        for resource, text in extended.wants(container).items():
+            is_served = extended.class_of(model.facts, resource) and "/" in resource
+            if is_served and not extended.offered(tree, resource):
+                for count in range(int(text) - 1, 0, -1):
+                    less = f"request {count} instead of {text} {resource}"
+                    yield f"{less} in container {container['name']}"
 
 
 def _of_request(model: Model, node: str, wish: Wish) -> Iterator[str]:
@@ -111,6 +125,13 @@ def _allowed(capacity: dict) -> Iterator[Fraction]:
 
 
 # What a sentence does to the objects.
+
+
+def _request_less(state: State, count: str, resource: str, name: str) -> None:
+    for container in extended.containers(state["pods", "default", "p"]):
+        if container["name"] == name:
+            for amounts in container["resources"].values():
+                amounts[resource] = count
 
 
 def _uncordon(state: State, node: str) -> None:
@@ -207,6 +228,7 @@ _ACTS: dict[str, Callable[..., None]] = {
             count=int(count)
         )
     ),
+    r"request (\d+) instead of \d+ (\S+) in container (\S+)": _request_less,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
     r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+) by a resourceslicepatch": (

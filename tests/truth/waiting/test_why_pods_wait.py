@@ -115,6 +115,18 @@ async def test_what_is_said_to_help_helps_and_nothing_smaller_does(first):
         assert await judge_helps(seed) == [], f"seed {seed}"
 
 
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_what_is_said_to_help_with_extended_resources_helps(first):
+    for seed in range(first * 4, first * 4 + 4):
+        assert await judge_helps(seed, ExtendedWorld) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [9, 17])
+async def test_containers_request_less_and_nobody_edits_the_claim_for_them(seed):
+    assert await judge_helps(seed, ExtendedWorld) == []
+
+
 @pytest.mark.parametrize("seed", [171])
 async def test_change_that_leaves_an_error_on_another_node_does_not_help(seed):
     assert await judge_helps(seed) == []

@@ -596,7 +596,29 @@ async def test_what_helps_a_pod_with_a_claim_and_an_extended_resource_helps_inde
     released = [text for text in texts(found.reason) if text.startswith("release claim")]
     # Releasing alone leaves two devices for three.
     assert released
-    assert all("and lower count to 1 in request container-0-request-0" in text for text in released)
+    less = "request 1 instead of 2 example.com/gpu in container c"
+    assert all(f"and {less}" in text for text in released)
+
+
+async def test_containers_that_share_devices_request_less_together() -> None:
+    cluster = extended_cluster()
+    first = [{**limited(3)[0], "name": "first"}]
+    cluster.pod("p", containers=limited(3), initContainers=first)
+    async with asking(cluster.settle()) as ask:
+        helps = (await ask("pod", "p", help=True)).to_json()["helps"]
+    less = "request 2 instead of 3 example.com/gpu in container"
+    assert {frozenset(one["changes"]) for one in helps} == {
+        frozenset((f"{less} first", f"{less} c"))
+    }
+
+
+async def test_nobody_can_tolerate_a_taint_for_an_extended_resource() -> None:
+    cluster = extended_cluster()
+    cluster.rule(effect="NoSchedule")
+    cluster.pod("p", containers=limited(1))
+    async with asking(cluster.settle()) as ask:
+        helps = (await ask("pod", "p", help=True)).to_json()["helps"]
+    assert [one["changes"] for one in helps] == [["remove devicetaintrule rule"]]
 
 
 async def test_bound_pod_is_asked_about_other_nodes_as_of_when_it_was_placed() -> None:

@@ -17,6 +17,7 @@ from app.domain.allocation.reasons.changes import (
     EditRequest,
     EnlargeCounter,
     FrozenObject,
+    LowerAmount,
     PreferAlternative,
     ReleaseClaim,
     RemoveRule,
@@ -24,7 +25,6 @@ from app.domain.allocation.reasons.changes import (
 from app.domain.allocation.reasons.patching import PatchAttribute, Patching
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
-from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Taint
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
@@ -40,17 +40,18 @@ def repairs(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
             yield repair
 
 
-def of(problem: Problem, inventory: Inventory) -> Iterator[Change]:
+def of(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
     """The changes that remove a cause, most frequent causes first; then changes of the claims."""
     weights: dict[Change, int] = {}
-    patches = Patching(inventory)
+    patches = Patching(world.inventory)
     usage = Usage(problem)
     for row in (row for claim in problem.rows for request in claim for row in request):
         for device in range(len(problem.view.devices)):
             cause = causes.of(problem, usage, row, device)
             if cause is not None:
                 for change in _against(problem, usage, row, device, cause.kind, patches):
-                    weights[change] = weights.get(change, 0) + 1
+                    if not (isinstance(change, EditRequest) and world.is_made(change.number)):
+                        weights[change] = weights.get(change, 0) + 1
     ordered = sorted(weights, key=lambda change: (-weights[change], change.text))
     # Of one counter the smallest enlargement is tried first.
     enlarged = sorted((each for each in ordered if isinstance(each, EnlargeCounter)), key=_by)
@@ -60,7 +61,7 @@ def of(problem: Problem, inventory: Inventory) -> Iterator[Change]:
     left_out = [change for change in ordered if isinstance(change, PatchAttribute)]
     yield from (change for change in ordered if not isinstance(change, PatchAttribute))
     seen = set(weights)
-    for change in _of_claims(problem):
+    for change in (*_of_claims(problem, world), *_of_containers(world)):
         if change not in seen:
             yield change
     yield from left_out
@@ -177,9 +178,11 @@ def _capacity_changes(problem: Problem, row: RequestRow, device: DeviceId) -> It
             yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
 
 
-def _of_claims(problem: Problem) -> Iterator[Change]:
+def _of_claims(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
     """The changes of claims that no single device suggests."""
     for number, plan in enumerate(problem.plans):
+        if world.is_made(number):
+            continue
         for constraint in plan.constraints:
             yield DropConstraint(
                 number=number,
@@ -196,6 +199,13 @@ def _of_claims(problem: Problem) -> Iterator[Change]:
                     yield PreferAlternative(
                         number=number, claim=plan.key, main=row.request.main, name=row.request.name
                     )
+
+
+def _of_containers(world: AllocationWorld) -> Iterator[Change]:
+    """The lower amounts of the extended resources for which the scheduler makes a claim."""
+    for container, resource, before in () if world.made is None else world.made.amounts:
+        for amount in range(before - 1, 0, -1):
+            yield LowerAmount(container=container, resource=resource, before=before, amount=amount)
 
 
 def _edit(problem: Problem, row: RequestRow, what: str, field: str, value: object) -> EditRequest:

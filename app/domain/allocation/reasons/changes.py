@@ -1,6 +1,6 @@
 """Changes of the inputs of an allocation: each creates a new world and keeps the old one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -13,13 +13,35 @@ from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
+class MadeClaim(Protocol):
+    """The claim that the scheduler makes for the extended resources of a pod on one node.
+
+    Nobody writes it, so it changes with what the pod's containers request.
+    Parity: controllers.md 3.10.
+    """
+
+    @property
+    def tree(self) -> JsonView:
+        """The claim."""
+        ...
+
+    @property
+    def amounts(self) -> Sequence[tuple[str, str, int]]:
+        """Container, resource and amount of each request for what devices serve on the node."""
+        ...
+
+    def with_amount(self, container: str, resource: str, amount: int) -> "MadeClaim":
+        """The claim if the container requested that amount of the resource."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationWorld:
     """The inputs of an attempt. A change creates a new world.
 
     `own` are the allocated claims of the pod by name, as they are to be allocated when they are
     released. Those that cannot be used on the node are `elsewhere`: without their release the pod
-    does not fit.
+    does not fit. `made` is the claim for the pod's extended resources, one of `claims`.
     """
 
     claims: tuple[JsonView, ...]
@@ -28,6 +50,11 @@ class AllocationWorld:
     inventory: Inventory
     own: Mapping[str, JsonView] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()
+    made: MadeClaim | None = None
+
+    def is_made(self, number: int) -> bool:
+        """Whether the claim with this number is the one that nobody writes."""
+        return self.made is not None and self.claims[number] is self.made.tree
 
 
 class Change(Protocol):
@@ -134,6 +161,35 @@ class EditRequest:
                 wish[self.field] = self.value
 
         return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerAmount:
+    """Have a container of the pod request less of an extended resource that devices serve."""
+
+    container: str
+    resource: str
+    before: int
+    amount: int
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return (
+            f"request {self.amount} instead of {self.before} {self.resource} "
+            f"in container {self.container}"
+        )
+
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
+        """The world with the claim that the scheduler makes then; the same without such a claim."""
+        if world.made is None:
+            return world
+        made = world.made.with_amount(self.container, self.resource, self.amount)
+        claims = tuple(
+            made.tree if world.is_made(number) else claim
+            for number, claim in enumerate(world.claims)
+        )
+        return replace(world, claims=claims, made=made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
 """Counterfactuals: the smallest changes with which the refused claims would fit on a node.
 
 Candidates come from the causes of the refusal: release a claim that holds a device, tolerate a
-taint, drop a selector or constraint, lower a count, ask for less capacity, enlarge a counter,
-prefer another alternative, name the counter sets that a pool has, remove a patch, give a device an
-attribute that it lacks and others have. Every answer is proven by an actual allocation on the
-changed world. Single changes are tried before pairs, pairs before triples, within a bound of tries.
+taint, drop a selector or constraint, lower a count, ask for less capacity, request less of an
+extended resource, enlarge a counter, prefer another alternative, name the counter sets that a pool
+has, remove a patch, give a device an attribute that it lacks and others have. Every answer is
+proven by an actual allocation on the changed world. Single changes are tried before pairs, pairs
+before triples, within a bound of tries.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -20,6 +21,8 @@ from app.domain.allocation.reasons.changes import (
     Change,
     EditRequest,
     EnlargeCounter,
+    LowerAmount,
+    MadeClaim,
     ReleaseClaim,
 )
 from app.domain.allocation.requests import AttemptAborted
@@ -65,11 +68,12 @@ class Help:
     @property
     def amount(self) -> int:
         """The sum of the changed counts; of helps of equal kinds, more means a smaller change."""
-        return sum(
-            change.value
+        lowered = (
+            change.amount if isinstance(change, LowerAmount) else change.value
             for change in self.changes
-            if isinstance(change, EditRequest) and isinstance(change.value, int)
+            if isinstance(change, LowerAmount | EditRequest)
         )
+        return sum(amount for amount in lowered if isinstance(amount, int))
 
     def tree(self) -> JsonObject:
         """The help as JSON."""
@@ -112,14 +116,15 @@ def looking(
     tries_max: int,
     own: Mapping[str, JsonView] | None = None,
     elsewhere: frozenset[str] = frozenset(),
+    made: MadeClaim | None = None,
 ) -> Generator[None, None, list[Help]]:
     """Like `what_would_help`, in steps of one try, for callers that must yield between steps.
 
-    `own` and `elsewhere` are those of `AllocationWorld`.
+    `own`, `elsewhere` and `made` are those of `AllocationWorld`.
     """
     if answer.case is None or (isinstance(answer, Allocation) and not elsewhere):
         return []
-    start = _start(allocator, answer, answer.case, own or {}, elsewhere)
+    start = _start(allocator, answer, answer.case, own or {}, elsewhere, made)
     frontier: list[_Tried] = [start]
     seen: set[frozenset[Change]] = set()
     tries = 0
@@ -138,12 +143,12 @@ def looking(
                 tries += 1
                 yield
                 seen.add(frozenset(changes))
-                made = tried.with_change(allocator, change)
-                if made.fits:
+                further = tried.with_change(allocator, change)
+                if further.fits:
                     alike.add(kind)
                     helps.append(Help(node=answer.node.name, changes=changes))
                 else:
-                    following.append(made)
+                    following.append(further)
         if helps:
             break
         frontier = following
@@ -151,12 +156,17 @@ def looking(
 
 
 def still_fails(
-    allocator: Allocator, answer: Answer, changes: Sequence[Change], *, own: Mapping[str, JsonView]
+    allocator: Allocator,
+    answer: Answer,
+    changes: Sequence[Change],
+    *,
+    own: Mapping[str, JsonView],
+    made: MadeClaim | None = None,
 ) -> bool:
     """Whether an error on a node, which ends the attempt on all nodes, outlasts these changes."""
     if answer.case is None:
         return isinstance(answer, Failure)
-    tried = _start(allocator, answer, answer.case, own, frozenset())
+    tried = _start(allocator, answer, answer.case, own, frozenset(), made)
     for change in changes:
         tried = tried.with_change(allocator, change)
     return isinstance(tried.answer, Failure) and tried.answer.scope is not FailureScope.NODE
@@ -168,6 +178,7 @@ def _start(
     case: Case,
     own: Mapping[str, JsonView],
     elsewhere: frozenset[str],
+    made: MadeClaim | None,
 ) -> "_Tried":
     world = AllocationWorld(
         claims=tuple(plan.tree for plan in case.plans),
@@ -176,6 +187,7 @@ def _start(
         inventory=allocator.inventory,
         own=own,
         elsewhere=elsewhere,
+        made=made,
     )
     return _Tried(changes=(), world=world, answer=answer)
 
@@ -222,7 +234,7 @@ class _Tried:
             changes = chain(
                 (ReleaseClaim(claim=claim) for claim in sorted(self.world.elsewhere)),
                 candidates.repairs(case.problem, self.world),
-                candidates.of(case.problem, self.world.inventory),
+                candidates.of(case.problem, self.world),
                 # Requests that only fail together show no cause at a single device.
                 self.releases() if _fail_together(case.problem) else (),
             )
@@ -279,6 +291,8 @@ def _kind(change: Change) -> object:
     """The kind of a change; only the first helpful change of a kind is reported."""
     if isinstance(change, EditRequest) and change.field == "count":
         return (change.number, change.result_name)
+    if isinstance(change, LowerAmount):
+        return (change.container, change.resource)
     if isinstance(change, EnlargeCounter):
         return (change.pool, change.counter_set, change.counter)
     return change

@@ -6,8 +6,8 @@ so one claim is built for each set of served resources. Parity: controllers.md 3
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import is_of
@@ -46,6 +46,37 @@ class ExtendedClaim:
     mappings: tuple[JsonObject, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeableClaim:
+    """The claim of a pod for the resources that `classes` serve, and what it would be otherwise."""
+
+    pod: JsonView
+    classes: Mapping[str, str]
+    containers: "tuple[_Container, ...]"
+    tree: JsonObject
+
+    @property
+    def amounts(self) -> list[tuple[str, str, int]]:
+        """Container, resource and amount of each request that counts for the claim."""
+        return [
+            (container.name, resource, count)
+            for container in self.containers
+            for resource in sorted(self.classes)
+            if (count := _count(container, resource)) > 0
+        ]
+
+    def with_amount(self, container: str, resource: str, amount: int) -> "ChangeableClaim":
+        """The claim if the container requested that amount of the resource."""
+        containers = tuple(
+            replace(one, requests={**one.requests, resource: str(amount)})
+            if one.name == container
+            else one
+            for one in self.containers
+        )
+        tree = _claim(self.pod, containers, self.classes).tree
+        return replace(self, containers=containers, tree=tree)
+
+
 def wanted_by(
     objects: ObjectsReader, pod: PodFacts, requests: Mapping[str, int]
 ) -> ExtendedRequests | None:
@@ -82,9 +113,21 @@ def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
 
 def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
     """Builds the claim of the pod for the served resources, which are the keys of `classes`."""
+    return _claim(pod, _containers(pod), classes)
+
+
+def changeable_claim(pod: JsonView, classes: Mapping[str, str]) -> ChangeableClaim:
+    """The claim of `claim_for`, which can be made anew for other amounts."""
+    containers = tuple(_containers(pod))
+    tree = _claim(pod, containers, classes).tree
+    return ChangeableClaim(pod=pod, classes=classes, containers=containers, tree=tree)
+
+
+def _claim(
+    pod: JsonView, containers: Sequence["_Container"], classes: Mapping[str, str]
+) -> ExtendedClaim:
     requests: list[JsonObject] = []
     mappings: list[JsonObject] = []
-    containers = _containers(pod)
     for resource in sorted(classes):
         _add_resource(resource, classes[resource], containers, requests, mappings)
     requests.sort(key=lambda request: str(request["name"]))
@@ -154,7 +197,7 @@ def _containers(pod: JsonView) -> list[_Container]:
 def _add_resource(
     resource: str,
     class_name: str,
-    containers: list[_Container],
+    containers: Sequence[_Container],
     requests: list[JsonObject],
     mappings: list[JsonObject],
 ) -> None:
