@@ -18,7 +18,17 @@ from app.domain.controllers.resources import left_over
 from app.domain.controllers.scheduling.binding_cycle import waiting_binding
 from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
 from app.domain.errors import InputError, Invalid, UnreadablePatch
-from app.domain.log import DECISION, Actor, Event, Head, HistoryInfo, ObjectKey, Revision, chain
+from app.domain.log import (
+    DECISION,
+    Actor,
+    Event,
+    EventType,
+    Head,
+    HistoryInfo,
+    ObjectKey,
+    Revision,
+    chain,
+)
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
@@ -215,11 +225,12 @@ async def removed_nodes(
 async def removals_of(
     log: EventLog, history: HistoryInfo, names: Set[str], until: Revision
 ) -> list[Event]:
-    """The last events of nodes with these names that do not exist at that revision, in order."""
-    removals: list[Event] = []
+    """The removals of nodes with these names that do not exist at that revision, in order."""
+    last: list[Event] = []
     for name in names - {""}:
         key = ObjectKey(*api_resources.NODES, "", name)
-        removals += await log.read_object(history.id, key, until=until, limit=1)
+        last += await log.read_object(history.id, key, until=until, limit=1)
+    removals = [event for event in last if event.type is EventType.OBJECT_DELETED]
     return sorted(removals, key=lambda event: event.revision)
 
 

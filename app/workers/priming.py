@@ -120,7 +120,9 @@ class _Pass:
         old = left_over(objects, until) if until else []
         await self._fold(old)
         if collectors := [pair for pair in self._readers if pair[1].name == pod_gc.NAME]:
-            names = self._named - {event.key.name for event in old if is_of(event.key, NODES)}
+            # Most nodes exist and are written time and again: nobody asks the log about them.
+            lasting = (key for key in objects.keys(*NODES) if objects.created(key) <= until)
+            names = self._named - {key.name for key in lasting}
             for event in await forking.removals_of(self._runtime.log, info, names, until):
                 self._hand(event, collectors)
         del old

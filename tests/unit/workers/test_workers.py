@@ -264,6 +264,26 @@ async def test_pod_gc_that_starts_from_a_list_counts_from_the_removal_of_the_nod
         tasks.cancel_scope.cancel()
 
 
+async def test_pod_gc_that_starts_waits_for_no_pod_whose_node_was_written_last():
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        spec = {"containers": [{"name": "c", "image": "i:1"}], "nodeName": "n1"}
+        metadata = {"name": "calm", "namespace": "default"}
+        await make(runtime, "", "pods", {"kind": "Pod", "metadata": metadata, "spec": spec})
+        labelled = PatchObject(
+            key=ObjectKey("", "nodes", "", "n1"),
+            version="v1",
+            type=PatchType.MERGE,
+            body={"metadata": {"labels": {"rack": "a"}}},
+        )
+        await runtime.submit(labelled, actor=USER)
+        loops = supervisor.loops_of(runtime, setting_of(store, replayed_max=1))
+        tasks.start_soon(next(loop for loop in loops if loop.name == "pod-gc").run)
+        await wait_until(runtime, lambda: "pod-gc" in runtime.leading)
+        (queue,) = runtime.leading["pod-gc"].queues
+        assert len(queue) == 0
+        tasks.cancel_scope.cancel()
+
+
 async def test_two_processes_share_the_work_without_deciding_twice():
     async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
         tasks.start_soon(supervisor.run, runtime, setting_of(store, "one"))
