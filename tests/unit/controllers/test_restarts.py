@@ -1,5 +1,12 @@
 """Controllers that begin anew from the log decide nothing a second time."""
 
+from types import SimpleNamespace
+
+import pytest
+
+from app.domain.controllers.resources import left_over
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import Cluster, check_decisions
 
 CANCELLED = ("pod-0", "Cancelled")
@@ -55,3 +62,42 @@ def test_eviction_cancelled_before_a_restart_is_planned_and_cancelled_anew_after
     assert cluster.decisions("eviction") == [CANCELLED, CANCELLED, EVICTED]
     for compared in check_decisions(cluster):
         assert compared.differences == ()
+
+
+class Guarded:
+    """The objects of a cluster, of which pods and claims may not be read one by one."""
+
+    def __init__(self, objects) -> None:
+        self.objects = objects
+
+    def __getattr__(self, name: str):
+        return getattr(self.objects, name)
+
+    def get(self, key: ObjectKey):
+        assert key.resource not in ("pods", "resourceclaims"), f"{key} is read"
+        return self.objects.get(key)
+
+    event = get
+
+
+@pytest.mark.parametrize("name", ["claims", "kubelet"])
+def test_start_reads_no_pod_and_claim_of_which_nothing_is_due(name):
+    cluster = Cluster(kubelet=True)
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=4)
+    cluster.template()
+    for number in range(4):
+        cluster.pod(f"pod-{number}", template="gpu")
+    cluster.wait(5)
+    views = cluster.line.views
+    fresh = next(each for each in cluster.fresh_controllers() if each.name == name)
+    for event in left_over(views.objects, views.revision):
+        fresh.fold(event, views)
+    guarded = SimpleNamespace(objects=Guarded(views.objects))
+    now = Instant(cluster.line.head.time + 3_600 * SECOND)
+    looks = 0
+    while (plan := fresh.step(guarded, now)) is not None:
+        assert plan.is_empty
+        looks += 1
+    assert looks > 0

@@ -3,7 +3,7 @@
 Parity: controllers.md 2.1 and 2.2.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -51,9 +52,15 @@ Step: TypeAlias = PodWrite | SyncFailure | None
 
 
 def needs_work(
-    objects: ObjectsReader, pod: PodFacts, quirks: ControllerQuirks = ControllerQuirks()
+    objects: ObjectsReader,
+    pod: PodFacts,
+    quirks: ControllerQuirks = ControllerQuirks(),
+    is_reserved: Callable[[NamespacedName, Uid], bool] = lambda place, uid: False,
 ) -> bool:
-    """True when syncing the pod could do something (controllers.md 2.1)."""
+    """True when syncing the pod could do something (controllers.md 2.1).
+
+    `is_reserved` says of a claim, without reading it, that it is reserved for a pod with that uid.
+    """
     if pod.is_deleting or _is_left_alone(pod, quirks):
         return False
     for entry in pod.entries:
@@ -62,7 +69,7 @@ def needs_work(
             if entry.template:
                 return True
             continue
-        if named.name is None:
+        if named.name is None or is_reserved((pod.namespace, named.name), pod.uid):
             continue
         claim = objects.get(claim_key(pod.namespace, named.name))
         if claim is None:

@@ -13,7 +13,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.claims.claim_sync import ClaimAct
-from app.domain.controllers.claims.users import ClaimUsers
+from app.domain.controllers.claims.users import ClaimUsers, WrittenClaims
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
 from app.domain.controllers.pacing import Pace
@@ -93,6 +93,7 @@ class ClaimsReconciler:
         self._pods: dict[NamespacedName, PodFacts] = {}
         self._running: dict[NamespacedName, Uid] = {}
         self._users = ClaimUsers()
+        self._written = WrittenClaims()
         self._by_template: dict[NamespacedName, set[str]] = {}
         self._claim_queue: WorkQueue[NamespacedName] = WorkQueue("claims", pace)
         self._pod_queue: WorkQueue[NamespacedName] = WorkQueue("claims/pods", pace)
@@ -248,7 +249,9 @@ class ClaimsReconciler:
         place = (event.key.namespace, event.key.name)
         if event.type is not EventType.OBJECT_DELETED:
             self._claim_queue.add(place, event.revision)
+            self._written.note(place, event.object)
         else:
+            self._written.forget(place)
             self._holders.pop(place, None)
             # The remaining acts are not about another claim that gets the name.
             self._going.pop(place, None)
@@ -274,7 +277,9 @@ class ClaimsReconciler:
         pod = self._pods[place]
         if pod.is_done:
             self._queue_claims(pod, revision)
-        if pod_sync.needs_work(objects, pod, self._quirks) and self._may_write_again(pod):
+        is_reserved = self._written.is_reserved
+        needs_work = pod_sync.needs_work(objects, pod, self._quirks, is_reserved)
+        if needs_work and self._may_write_again(pod):
             self._pod_queue.add(place, revision)
 
     def _queue_claims(self, pod: PodFacts, revision: Revision) -> None:
@@ -288,6 +293,7 @@ class ClaimsReconciler:
     ) -> Plan:
         """The plan of the next act about a claim; without time between writes, of all acts."""
         acts = () if self._apart is None else (ClaimAct.FIRST,)
+        rests = self._written.take_all_run(place, self._running)
         going = self._going.get(place)
         if going is not None:
             if going.due > now:
@@ -297,7 +303,10 @@ class ClaimsReconciler:
             if not plan.is_empty:
                 return plan
             del self._going[place]
-        plan = self._plan_release(views, place, now, cause, acts, self._running)
+        if rests:
+            plan = Plan(controller=NAME, key=f"claim:{place[0]}/{place[1]}")
+        else:
+            plan = self._plan_release(views, place, now, cause, acts, self._running)
         if plan.is_empty:
             self._claim_queue.forget(place)
         return plan

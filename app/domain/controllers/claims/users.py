@@ -1,15 +1,21 @@
-"""The pods that name a claim, and those of them that an event on the claim may affect.
+"""The pods that name a claim, those of them that an event on it may affect, and its consumers.
 
 A claim that many pods share changes with each of them. Most of these pods need nothing: they are
 not placed yet, or have their reservation. The few others are found without checking every pod.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
+from app.domain.values.fields import dra
+from app.domain.values.fields.dra import Consumer
 from app.domain.values.identifiers import NamespacedName, Uid
+from app.domain.values.json_tree import JsonView
 from app.domain.values.multimap import Multimap
+
+CONSUMERS_MAX = 4
+"""The most consumers of a claim that are kept until it is looked at."""
 
 
 class ClaimUsers:
@@ -56,6 +62,40 @@ class ClaimUsers:
         if placed is not None:
             uids.update([placed[uid] for uid in placed.keys() - reserved])
         return sorted(uids)
+
+
+class WrittenClaims:
+    """The consumers of claims that were written since the controller last looked at them.
+
+    A controller that starts looks at every claim. Nearly all of them have consumers, all of which
+    run: such a claim keeps its reservations, allocation and finalizer, and is not read for that.
+    """
+
+    def __init__(self) -> None:
+        self._consumers: dict[NamespacedName, Sequence[Consumer]] = {}
+
+    def note(self, place: NamespacedName, claim: JsonView) -> None:
+        """Keeps the consumers of a claim as it is now."""
+        if 0 < len(dra.reserved_for(claim)) <= CONSUMERS_MAX:
+            self._consumers[place] = dra.consumers(claim)
+        else:
+            self._consumers.pop(place, None)
+
+    def forget(self, place: NamespacedName) -> None:
+        """Forgets a claim that does not exist any more."""
+        self._consumers.pop(place, None)
+
+    def is_reserved(self, place: NamespacedName, uid: Uid) -> bool:
+        """Whether a claim that is known here is reserved for the pod with that uid."""
+        return any(each.uid == uid for each in self._consumers.get(place, ()))
+
+    def take_all_run(self, place: NamespacedName, running: Mapping[NamespacedName, Uid]) -> bool:
+        """Whether the claim is known to have consumers that all run; it is forgotten."""
+        consumers = self._consumers.pop(place, ())
+        namespace = place[0]
+        return bool(consumers) and all(
+            running.get((namespace, each.name)) == each.uid for each in consumers
+        )
 
 
 def _places(pod: PodFacts) -> list[NamespacedName]:

@@ -46,7 +46,10 @@ _DEADLINE = Exit(
 
 @dataclass(slots=True)
 class _Held:
-    """A bound pod: the instants of its binding and of the last start of its containers."""
+    """A bound pod: the instants of its binding and of the last start of its containers.
+
+    A pod that `rests` has ended, or runs without a known end: nothing is due before it changes.
+    """
 
     uid: Uid
     node: str
@@ -54,6 +57,7 @@ class _Held:
     started: Instant | None = None
     first_started: Instant | None = None
     restarts: int = 0
+    rests: bool = False
 
 
 class KubeletReconciler(KeyedController[ObjectKey, Views]):
@@ -123,6 +127,9 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
                 held.started = event.stamp.time
                 held.restarts = restarts
             held.first_started = held.first_started or event.stamp.time
+        held.rests = not facts.is_deleting and (
+            facts.phase in core.FINISHED or (held.started is not None and _has_no_end(tree))
+        )
         yield key
 
     def _fold_node(self, event: Event) -> Iterator[ObjectKey]:
@@ -157,9 +164,10 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         return tuple(commands)
 
     def _pod(self, objects: ObjectsReader, key: ObjectKey, now: Instant) -> tuple[Command, ...]:
-        event = objects.event(key)
         held = self._pods.get(key)
-        if event is None or held is None:
+        # A start looks at all pods, nearly all of which rest.
+        event = None if held is None or held.rests else objects.event(key)
+        if held is None or event is None:
             return ()
         node = objects.get(ObjectKey(*api_resources.NODES, "", held.node))
         if node is None or not annotations.is_emulated(objects, node):
@@ -235,7 +243,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
     def _run(
         self, key: ObjectKey, tree: JsonObject, held: _Held, started: Instant, now: Instant
     ) -> tuple[Command, ...]:
-        deadline = json_tree.integer(tree, "spec", "activeDeadlineSeconds")
+        deadline = _deadline_seconds(tree)
         if deadline is not None:
             due = Instant((held.first_started or started) + deadline * SECOND)
             if due <= now:
@@ -280,6 +288,15 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
                 DeleteObject(key=key, grace_seconds=0, uid=metadata["uid"], options=KUBELET)
             )
         return tuple(commands)
+
+
+def _has_no_end(pod: JsonView) -> bool:
+    """Whether nothing in the pod says when its containers end."""
+    return _deadline_seconds(pod) is None and annotations.run_time(pod) is None
+
+
+def _deadline_seconds(pod: JsonView) -> int | None:
+    return json_tree.integer(pod, "spec", "activeDeadlineSeconds")
 
 
 def _wiped(objects: ObjectsReader, node: str, driver: str) -> list[Command]:
