@@ -136,3 +136,96 @@ def test_many_bodies_without_an_end_are_looked_at_once(rest):
     lines = [f"x] Request Body{rest}"] * 50_000
     bodies = client_logs.plain(lines, "a", 1, DEFAULT_LIMITS)
     assert (bodies.sent, len(bodies.lines)) == (50_000, 50_000)
+
+
+TITLES = ("Name", "Ready", "Status", "Restarts", "Age")
+HOST = "https://10.0.0.1:6443"
+ASKED = f"{HOST}/api/v1/namespaces/shop/pods?limit=500"
+ELSEWHERE = f"{HOST}/api/v1/namespaces/lab/pods?limit=500"
+
+
+def table(*, titles=TITLES, cells=("web-1", "1/1", "Running", "0", "3d"), of=None, metadata=None):
+    """The answer to `kubectl get`; `of` is the metadata of its one object."""
+    row = {"cells": list(cells)}
+    if of is not None:
+        row["object"] = {"kind": "PartialObjectMetadata", "metadata": of}
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": "50", **(metadata or {})},
+        "columnDefinitions": [{"name": title, "type": "string"} for title in titles],
+        "rows": [row],
+    }
+
+
+def first_request(url):
+    return f"{header('round_trippers.go:463')}GET {url}\n"
+
+
+def request_with_fields(url):
+    return f'{header("round_trippers.go:527")}"Request" verb="GET" url="{url}" headers=<\n >\n'
+
+
+FIRST_ANSWER = f"{header('round_trippers.go:574')}Response Status: 200 OK in 9 milliseconds\n"
+
+
+def objects(tmp_path, text, name="kubectl.log"):
+    path = tmp_path / name
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        trees = [record.object for record in history.records()]
+        return trees, [problem for _, problem in history.refused_places]
+
+
+@pytest.mark.parametrize("form", [first_form, between_quotes, on_lines])
+@pytest.mark.parametrize("request_line", [first_request, request_with_fields])
+def test_path_of_a_request_tells_what_a_table_shows(tmp_path, form, request_line):
+    answer = table(titles=["Name", "State", "Age"], cells=["one", "pending", "3d"])
+    url = f"{HOST}/k8s/clusters/c-1/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims?limit=5"
+    text = request_line(url) + FIRST_ANSWER + form("Response", answer)
+    trees, lost = objects(tmp_path, text)
+    assert lost == []
+    (claim,) = trees
+    assert (claim["kind"], claim["metadata"]["namespace"]) == ("ResourceClaim", "shop")
+    assert claim["metadata"]["name"] == "one"
+
+
+def test_row_has_the_metadata_that_the_server_sent_with_it(tmp_path):
+    sent = {"name": "web-1", "namespace": "lab", "uid": "u-7", "labels": {"a": "b"}}
+    for text in (first_form("Response", table(of=sent)), json.dumps(table(of=sent))):
+        (pod,), lost = objects(tmp_path, text)
+        assert lost == []
+        assert pod["metadata"] == sent
+        assert pod["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("above", "namespace"),
+    [
+        (first_request(ASKED), "shop"),
+        (first_request(ASKED) + FIRST_ANSWER, "shop"),
+        (f"{first_request(ASKED).rstrip()} 200 OK in 9 milliseconds\n", "shop"),
+        (first_request(ELSEWHERE) + first_request(ASKED) + FIRST_ANSWER, "default"),
+        ("", "default"),
+    ],
+)
+def test_namespace_of_a_table_is_told_by_the_only_request_that_may_be_its_own(
+    tmp_path, above, namespace
+):
+    (pod,), lost = objects(tmp_path, above + first_form("Response", table()))
+    assert (pod["metadata"]["namespace"], lost) == (namespace, [])
+
+
+def test_table_of_a_kind_that_nothing_tells_is_lost(tmp_path):
+    answer = table(titles=["Name", "State", "Age"], cells=["one", "pending", "3d"])
+    text = first_form("Response", STORED) + first_form("Response", answer)
+    trees, (problem,) = objects(tmp_path, text)
+    assert [tree["metadata"]["name"] for tree in trees] == ["stored"]
+    assert "it is a table, not objects" in problem
+
+
+def test_table_that_goes_on_in_another_page_is_named(tmp_path):
+    answer = table(metadata={"continue": "more", "remainingItemCount": 3})
+    trees, (problem,) = objects(tmp_path, json.dumps(answer), "pods.json")
+    assert len(trees) == 1
+    assert "goes on in another page" in problem

@@ -26,9 +26,11 @@ ENTRIES = (
     CatalogueEntry(
         name="Table with objects",
         formats=_OBJECTS,
-        detected_by="`kind: Table`, whose rows hold whole objects",
-        gives="the objects",
-        lacks="the changes before, who made them; one moment",
+        detected_by="`kind: Table`; its rows hold whole objects, their metadata or nothing",
+        gives="the objects; without them what the cells show, with the metadata: parts of objects "
+        "(`printed`)",
+        lacks="the changes before, who made them; one moment; without objects, tables whose kind "
+        "neither the request (`selfLink`) nor the titles tell",
         example="GET …/pods?includeObject=Object, with Accept: …;as=Table",
     ),
     CatalogueEntry(

@@ -5,6 +5,12 @@
     type.go:252] "Response Body" body=<                      on the lines up to >
         00000000  6b 38 73 00 0a 09 0a 02  76 31 12 03 …     also in protobuf
 
+A table (`kubectl get`) does not tell its kind and namespace; the path of the request above it does,
+and is given to it as its `selfLink`, which older servers wrote themselves.
+
+    round_trippers.go:463] GET https://10.0.0.1:6443/api/v1/namespaces/shop/pods?limit=500
+    round_trippers.go:527] "Request" verb="GET" url="https://10.0.0.1:6443/api/v1/…"
+
 A body that was sent is no object of the cluster: the server may change or refuse it. What it stored
 is in its answer.
 """
@@ -21,8 +27,15 @@ from app.domain.errors import InputError
 _BODY = re.compile(r"\] \"?(?P<side>Request|Response) Body(?:\" body=|:)\s*(?P<rest>.*)$")
 _CLOSE = re.compile(r"\s*>\s*$")
 _DUMPED = re.compile(r"\s*(?P<at>[0-9a-f]{8}) {2}(?P<bytes>(?:[0-9a-f]{2} {1,2}){1,16})\s*(?:\||$)")
-_MARK = " Body"
-"""What a line needs to be looked at."""
+_REQUEST = re.compile(
+    r"\] (?:\"(?P<side>Request|Response)\" verb=\"GET\" url=\"|GET )"
+    r"https?://[^/\s]+(?P<path>/[^\s\"]*)(?P<rest>.*)$"
+)
+_ANSWERED = re.compile(r"\] (?:Response Status:|\"Response\" status=)")
+_STATUS = re.compile(r"\"? \d{3} ")
+_TABLE = re.compile(r'\s*\{\s*"kind":\s*"Table"')
+_MARKS = (" Body", "] GET ", '] "Re', "] Response")
+"""What a line needs one of to be looked at."""
 
 CUT = "a body in protobuf breaks off here; -v=10 logs all of it"
 UNKNOWN = "a body in protobuf of a kind that redra does not read"
@@ -43,9 +56,13 @@ class Bodies:
 def plain(lines: list[str], place: str, first: int, limits: ImportLimits) -> Bodies:
     """The lines, as many as before; `first` is the number of the first one."""
     bodies = Bodies(lines)
+    requests = _Requests()
     for at, line in enumerate(lines):
-        match = _BODY.search(line) if _MARK in line else None
+        if not any(mark in line for mark in _MARKS):
+            continue
+        match = _BODY.search(line)
         if match is None:
+            requests.note(line)
             continue
         if bodies.lines is lines:
             bodies.lines = list(lines)
@@ -53,13 +70,63 @@ def plain(lines: list[str], place: str, first: int, limits: ImportLimits) -> Bod
         if match["side"] == "Request":
             bodies.sent += 1
             bodies.lines[at:end] = [""] * (end - at)
-        elif match["rest"].startswith('"'):
-            bodies.lines[at] = _unquoted(match["rest"]) or line
-        elif begin < end and _DUMPED.match(lines[begin]):
+            continue
+        path = requests.of_body()
+        if match["rest"].startswith('"'):
+            bodies.lines[at] = _with_path(_unquoted(match["rest"]) or line, path)
+        elif match["rest"] != "<":
+            bodies.lines[at] = _with_path(line, path, match.start("rest"))
+        elif begin < end:
+            bodies.lines[begin] = _with_path(bodies.lines[begin], path)
+        if begin < end and _DUMPED.match(lines[begin]):
             problem = _show(bodies, begin, end, place, limits)
             where = f"{place}:{first + begin}"
             bodies.damage += [InputError(problem, place=where)] if problem else []
     return bodies
+
+
+class _Requests:
+    """The requests above the body of an answer. Clients may have several open at a time."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._answered: list[str] = []
+
+    def note(self, line: str) -> None:
+        """Remember the request that a line tells of, or that it was answered."""
+        named = _REQUEST.search(line)
+        if named is not None:
+            path = named["path"]
+            if named["side"] != "Response" and not _STATUS.match(named["rest"]):
+                self._open.append(path)
+                return
+            self._open = [each for each in self._open if each != path]
+            self._answered.append(path)
+        elif _ANSWERED.search(line):
+            # Which of several was answered, the line does not say.
+            self._answered += self._open
+            self._open = []
+
+    def of_body(self) -> str:
+        """The path of the request that the next body answers; empty unless only one can be."""
+        paths = self._answered or self._open
+        self._answered, self._open = [], []
+        return paths[0] if len(paths) == 1 else ""
+
+
+def _with_path(line: str, path: str, begin: int = 0) -> str:
+    """The line, in which a table has the path of its request; other lines as they are."""
+    if not path or not _TABLE.match(line, begin):
+        return line
+    try:
+        table, end = json.JSONDecoder().raw_decode(line, line.index("{", begin))
+    except ValueError:
+        return line
+    metadata = table.get("metadata") or {}
+    if not isinstance(metadata, dict) or line[end:].strip():
+        return line
+    table["metadata"] = {"selfLink": path, **metadata}
+    return line[:begin] + json.dumps(table)
 
 
 def _below(lines: list[str], at: int, rest: str) -> tuple[int, int]:

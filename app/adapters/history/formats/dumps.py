@@ -16,6 +16,7 @@ import msgspec
 from app.adapters.history import documents, kinds, path_kinds
 from app.adapters.history.formats import keyed, list_pages
 from app.adapters.history.formats.list_pages import Chains
+from app.adapters.history.printouts import answered_tables
 from app.adapters.history.reading import (
     DumpedPage,
     Listing,
@@ -147,6 +148,13 @@ def read(
             if Loss.PRINTED in losses:
                 yield _printed(source.name, position, (number, index), tree, options, losses)
                 continue
+            if tree.get("kind") == "Table":
+                for row, shown in enumerate(_rows(source.name, position, tree), start=1):
+                    place = f"{position}/row/{row}"
+                    order = (number, index + row)
+                    yield _printed(source.name, place, order, shown, options, (Loss.PRINTED,))
+                index += row
+                continue
             record = _record(
                 source.name, position, (number, index), tree, list_version, options, versions
             )
@@ -184,12 +192,6 @@ def _record(
     options: ReadOptions,
     versions: dict[ObjectKey, str],
 ) -> Record:
-    if tree.get("kind") == "Table":
-        raise InputError(
-            "it is a table, not objects",
-            place=f"{source}:{position}",
-            cure="record with -o yaml or -o json, or ask for it with includeObject=Object",
-        )
     losses: list[Loss] = []
     tree = path_kinds.completed(tree, source)
     metadata = meta.metadata(tree)
@@ -224,6 +226,18 @@ def _record(
         )
     versions[record.key] = record.resource_version
     return record
+
+
+def _rows(source: str, position: str, table: JsonObject) -> list[JsonObject]:
+    """The parts of objects that a table shows. Raises InputError for one of an unknown kind."""
+    shown = answered_tables.objects(table)
+    if not shown:
+        raise InputError(
+            "it is a table, not objects",
+            place=f"{source}:{position}",
+            cure="record with -o yaml or -o json, or ask for it with includeObject=Object",
+        )
+    return shown
 
 
 def _printed(
@@ -292,7 +306,7 @@ def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonO
         if not _is_of_a_log(value):
             notes.lose_all_of(repeated)
         repeated.forget_losses()
-        if isinstance(value, dict) and kinds.is_list(value):
+        if isinstance(value, dict) and (kinds.is_list(value) or value.get("kind") == "Table"):
             page = _page(source.name, position, value)
             before = unfinished.pop((page.group, page.resource), None)
             if before is not None:
@@ -310,7 +324,7 @@ def _page(source: str, position: str, value: JsonObject) -> DumpedPage:
     """The page that a list is."""
     metadata = meta.metadata(value)
     group, _ = kinds.split_version(meta.api_version(value))
-    items = value.get("items") or []
+    items = value.get("items") or value.get("rows") or []
     first = items[0] if items and isinstance(items[0], dict) else {}
     count = metadata.get("remainingItemCount")
     more = count if isinstance(count, int) and count > 0 else None

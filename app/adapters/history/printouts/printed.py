@@ -9,6 +9,7 @@ the phase, and labels and taints where shown. The records carry this as a loss.
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from app.adapters.history.printouts import (
     columns,
@@ -173,9 +174,8 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
     if begin < len(lines) and _RULE.fullmatch(lines[begin]):
         begin += 1
     kind = _kind(set(names), lines[begin] if begin < len(lines) else "", commands, number)
-    row_kind = _EVENTS if {"REASON", "OBJECT"} <= set(names) else kind
-    command = commands.of(number, row_kind)
-    namespace = "" if command is None else commands.namespace(command, row_kind)
+    command = commands.of(number, kind)
+    namespace = "" if command is None else commands.namespace(command, kind)
     table = Printout()
     objects: dict[int, JsonObject] = {}
     rows: dict[tuple[str, ...], list[int]] = {}
@@ -199,7 +199,7 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
             if problem == CUT_NAME:
                 end += 1
                 continue
-        tree = _object(row, of_row, namespace)
+        tree = object_of_row(row, of_row, namespace)
         if tree is None:
             break
         # A watch shows an object again with each change.
@@ -255,7 +255,7 @@ def _untitled(lines: Sequence[str], at: int, commands: Commands, number: int) ->
         kind, row = cells
         command = commands.of(number, kind)
         namespace = "" if command is None else commands.namespace(command, kind)
-        tree = _object(row, kind, namespace)
+        tree = object_of_row(row, kind, namespace)
         if tree is None:
             break
         table.objects.append(tree)
@@ -268,9 +268,8 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
     prefix, slash, _ = (row.split() or [""])[0].partition("/")
     if slash and (named := registry.find_name(prefix)):
         return named[0]
-    plural = next((name for needed, name in _BY_TITLES if needed <= titles), None)
-    if plural is not None:
-        return registry.find_name(plural)[0]
+    if (alone := kind_of_titles(titles)) is not None:
+        return alone
     newest = commands.of(number, None)
     if newest is not None and not _may_show(newest, titles):
         newest = None
@@ -295,7 +294,15 @@ def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
     return any(kind.plural not in known or known[kind.plural] & titles for kind in command.kinds)
 
 
-def _object(row: Mapping[str, str], kind: Kind | None, namespace: str) -> JsonObject | None:
+def kind_of_titles(titles: AbstractSet[str]) -> Kind | None:
+    """The kind that alone has columns with these titles; None where no kind has, or several."""
+    if {"REASON", "OBJECT"} <= titles:
+        return _EVENTS
+    plural = next((name for needed, name in _BY_TITLES if needed <= titles), None)
+    return registry.find_name(plural)[0] if plural else None
+
+
+def object_of_row(row: Mapping[str, str], kind: Kind | None, namespace: str) -> JsonObject | None:
     """The object of a row; None when the row does not describe an object."""
     if "OBJECT" in row and "REASON" in row:
         return _event(row, namespace)
