@@ -12,7 +12,7 @@ from typing import Any
 
 from app.adapters.history import documents, json_text, kinds, line_marks, path_kinds
 from app.adapters.history.audit import envelopes, tables
-from app.adapters.history.enclosed import texts
+from app.adapters.history.enclosed import checkpoints, managed_states, texts
 from app.adapters.history.formats import keyed, logged_events, simkube
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.storage import etcdctl, kine_sql
@@ -300,6 +300,8 @@ def classify(value: Any, name: str = "") -> Format:
     version = value.get("apiVersion")
     kind = value.get("kind")
     if value.get("msg") == logged_events.MESSAGE or _is_review(value):
+        return Format.UNKNOWN
+    if managed_states.is_answer(value) or checkpoints.is_checkpoint(value):
         return Format.UNKNOWN
     if isinstance(version, str) and version.startswith(AUDIT_GROUP):
         return Format.AUDIT if kind in ("Event", "EventList") else Format.UNKNOWN

@@ -224,8 +224,59 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
         if is_reported(value) and value["metadata"].get("uid"):
             yield {"apiVersion": "v1", "kind": "Event", **value}
             return
+        if (named := of_fields(value)) is not None:
+            yield {**value, "apiVersion": named[0], "kind": named[1]}
+            return
         for item in value.values():
             yield from objects_within(item, depth - 1)
+
+
+_PHASES = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
+
+
+def of_fields(tree: JsonView) -> tuple[str, str] | None:
+    """Version and kind of a stored object without them, from its fields; None where they fit none.
+
+    Programs in Go log objects so: a typed client leaves the kind out. Each rule is a set of fields
+    that only one kind has; of a version with other names for them, the object has that version.
+    Parity: history-formats.md 3.8.
+    """
+    metadata, spec, status = (tree.get(part) for part in ("metadata", "spec", "status"))
+    if tree.get("kind") or not isinstance(metadata, dict) or not is_stored(metadata):
+        return None
+    spec = spec if isinstance(spec, dict) else {}
+    status = status if isinstance(status, dict) else {}
+    if isinstance(spec.get("containers"), list) and status.get("phase") in _PHASES:
+        return "v1", "Pod"
+    info = status.get("nodeInfo")
+    if isinstance(info, dict) and info.get("kubeletVersion"):
+        return "v1", "Node"
+    if isinstance(spec.get("pool"), dict) and isinstance(spec.get("driver"), str):
+        is_old = any("basic" in device for device in _dicts(spec.get("devices")))
+        return _devices_version(is_old=is_old), "ResourceSlice"
+    template = spec.get("spec")
+    inner = template if isinstance(template, dict) else spec
+    devices = inner.get("devices")
+    requests = _dicts(devices.get("requests")) if isinstance(devices, dict) else []
+    if any({"exactly", "firstAvailable", "deviceClassName"} & each.keys() for each in requests):
+        is_old = any("deviceClassName" in each for each in requests)
+        kind = "ResourceClaim" if inner is spec else "ResourceClaimTemplate"
+        return _devices_version(is_old=is_old), kind
+    return None
+
+
+def is_stored(metadata: JsonView) -> bool:
+    """True for metadata as only an object has that a server has stored."""
+    served = (metadata.get(name) for name in ("name", "uid", "creationTimestamp"))
+    return all(isinstance(value, str) and value for value in served)
+
+
+def _devices_version(*, is_old: bool) -> str:
+    return f"{api_groups.RESOURCE}/{'v1beta1' if is_old else 'v1'}"
+
+
+def _dicts(items: Any) -> list[JsonObject]:
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 def is_admission(tree: JsonView) -> bool:

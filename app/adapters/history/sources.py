@@ -24,7 +24,7 @@ from app.adapters.history import (
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.audit import admissions, tables
 from app.adapters.history.detection import Format
-from app.adapters.history.enclosed import emails, otlp, texts
+from app.adapters.history.enclosed import checkpoints, emails, managed_states, otlp, texts
 from app.adapters.history.formats import component_logs, kshrk
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
@@ -321,10 +321,15 @@ class Finder:
                 self._notes.lose_repeated(part.repeated, place)
                 buckets.setdefault(chosen, []).append(part)
                 continue
-            if (event := event_objects.of_row(part.value)) is not None:
-                row = Part(part.line, event, json_text.encode(event), is_printed=True)
-                buckets.setdefault(Format.PRINTED, []).append(row)
+            event = event_objects.of_row(part.value)
+            shown = [event] if event is not None else checkpoints.claims(part.value)
+            if shown:
+                rows = [Part(part.line, each, json_text.encode(each), True) for each in shown]
+                buckets.setdefault(Format.PRINTED, []).extend(rows)
                 continue
+            states = managed_states.count(part.value) if b"liveState" in part.content else 0
+            if states:
+                self._notes.pass_over(source.name, managed_states.REASON, states)
             logged = _logged(part)
             for problem in admissions.requests(part.value).problems:
                 mixture.damaged.append(InputError(problem, place=place))
@@ -377,7 +382,10 @@ class Finder:
 
 def _logged(part: Part) -> list[Part]:
     """The objects below the fields of a document of no format, and what webhooks were asked."""
-    trees = [*kinds.objects_within(otlp.plain(part.value)), *admissions.requests(part.value).events]
+    document = otlp.plain(part.value)
+    if b"liveState" in part.content:
+        document = managed_states.plain(document)
+    trees = [*kinds.objects_within(document), *admissions.requests(part.value).events]
     return [Part(line=part.line, value=tree, content=json_text.encode(tree)) for tree in trees]
 
 

@@ -86,7 +86,8 @@ ENTRIES = (
         name="Structured log",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="lines of JSON or OpenTelemetry with objects below fields; those with a uid",
-        gives="the objects as they were logged",
+        gives="the objects as they were logged; pods, nodes, claims, templates and slices also "
+        "without a kind, which clients in Go leave out",
         lacks="the lines without objects, which are counted; when they were logged",
         example="kubectl -n gpu-operator logs deploy/controller > manager.log",
     ),

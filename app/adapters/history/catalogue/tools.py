@@ -186,6 +186,25 @@ ENTRIES = (
         example="az monitor log-analytics query --analytics-query KubeEvents",
     ),
     CatalogueEntry(
+        name="Checkpoint of a kubelet",
+        formats=(Format.PRINTED,),
+        detected_by="`ClaimInfoStateList`, also as a text in `Data` (`dra_manager_state`)",
+        gives="claims that were prepared on the node, which were allocated: parts of objects "
+        "(`printed`)",
+        lacks="everything else of the claims; the devices are those that a driver prepared, which "
+        "need not be those of the allocation, and are not read",
+        example="cp /var/lib/kubelet/dra_manager_state .",
+    ),
+    CatalogueEntry(
+        name="Resources of Argo CD",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`liveState` and `targetState` in one object",
+        gives="the live objects",
+        lacks="the changes before, who made them; the states that are wanted or expected, which "
+        "are left out",
+        example="GET /api/v1/applications/NAME/managed-resources",
+    ),
+    CatalogueEntry(
         name="Native bundle",
         formats=(Format.BUNDLE,),
         detected_by="a zip archive with `manifest.json` and `events.jsonl`",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.adapters.history import kinds
-from app.adapters.history.enclosed import notebooks
+from app.adapters.history.enclosed import checkpoints, managed_states, notebooks
 
 DEPTH_MAX = 16
 """Levels of a document that are searched for texts."""
@@ -63,6 +63,8 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
             yield from within(item, depth - 1)
     elif isinstance(value, dict):
         if "metadata" in value and ("apiVersion" in value or "kind" in value):
+            return
+        if managed_states.is_managed(value) or checkpoints.is_checkpoint(value):
             return
         if value.get("msg") == "Request Body":
             # A client in Go logs so, in JSON, what it sent, which is no object of the cluster.

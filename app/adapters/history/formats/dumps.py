@@ -141,6 +141,10 @@ def read(
     for position, list_version, tree in _objects(source, notes):
         index += 1
         reason = _no_object(tree, source.name)
+        if reason and kinds.is_stored(meta.metadata(tree)):
+            problem = "an object without its kind, which neither its fields nor its file tell"
+            notes.lose(InputError(problem, place=f"{source.name}:{position}"))
+            continue
         if reason:
             notes.pass_over(source.name, reason)
             continue
@@ -178,7 +182,7 @@ def _no_object(tree: JsonObject, path: str) -> str:
     if not isinstance(tree.get("metadata"), dict):
         named = f"of kind {kind} " if isinstance(kind, str) and kind else ""
         return f"documents {named}without metadata, which are not objects"
-    if not kind and path_kinds.kind_of(path) is None and not kinds.is_reported(tree):
+    if not kind and not path_kinds.completed(tree, path).get("kind"):
         return "documents without a kind, in the document or in the name of the file"
     return ""
 

@@ -156,6 +156,8 @@ TESTED_ELSEWHERE = {
     "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
     "Alerts of Falco": "tests/unit/history/test_admissions_and_alerts.py",
     "Log of a client in Go": "tests/unit/history/test_client_logs.py",
+    "Checkpoint of a kubelet": "tests/unit/history/test_states_of_tools.py",
+    "Resources of Argo CD": "tests/unit/history/test_states_of_tools.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
     "Native bundle": "tests/unit/history/test_bundle.py",
 }
