@@ -70,7 +70,7 @@ DRAWN := acceptance adversary api architecture/test_light_commands.py conformanc
 	unit/controllers/test_scheduling_together.py \
 	unit/history/test_long_lines.py unit/history/test_odd_sources.py \
 	unit/history/test_pattern_work.py unit/history/test_runtime_lines.py \
-	unit/history/test_tool_forms.py unit/history/test_unpacking_and_documents.py \
+	unit/history/test_tool_forms.py \
 	unit/objects/test_recorded_writes.py unit/objects/test_stored_oddities.py \
 	unit/review/test_policy_oddities.py \
 	unit/service/pacing unit/service/test_endless_replacements.py unit/service/test_garbage_collection.py \

@@ -15,7 +15,7 @@ PARTS = 500_000
 @draws.in_turn(
     "refusals",
     each_day="unit/history/test_runtime_lines.py::"
-    "test_line_beyond_the_bound_is_given_as_far_as_it_goes",
+    "test_joining_the_parts_of_a_line_copies_each_byte_once",
 )
 def test_line_of_many_parts_is_joined_in_one_pass():
     """Each part copied with all before it is 10 TB, more than the time of a test allows."""
@@ -25,6 +25,37 @@ def test_line_of_many_parts_is_joined_in_one_pass():
     ((number, line),) = runtime_lines.joined(chain(parts, ends), 1 << 30)
     assert number == 1
     assert line == HEAD + b"F " + b"x" * (80 * PARTS) + b"end"
+
+
+class CountingBuffer(bytearray):
+    """A buffer that counts the bytes that are copied into it, and into new ones made from it."""
+
+    copied = 0
+
+    def __init__(self, content: bytes = b"") -> None:
+        super().__init__(content)
+        CountingBuffer.copied += len(content)
+
+    def __iadd__(self, content: bytes) -> "CountingBuffer":
+        CountingBuffer.copied += len(content)
+        return super().__iadd__(content)
+
+    def __add__(self, content: bytes) -> "CountingBuffer":
+        return CountingBuffer(bytes(self) + content)
+
+    def __bytes__(self) -> bytes:
+        CountingBuffer.copied += len(self)
+        return bytes(memoryview(self))
+
+
+def test_joining_the_parts_of_a_line_copies_each_byte_once(monkeypatch):
+    """Once into the buffer, and once from it into the line."""
+    monkeypatch.setattr(CountingBuffer, "copied", 0)
+    monkeypatch.setattr(runtime_lines, "bytearray", CountingBuffer, raising=False)
+    parts = [(at, HEAD + b"P " + b"x" * 80) for at in range(1, 301)]
+    ((_, line),) = runtime_lines.joined(iter([*parts, (301, HEAD + b"F end")]), 1 << 20)
+    assert line == HEAD + b"F " + b"x" * (80 * 300) + b"end"
+    assert CountingBuffer.copied == 2 * len(line)
 
 
 def test_line_beyond_the_bound_is_given_as_far_as_it_goes():
