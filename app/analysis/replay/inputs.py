@@ -21,7 +21,6 @@ from app.domain.objects.write.commands import (
     Propagation,
     WriteOptions,
 )
-from app.domain.values import json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -283,7 +282,7 @@ def _grace(write: Input) -> int | None:
         return 0
     if write.is_terminating:
         return given
-    own = json_tree.integer(write.before, "spec", "terminationGracePeriodSeconds")
+    own = core.termination_grace_seconds(write.before)
     phase = meta.phase(write.before)
     if not write.is_bound or phase in core.FINISHED or given == own:
         return None

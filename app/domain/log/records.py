@@ -125,12 +125,14 @@ class ScaledEffect(msgspec.Struct, frozen=True, kw_only=True, tag="scaled"):
 
 
 class TerminatingEffect(msgspec.Struct, frozen=True, kw_only=True, tag="terminating"):
-    """Deletion was requested and has not happened yet.
+    """Deletion was requested; whether it ends the object at once depends on the object's state.
 
-    `grace_seconds` is None when the object's own grace period applies.
+    `grace_seconds` is None when the object's own grace period applies. `propagation` is the policy
+    that the request names, empty if it names none.
     """
 
     grace_seconds: int | None = None
+    propagation: str = ""
 
 
 class PatchedEffect(msgspec.Struct, frozen=True, kw_only=True, tag="patched"):

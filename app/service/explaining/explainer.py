@@ -11,7 +11,7 @@ from app.analysis import scheduling_rules, scope
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import lives, questions, sources, untried, verdicts
-from app.analysis.explain.observed import kubelet_logs, refused_writes
+from app.analysis.explain.observed import kubelet_logs, refused_writes, unseen_changes
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
@@ -97,16 +97,17 @@ class Explainer:
                 raise
             text = "; ".join((problem.message, *(line.strip() for line in unsure)))
             raise NotFound(text, resource=key.resource) from problem
-        refused = await self._refused(key)
+        observed = await evidence.observed(key)
+        refused = refused_writes.reasons(observed)
         with_refusals = replace(answer.reason, children=(*answer.reason.children, *refused))
         reason = await evidence.sourced(with_refusals.seen_by(evidence.sight.sees_key))
+        subject = (*self._of_subject(key), *unseen_changes.doubts(key, observed))
+        text = answer.text
+        if unseen_changes.may_be_gone(observed) and text and unseen_changes.GONE not in text:
+            text = f"{text}; {unseen_changes.GONE}"
         return replace(
-            answer, reason=reason, doubts=(*reason.doubts(), *self._of_subject(key), *recorded)
+            answer, text=text, reason=reason, doubts=(*reason.doubts(), *subject, *recorded)
         )
-
-    async def _refused(self, key: ObjectKey) -> list[Reason]:
-        """The refused writes of an object since its last change."""
-        return list(refused_writes.reasons(await self._evidence.observed(key)))
 
     def _of_subject(self, key: ObjectKey) -> tuple[Doubt, ...]:
         """The doubt about the subject itself, when its last state was not recorded in full."""
@@ -234,7 +235,7 @@ class Explainer:
             subject=questions.named(key),
             outcome=outcome,
             revision=revision,
-            text="is being deleted; whether it is gone was not recorded" if is_open else "is gone",
+            text=f"is being deleted; {unseen_changes.GONE}" if is_open else "is gone",
             reason=Reason(text=questions.named(key), children=tuple(children)),
             decision=body(decision),
         )

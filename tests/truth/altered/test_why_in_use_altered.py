@@ -19,6 +19,7 @@ from tests.truth.altered.asking import imported
 from tests.truth.altered.in_use import differences, states_of
 from tests.truth.altered.lines import is_write, key_of
 from tests.truth.altered.recorded import until
+from tests.truth.facts import FINISHED
 from tests.truth.states.comparing import sentences
 
 NODE = "system:node:"
@@ -175,13 +176,31 @@ async def test_taint_is_not_said_to_be_unrecorded_where_the_devices_are(tmp_path
 @pytest.mark.parametrize("seed", draws.seeds(2))
 @pytest.mark.parametrize("name", [QUICKSTART, TAINTS])
 async def test_pod_whose_deletion_was_answered_unseen_is_not_said_to_be_gone(name, seed, tmp_path):
-    """At level Request nothing tells whether a deletion has ended; the whole recording does."""
-    number, _ = chosen(lost_requests(name), f"{name} level {seed}")
+    """Nothing tells at level Request whether a deletion has ended; the whole recording does.
+
+    A later write of the kubelet does tell that it has not.
+    """
+    number, last = chosen(lost_requests(name), f"{name} level {seed}")
+    for end, is_told in ((number, False), (last, True)):
+        log = until(name, end).copy()
+        key, tree = key_of(log.lines[-1]), log.lines[-1]["responseObject"]
+        assert "deletionTimestamp" in tree["metadata"]
+        phase = tree["status"]["phase"]
+        level("Request", lambda line: True)(log)
+        answer = await (await imported(log, tmp_path)).why(*key)
+        assert answer.outcome == (phase if phase in FINISHED else "Terminating")
+        assert ("whether it is gone was not recorded" in answer.text) is not is_told
+        assert answer.to_json()["certainty"] == "unsure"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("name", [QUICKSTART, TAINTS])
+async def test_pod_whose_deletion_has_no_body_may_be_gone(name, tmp_path):
+    """All is recorded whole but the request to delete a pod, which is at level Metadata."""
+    number, _ = chosen(lost_requests(name), f"{name} no body")
     log = until(name, number).copy()
     key = key_of(log.lines[-1])
-    assert "deletionTimestamp" in log.lines[-1]["responseObject"]["metadata"]
-    level("Request", lambda line: True)(log)
+    level("Metadata", lambda line: line is log.lines[-1])(log)
     answer = await (await imported(log, tmp_path)).why(*key)
-    assert answer.outcome == "Terminating"
     assert "whether it is gone was not recorded" in answer.text
     assert answer.to_json()["certainty"] == "unsure"

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from app.adapters.history import kinds
 from app.adapters.history.audit import envelopes
 from app.adapters.history.audit.event import AuditEvent, ObjectRef, as_object
+from app.adapters.history.joining import effects
 from app.domain.log.records import (
     BoundEffect,
     Effect,
@@ -32,6 +33,9 @@ _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
 _STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _APPLY_PATCH = "application/apply-patch+yaml"
+_USERS_OF_NODES = "system:node:"
+"""The beginning of the names under which kubelets write."""
+
 _STRATEGIC_MARKS = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
 
 
@@ -87,6 +91,9 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
         return _created_subresource(event, reference, response)
     if event.verb == "create" and reference.resource == "bindings":
         return [_bound(event, reference)]
+    if response is None and event.verb == "delete":
+        outcome = _conditional(event, _unanswered_deletion(event, reference))
+        return [replace(outcome, uid=outcome.uid or outcome.meant)]
     if response is None:
         return [_without_response(event, reference)]
     if event.verb == "delete":
@@ -144,11 +151,22 @@ def _unseen(event: AuditEvent) -> RequestOutcome:
     """The gap of a change of which only the key is known."""
     reference = event.object_ref or ObjectRef()
     is_truncated = event.level not in ("Metadata", "")
-    if event.verb == "delete" and not reference.subresource and not is_truncated:
-        return _gap(event, "a deletion was recorded without its object")
+    is_deletion = event.verb == "delete" and not reference.subresource
+    if is_deletion and reference.resource == "pods" and _is_by_kubelet(event):
+        return _unanswered_deletion(event, reference)
+    if is_deletion or reference.subresource == "eviction":
+        return _unseen_deletion(event, is_truncated=is_truncated)
     if is_truncated:
         return _gap(event, "the body was cut", Loss.TRUNCATED_BODY)
     return _gap(event, "the body was not recorded")
+
+
+def _unseen_deletion(event: AuditEvent, *, is_truncated: bool) -> RequestOutcome:
+    """The gap of an object that is gone, or that began to go."""
+    noun = "an eviction" if event.verb == "create" else "a deletion"
+    loss = Loss.TRUNCATED_BODY if is_truncated else Loss.METADATA_ONLY
+    gap = _gap(event, f"{noun} was recorded without its object", loss)
+    return replace(gap, losses=(*gap.losses, Loss.NO_DELETE_STATE))
 
 
 def _gap(event: AuditEvent, reason: str, loss: Loss = Loss.METADATA_ONLY) -> RequestOutcome:
@@ -227,21 +245,26 @@ def _collection(event: AuditEvent, reference: ObjectRef) -> list[RequestOutcome]
                 is_after=True,
             )
         ]
-    return [outcome for item in items if (outcome := _collected(item, reference)) is not None]
+    effect = _termination(as_object(event.request()) or {})
+    collected = (_collected(item, reference, effect) for item in items)
+    return [outcome for outcome in collected if outcome is not None]
 
 
-def _collected(tree: JsonObject, reference: ObjectRef) -> RequestOutcome | None:
+def _collected(
+    tree: JsonObject, reference: ObjectRef, effect: TerminatingEffect
+) -> RequestOutcome | None:
     """The outcome of a deletecollection for one object, which is recorded in its state before."""
     metadata = meta.metadata(tree)
     if metadata.get("deletionTimestamp"):
         return None
     floor = json_tree.text(metadata, "resourceVersion")
-    if metadata.get("finalizers") or (reference.resource == "pods" and _has_grace(tree)):
+    is_graceful = reference.resource == "pods" and _has_grace(tree, effect.grace_seconds)
+    if effects.finalizers_after(tree, effect) or is_graceful:
         return _about(
             Op.MODIFIED,
             tree,
             quality=Quality.RECONSTRUCTED,
-            effect=TerminatingEffect(),
+            effect=effect,
             losses=(Loss.NO_RV,),
             is_after=True,
             floor=floor,
@@ -255,9 +278,11 @@ def _collected(tree: JsonObject, reference: ObjectRef) -> RequestOutcome | None:
     )
 
 
-def _has_grace(pod: JsonView) -> bool:
-    grace = json_tree.integer(pod, "spec", "terminationGracePeriodSeconds")
-    return bool(core.node_name(pod)) and not core.is_finished(pod) and (grace is None or grace > 0)
+def _has_grace(pod: JsonView, wanted: int | None) -> bool:
+    grace = wanted
+    if grace is None:
+        grace = core.termination_grace_seconds(pod)
+    return bool(core.node_name(pod)) and not core.is_finished(pod) and grace != 0
 
 
 def _created_subresource(
@@ -266,8 +291,7 @@ def _created_subresource(
     if reference.subresource == "binding":
         return [_bound(event, reference)]
     if reference.subresource == "eviction":
-        request = as_object(event.request()) or {}
-        grace = json_tree.integer(request, "deleteOptions", "gracePeriodSeconds")
+        options = json_tree.mapping(as_object(event.request()) or {}, "deleteOptions")
         return [
             RequestOutcome(
                 op=Op.MODIFIED,
@@ -275,7 +299,7 @@ def _created_subresource(
                 name=reference.name,
                 uid=reference.uid,
                 quality=Quality.RECONSTRUCTED,
-                effect=TerminatingEffect(grace_seconds=grace),
+                effect=_termination(options),
                 losses=(Loss.NO_RV, Loss.SYNTHETIC_DELETE),
                 is_after=True,
             )
@@ -324,13 +348,6 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
         "uid": reference.uid,
         "is_after": True,
     }
-    if event.verb == "delete":
-        return RequestOutcome(
-            op=Op.DELETED,
-            quality=Quality.IDENTITY,
-            losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
-            **common,
-        )
     tree = as_object(request)
     if event.verb == "patch" and isinstance(request, dict | list):
         media_type, is_guess = infer_patch_type(event, request)
@@ -354,13 +371,52 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
             message=f"create: the name that begins with {prefix!r} was not recorded",
             **common,
         )
+    is_removal = reference.subresource != "status" and _was_removed_by_write(tree)
+    op = Op.DELETED if is_removal else Op.MODIFIED
     return RequestOutcome(
-        op=Op.ADDED if event.verb == "create" else Op.MODIFIED,
+        op=Op.ADDED if event.verb == "create" else op,
         tree=tree,
         kind=meta.kind(tree),
         quality=Quality.PARTIAL,
         losses=(Loss.NO_RV, Loss.NO_UID),
         **common,
+    )
+
+
+def _unanswered_deletion(event: AuditEvent, reference: ObjectRef) -> RequestOutcome:
+    """The outcome of a deletion whose answer is not known: the object may only begin to end.
+
+    The kubelet deletes a pod when its containers have stopped, without a grace period. Such a
+    deletion comes after every state of the pod, another one before those that show it.
+    """
+    effect = _termination(as_object(event.request()) or {})
+    is_pod = reference.resource == "pods" and not reference.api_group
+    if is_pod and _is_by_kubelet(event):
+        effect = TerminatingEffect(grace_seconds=0)
+    return RequestOutcome(
+        op=Op.DELETED if is_pod and effect.grace_seconds == 0 else Op.MODIFIED,
+        namespace=reference.namespace,
+        name=reference.name,
+        uid=reference.uid,
+        quality=Quality.RECONSTRUCTED,
+        effect=effect,
+        losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
+        is_after=True,
+    )
+
+
+def _is_by_kubelet(event: AuditEvent) -> bool:
+    actor = event.actor()
+    return actor is not None and actor.user.startswith(_USERS_OF_NODES)
+
+
+def _termination(options: JsonView) -> TerminatingEffect:
+    """The effect of a deletion with these options. Parity: controllers.md 6.5."""
+    propagation = json_tree.text(options, "propagationPolicy")
+    if not propagation and options.get("orphanDependents") is True:
+        propagation = "Orphan"
+    return TerminatingEffect(
+        grace_seconds=json_tree.integer(options, "gracePeriodSeconds"), propagation=propagation
     )
 
 
@@ -416,9 +472,11 @@ def _about(
 def _is_dry_run(event: AuditEvent) -> bool:
     if "dryRun=All" in event.request_uri:
         return True
-    if event.verb not in ("delete", "deletecollection"):
+    options: JsonView = as_object(event.request()) or {}
+    if event.object_ref is not None and event.object_ref.subresource == "eviction":
+        options = json_tree.mapping(options, "deleteOptions")
+    elif event.verb not in ("delete", "deletecollection"):
         return False
-    options = as_object(event.request()) or {}
     return "All" in json_tree.texts(options, "dryRun")
 
 

@@ -14,7 +14,7 @@ from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import condition_types, json_tree, patches, timestamps, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -23,6 +23,9 @@ TOPOLOGY_LABELS = (well_known.ZONE, well_known.REGION)
 
 DEFAULT_GRACE_SECONDS = 30
 """The grace period of a pod that specifies none, in seconds."""
+
+_HOLDS = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+"""The finalizer that a deletion sets, by its propagation policy. Parity: controllers.md 6.5."""
 
 
 def bind(
@@ -68,26 +71,54 @@ def scale(parent: JsonObject, effect: ScaledEffect) -> JsonObject:
 
 
 def terminate(before: JsonObject, effect: TerminatingEffect, at: Instant | None) -> JsonObject:
-    """The object with the deletionTimestamp and grace period that a deletion request sets."""
+    """The object with the deletionTimestamp, grace period and finalizers of a deletion request.
+
+    A later request can only shorten the grace period. Parity: controllers.md 5.2.
+    """
     tree: JsonObject = json_tree.copy(before)
     metadata = tree.setdefault("metadata", {})
+    if effect.propagation:
+        metadata["finalizers"] = finalizers_after(before, effect)
     if metadata.get("deletionTimestamp"):
+        shorter = effect.grace_seconds
+        if shorter is not None and shorter < (meta.deletion_grace_seconds(before) or 0):
+            metadata["deletionGracePeriodSeconds"] = max(shorter, 0)
+            _date(metadata, at, max(shorter, 0))
         return tree
-    grace = effect.grace_seconds
-    if tree.get("kind") == "Pod":
-        named = json_tree.integer(tree, "spec", "terminationGracePeriodSeconds")
-        grace = grace if grace is not None else named
-        grace = DEFAULT_GRACE_SECONDS if grace is None else grace
-    grace = grace or 0
-    if at is not None:
-        metadata["deletionTimestamp"] = timestamps.seconds_text(
-            Instant(at + grace * timestamps.SECOND)
-        )
+    grace = _grace_seconds(before, effect) if tree.get("kind") == "Pod" else 0
+    _date(metadata, at, grace)
     metadata["deletionGracePeriodSeconds"] = grace
     generation = json_tree.integer(metadata, "generation")
     if generation is not None:
         metadata["generation"] = generation + 1
     return tree
+
+
+def _grace_seconds(pod: JsonView, effect: TerminatingEffect) -> int:
+    """The grace period of a deletion; 0 for a pod without a node and for a finished pod."""
+    if not core.node_name(pod) or core.is_finished(pod):
+        return 0
+    grace = effect.grace_seconds
+    if grace is None:
+        grace = core.termination_grace_seconds(pod)
+    if grace is None:
+        grace = DEFAULT_GRACE_SECONDS
+    return grace if grace >= 0 else 1
+
+
+def _date(metadata: JsonObject, at: Instant | None, grace_seconds: int) -> None:
+    if at is not None:
+        due = Instant(at + grace_seconds * timestamps.SECOND)
+        metadata["deletionTimestamp"] = timestamps.seconds_text(due)
+
+
+def finalizers_after(before: JsonView, effect: TerminatingEffect) -> list[str]:
+    """The finalizers that hold an object after a deletion request, by its policy."""
+    finalizers = meta.finalizers(before)
+    if not effect.propagation:
+        return finalizers
+    own = [one for one in finalizers if one not in _HOLDS.values()]
+    return own + ([_HOLDS[effect.propagation]] if effect.propagation in _HOLDS else [])
 
 
 def patch(before: JsonObject, effect: PatchedEffect, schemas: Schemas | None) -> JsonObject:

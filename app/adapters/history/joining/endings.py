@@ -12,7 +12,14 @@ Parity: history-formats.md 4.5.
 
 from app.adapters.history import times
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
-from app.domain.log.records import Op, Record, TerminatingEffect, comparable_version
+from app.domain.log.records import (
+    Loss,
+    Op,
+    Quality,
+    Record,
+    TerminatingEffect,
+    comparable_version,
+)
 from app.domain.values import api_groups
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
@@ -90,6 +97,36 @@ def is_told_absent(record: Record, known: Record) -> bool:
     kind = f"{record.resource}.{record.group}" if record.group else record.resource
     is_about_it = record.message == f'NotFound: {kind} "{record.name}" not found'
     return is_about_it and record.asked_at > known.observed_at + times.CLOCK_SKEW
+
+
+def is_over(tree: JsonView) -> bool:
+    """True if a deletion has begun and nothing holds the object: the server removes it."""
+    if not meta.deletion_timestamp(tree) or meta.finalizers(tree):
+        return False
+    return not meta.deletion_grace_seconds(tree) and not core.namespace_finalizers(tree)
+
+
+def ends(record: Record, before: JsonView, after: JsonView) -> bool:
+    """True if a write whose answer was not recorded removed the object, by the derived state.
+
+    A deletion removes what nothing holds, another write what it releases. A write to `status`
+    leaves the finalizers as they are.
+    """
+    if not is_over(after):
+        return False
+    if isinstance(record.effect, TerminatingEffect):
+        return True
+    return record.subresource != "status" and bool(meta.finalizers(before))
+
+
+def is_doubtful(deletion: Record, known: Record) -> bool:
+    """True if it is not known whether a deletion without an answer ended the object.
+
+    That follows from the state of the object, if the last line shows it whole. What a pod's kubelet
+    deletes, and what is deleted without a grace period, is no longer on its node.
+    """
+    is_unanswered = Loss.NO_DELETE_STATE in deletion.losses and deletion.op is Op.MODIFIED
+    return is_unanswered and known.object_quality is not Quality.FULL
 
 
 def is_of_successor(deletion: Record, known: str) -> bool:

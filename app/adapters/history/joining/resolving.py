@@ -5,6 +5,7 @@ and contradictions of that state are made explicit: a new uid is a deletion and 
 of an unknown key is preceded by a baseline. Parity: history-formats.md 3.3, 3.4, 4.3.
 """
 
+import dataclasses
 from collections.abc import Iterator
 
 import msgspec
@@ -35,6 +36,7 @@ from app.domain.log.records import (
     Op,
     Quality,
     Record,
+    TerminatingEffect,
     TimeQuality,
     join_losses,
 )
@@ -127,6 +129,8 @@ class Resolver:
                 yield from self._appeared(row, known)
             case Op.MODIFIED:
                 yield from self._modified(row, known)
+            case Op.DELETED if record.effect is not None and known is not None:
+                yield from self._modified(row, known)
             case Op.DELETED:
                 if record.resource == "namespaces" and endings.is_emptied(row.tree() or {}):
                     yield from self._left_behind(row)
@@ -190,15 +194,37 @@ class Resolver:
                 final = _replace(final, uid=meta.uid(final.object or {}))
             losses = join_losses(final.losses, (Loss.SYNTHETIC_CREATE,))
             yield _replace(final, op=Op.BASELINE, losses=losses, actor=None, verb="")
+        elif record.object_quality is not Quality.FULL and self._is_settled(row, known, final):
+            yield from self._settled(row, known, final)
+            return
         else:
             step = self._step(row, known)
             if step is GenerationStep.TOO_LARGE or self._unseen.shows(final, known):
                 yield self._missed_change(record)
             final = self._fitting(final, known, step)
-        yield self._keep(row, final)
+        yield self._keep(row, _replace(final, op=Op.MODIFIED))
+        if known is not None and endings.is_doubtful(record, known.record):
+            yield self._unknown_end(record)
+
+    def _is_settled(self, row: Row, known: KnownState, final: Record) -> bool:
+        """True if a write without a recorded state ended its object, or changed nothing."""
+        before, after = self._tree(known) or {}, final.object or {}
+        return endings.ends(row.record, before, after) or (
+            isinstance(row.record.effect, TerminatingEffect) and before == after
+        )
+
+    def _settled(self, row: Row, known: KnownState, final: Record) -> Iterator[Record]:
+        record = row.record
+        if not endings.is_over(final.object or {}):
+            yield _replace(record, op=Op.CONTEXT, effect=None, message="nothing changed")
+            return
+        if endings.is_doubtful(record, known.record):
+            yield self._unknown_end(record)
+        end = _replace(record, op=Op.DELETED, effect=None)
+        yield from self._deleted(dataclasses.replace(row, record=end), known)
 
     def _deleted(self, row: Row, known: KnownState | None) -> Iterator[Record]:
-        record = row.record
+        record = _replace(row.record, effect=None)
         tree = row.tree()
         if tree is None and known is not None:
             tree = self._tree(known)
@@ -229,7 +255,8 @@ class Resolver:
         tree = row.tree()
         if record.effect is None:
             return None if tree is None else _replace(record, object=tree)
-        before = self._tree(known) if known is not None else tree
+        # The answer to the deletion of a collection shows the state before it.
+        before = self._tree(known) if tree is None and known is not None else tree
         if before is None:
             return None
         node = self._node(record.effect.node) if isinstance(record.effect, BoundEffect) else None
@@ -363,18 +390,13 @@ class Resolver:
 
     def _missed_change(self, record: Record) -> Record:
         self._notes.count("changes that the log does not have: a later write shows what they did")
-        return _replace(
-            record,
-            op=Op.GAP,
-            object=None,
-            object_quality=Quality.IDENTITY,
-            losses=(Loss.GAP,),
-            resource_version="",
-            actor=None,
-            verb="",
-            request_id="",
-            message="a change before this write is not in the log: the write shows what it did",
-        )
+        message = "a change before this write is not in the log: the write shows what it did"
+        return _gap_of(record, (Loss.GAP,), message)
+
+    def _unknown_end(self, record: Record) -> Record:
+        self._notes.count("deletions without a recorded answer: whether they ended is not known")
+        message = "whether the deletion ended the object at once was not recorded"
+        return _gap_of(record, (Loss.GAP, Loss.NO_DELETE_STATE), message)
 
     def _restored(self, first: Record) -> Record:
         """The gap of everything between two records, of which the second has a lower version."""
@@ -443,3 +465,20 @@ class Resolver:
             return _replace(record, time_quality=TimeQuality.DERIVED, asked_at=None)
         losses = tuple(loss for loss in record.losses if loss is not Loss.COARSE_TIME)
         return _replace(record, losses=losses)
+
+
+def _gap_of(record: Record, losses: tuple[Loss, ...], message: str) -> Record:
+    """A gap of the object of a record, at the place of that record."""
+    return _replace(
+        record,
+        op=Op.GAP,
+        object=None,
+        effect=None,
+        object_quality=Quality.IDENTITY,
+        losses=losses,
+        resource_version="",
+        actor=None,
+        verb="",
+        request_id="",
+        message=message,
+    )

@@ -17,7 +17,7 @@ from app.domain.objects.write import admission, metadata, review_calls
 from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
-from app.domain.values import json_tree, timestamps
+from app.domain.values import timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
@@ -188,7 +188,7 @@ def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
         return 0
     wanted = command.grace_seconds
     if wanted is None:
-        wanted = json_tree.integer(pod, "spec", "terminationGracePeriodSeconds")
+        wanted = core.termination_grace_seconds(pod)
     if wanted is None:
         return 0
     return wanted if wanted >= 0 else 1

@@ -28,6 +28,7 @@ ports = paths.objects("ports")
 """The ports of a container, and those in the spec of a service or in a subset of endpoints."""
 
 resource_claims = paths.objects("spec", "resourceClaims")
+termination_grace_seconds = paths.integer("spec", "terminationGracePeriodSeconds")
 scheduling_gates = paths.objects("spec", "schedulingGates")
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
 status_reason = paths.text("status", "reason")
