@@ -33,6 +33,8 @@ UNSEEN = [
     (VERSIONS, Place(133, ("spec", "priority"), "priority")),
     (VERSIONS, Place(64, ("metadata", "generation"), "generation")),
     (VERSIONS, Place(130, ("spec", "schedulerName"), "scheduler")),
+    # only the removal of the pod shows a lower one
+    (MIG, Place(718, ("metadata", "generation"), "generation")),
 ]
 """Values of which neither verify nor decide once said anything."""
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.domain.log.records import Loss
 from tests.unit.history.test_contradictions import read
 from tests.unit.history.worlds import CLAIMS, PODS, audit, tree, write_lines
@@ -74,12 +76,43 @@ def test_generation_of_a_pod_never_falls(tmp_path):
     assert (marked, paths) == (["3"], ["metadata.generation"])
 
 
-def test_removal_may_show_a_generation_from_before_it(tmp_path):
-    states = [
-        tree(PODS, "x", rv=3 + n, spec=POD, metadata={"generation": 2 - n // 2}) for n in (0, 2)
-    ]
+def pod(version, generation, **metadata):
+    return tree(PODS, "x", rv=version, spec=POD, metadata={"generation": generation, **metadata})
+
+
+def paths_of(*files):
+    with open_history(list(files), ReadOptions()) as recorded:
+        list(recorded.records())
+        return [each.path.partition(",")[0] for each in recorded.contradictions]
+
+
+@pytest.mark.parametrize(
+    ("version", "paths"), [(5, ["metadata.generation"]), (4, []), (2, []), (None, [])]
+)
+def test_removal_of_one_pod_shows_no_earlier_generation_with_a_later_version(
+    version, paths, tmp_path
+):
+    """The line before it has version 4; older servers answer with the version before."""
     lines = [
-        audit("create", states[0], type_=PODS, name="x", second=1),
-        audit("delete", states[1], type_=PODS, name="x", second=3),
+        audit("create", pod(3, 1), type_=PODS, name="x", second=1),
+        audit("patch", pod(4, 8), type_=PODS, name="x", second=2, subresource="status"),
+        audit("delete", pod(version, 1), type_=PODS, name="x", second=3),
     ]
-    assert not read(write_lines(tmp_path / "a.jsonl", lines))[1].contradictions
+    assert paths_of(write_lines(tmp_path / "a.jsonl", lines)) == paths
+
+
+def test_removal_with_a_collection_may_show_an_earlier_generation(tmp_path):
+    """The list has the pods as they were found, whatever version a watch gives to the removal."""
+    ending = {"deletionTimestamp": "2026-01-01T00:00:02Z", "deletionGracePeriodSeconds": 0}
+    items = {"kind": "PodList", "apiVersion": "v1", "items": [pod(3, 1)]}
+    lines = [
+        audit("create", pod(3, 1), type_=PODS, name="x", second=1),
+        audit("deletecollection", items, type_=PODS, name="", second=3),
+    ]
+    seen = [
+        {"type": "ADDED", "object": pod(3, 1)},
+        {"type": "MODIFIED", "object": pod(4, 2, **ending)},
+        {"type": "DELETED", "object": pod(5, 1)},
+    ]
+    files = write_lines(tmp_path / "a.jsonl", lines), write_lines(tmp_path / "watch.jsonl", seen)
+    assert paths_of(*files) == []

@@ -126,7 +126,8 @@ def changed(before: Record, fixed: Parts, record: Record) -> Contradiction | Non
     """
     if {Loss.CONTRADICTED, Loss.IMMUTABLE}.intersection(before.losses + record.losses):
         return None
-    path = fixed_parts.changed(fixed, fixed_parts.of(record))
+    may_be_earlier = record.op is Op.DELETED and not _shows_its_own_state(before, record)
+    path = fixed_parts.changed(fixed, fixed_parts.of(record), may_be_earlier=may_be_earlier)
     return contradictions.of_fixed(before, record, path) if path else None
 
 
@@ -136,3 +137,15 @@ def _may_be_first_half(known: Record, record: Record) -> bool:
     Only a watch shows that one. Parity: controllers.md 5.2.
     """
     return record.op is Op.DELETED and known.actor is None
+
+
+def _shows_its_own_state(before: Record, removal: Record) -> bool:
+    """Whether the answer to a removal shows the object as the removal found it.
+
+    So does that to a request for one object, where it has a later version than the state before.
+    One for a collection lists the objects as they were found, and older servers answer with the
+    version before. Parity: history-formats.md 4.3.
+    """
+    known, own = (comparable_version(each.resource_version) for each in (before, removal))
+    is_of_one = removal.verb == "delete" and removal.object_quality is Quality.FULL
+    return is_of_one and "" < known < own

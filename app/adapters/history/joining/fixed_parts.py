@@ -8,7 +8,7 @@ Parity: objects.md 2, objects.md 5.1, controllers.md 4.6.
 from collections.abc import Mapping
 from typing import Any
 
-from app.domain.log.records import Op, Record
+from app.domain.log.records import Record
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 
@@ -26,10 +26,7 @@ NOTHING: Parts = {}
 
 
 def of(record: Record) -> Parts:
-    """The fixed parts of the object in a record.
-
-    A removal may show an earlier state, so not what only grows.
-    """
+    """The fixed parts of the object in a record."""
     tree = record.object or {}
     kind = record.group, record.resource
     if kind in _OF_CLAIMS:
@@ -37,28 +34,27 @@ def of(record: Record) -> Parts:
     if kind != api_resources.PODS:
         return NOTHING
     spec = meta.spec(tree)
-    parts = {f"spec.{name}": spec.get(name) for name in _OF_PODS}
-    parts[_NODE] = core.node_name(tree)
-    if record.op is Op.DELETED:
-        return parts
     return {
-        **parts,
+        **{f"spec.{name}": spec.get(name) for name in _OF_PODS},
+        _NODE: core.node_name(tree),
         _TOLERATIONS: spec.get("tolerations"),
         _GENERATION: meta.generation(tree),
     }
 
 
-def changed(before: Parts, after: Parts) -> str:
+def changed(before: Parts, after: Parts, *, may_be_earlier: bool = False) -> str:
     """The path of the first part that changed all the same; empty if none did.
 
     States in two versions of an API are not compared. A part that only one of them has may be a
-    default that another release adds, or be left out by a source.
+    default that another release adds, or be left out by a source. If the second state
+    `may_be_earlier` than the first one, what only grows may be less in it.
     """
     if before.get("apiVersion") != after.get("apiVersion"):
         return ""
     for path, old in before.items():
         new = after.get(path)
-        if old in _ABSENT or new in _ABSENT:
+        is_open = may_be_earlier and path in _GROWING
+        if is_open or old in _ABSENT or new in _ABSENT:
             continue
         if _lost(old, new) if path in _GROWING else _differs(old, new):
             return _PATHS.get(path, path)
