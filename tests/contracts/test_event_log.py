@@ -8,7 +8,7 @@ from app.domain.log.chain import check_chain
 from app.domain.log.event import KeyFilter
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import from_stored
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 from tests.contracts.building import START, claim, claims, draft, same, sealed
 from tests.contracts.stores import OpenStores
 
@@ -134,6 +134,24 @@ async def test_events_read_back_are_identical_and_fit_the_chain(
         found = await stores.log.read(history, after=Revision(0), limit=count + 1)
         assert all(same(one, other) for one, other in zip(events, found, strict=True))
         assert check_chain(found) == head.hash
+
+
+async def test_events_with_marks_of_columns_in_their_names_read_back_identical(
+    open_stores: OpenStores,
+):
+    async with open_stores() as stores:
+        for names in (["a", "b\x1fc"], ["\x1e", "a"], ["", ""]):
+            history = await stores.history(f"names {names!r}")
+            times = [START + 2 * SECOND, START]
+            drafts = [
+                draft(claim(name), time=time) for name, time in zip(names, times, strict=True)
+            ]
+            events = sealed(Head(), *drafts)
+            await stores.log.append(history, expected=Head(), events=events)
+            stored = await stores.log.read(history, after=Revision(0), limit=9)
+            assert all(map(same, stored, events))
+            rows = await stores.log.read_stored(history, after=Revision(0), limit=9)
+            assert [(row.time, row.clock) for row in rows] == [(t, times[0]) for t in times]
 
 
 async def test_pages_begin_after_and_end_at_until(open_stores: OpenStores):

@@ -48,6 +48,26 @@ async def test_rows_come_back_as_written_sorted_by_key(open_stores: OpenStores):
         assert found == [rows[3], rows[2], rows[1], rows[0]]
 
 
+async def test_texts_with_marks_of_columns_come_back_as_written(open_stores: OpenStores):
+    pools = ["", "\x1f", "\x1e", "a", "a\x1fb", "a\x1eb", "é\x7f"]
+    absent: dict[str, object] = dict.fromkeys(("ready", "seen", "free"))
+    async with open_stores() as stores:
+        history = await stores.history()
+        for count in range(1, len(pools) + 1):
+            rows = [device(pool, 1, **absent, taints=pool) for pool in pools[:count]]
+            after, revision = Revision(count - 1), Revision(count)
+            await write(
+                stores, history, after=after, revision=revision, upserts={"test_devices": rows}
+            )
+            stored = await stores.views.rows(history, "test_devices")
+            assert stored == sorted(rows, key=lambda row: str(row["pool"]))
+        last = {"after": Revision(count), "revision": Revision(count + 1)}
+        await write(
+            stores, history, **last, deletes={"test_devices": [(pool, 1) for pool in pools[:-1]]}
+        )
+        assert await stores.views.rows(history, "test_devices") == rows[-1:]
+
+
 async def test_later_rows_replace_and_deletes_remove(open_stores: OpenStores):
     async with open_stores() as stores:
         history = await stores.history()

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import accumulate, islice
 from typing import NoReturn, TypeAlias
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from app.adapters.postgres import deletion, statements
+from app.adapters.postgres import columns, deletion, statements
 from app.adapters.postgres import rows as rows_of
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import channel
@@ -208,7 +209,7 @@ class PostgresLog:
         first = expected.revision + 1
         assert all(event.revision == first + place for place, event in enumerate(events))
         assert all(event.format == FORMAT_VERSION for event in events)
-        rows, clock = _rows(events, expected.time)
+        clock = max(expected.time, max(event.stamp.time for event in events))
         advance = (
             history,
             expected.revision,
@@ -220,13 +221,15 @@ class PostgresLog:
             [lease.epoch for lease in leases],
         )
         async with self._database.connection() as connection:
-            if len(events) >= COPY_MIN:
-                row = await _copy(connection, history, advance, rows)
+            fixed = (FORMAT_VERSION, channel(history))
+            if len(events) == 1:
+                (given,) = _rows(events, expected.time)
+                row = await connection.fetchrow(statements.APPEND_ONE, *advance, *given, *fixed)
+            elif len(events) < COPY_MIN and (joined := _joined(events, expected.time)):
+                row = await connection.fetchrow(statements.APPEND, *advance, *joined, *fixed)
             else:
-                statement, columns = statements.append_of(rows)
-                row = await connection.fetchrow(
-                    statement, *advance, *columns, FORMAT_VERSION, channel(history)
-                )
+                rows = _rows(events, expected.time)
+                row = await _copy(connection, history, advance, rows)
             if row is None:
                 await _refuse(connection, history, expected, leases)
         return rows_of.head_of(row)
@@ -370,8 +373,8 @@ class PostgresLog:
         return head
 
 
-def _rows(events: Iterable[Event], clock: Instant) -> tuple[list[_Row], Instant]:
-    """The columns of each event from `time` to `hash`, and the greatest time so far."""
+def _rows(events: Iterable[Event], clock: Instant) -> list[_Row]:
+    """The columns of each event from `time` to `hash`; `clock` is the time of the head."""
     rows: list[_Row] = []
     to_datetime = timestamps.to_datetime
     for event in events:
@@ -389,7 +392,25 @@ def _rows(events: Iterable[Event], clock: Instant) -> tuple[list[_Row], Instant]
                 *(encode_stamp(event.stamp), event.body, event.hash),
             )
         )
-    return rows, clock
+    return rows
+
+
+def _joined(events: Sequence[Event], clock: Instant) -> _Row | None:
+    """The same by columns, as APPEND takes them; None where a text cannot be joined."""
+    times = [event.stamp.time for event in events]
+    texts = (
+        list(map(columns.moment, times)),
+        list(map(columns.moment, islice(accumulate(times, max, initial=clock), 1, None))),
+        [event.type.value for event in events],
+        *map(list, zip(*(event.key for event in events), strict=True)),
+        [event.uid for event in events],
+        [encode_stamp(event.stamp).decode() for event in events],
+    )
+    given = [columns.joined(values) for values in texts]
+    hashes = b"".join([event.hash for event in events])
+    if None in given or len(hashes) != len(events) * statements.HASH_BYTES:
+        return None
+    return (*given, [event.body for event in events], hashes)
 
 
 async def _copy(

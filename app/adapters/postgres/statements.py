@@ -6,6 +6,7 @@ All statements are prepared once per connection. `$1` is the history in all of t
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from app.adapters.postgres import columns
 from app.domain.log import HistoryId, Revision
 
 
@@ -196,13 +197,12 @@ _COLUMNS = (
 )  # fmt: skip
 """The columns of an event that an append is given, from $9 on, and their types."""
 
+HASH_BYTES = 32
+"""The length of a hash; those of a batch are sent as one value."""
 
-def _append(*, one: bool) -> str:
-    """The statement that appends one event, or the events of arrays."""
-    names = ", ".join(f'"{name}"' for name, _ in _COLUMNS)
-    suffix = "" if one else "[]"
-    given = ", ".join(f"${place}::{kind}{suffix}" for place, (_, kind) in enumerate(_COLUMNS, 9))
-    rows = f"(SELECT {given}, 1)" if one else f"unnest({given}) WITH ORDINALITY"
+
+def _append(rows: str, *, hash: str = "new.hash") -> str:
+    """The statement that appends the rows of a FROM item `new`."""
     return f"""
 WITH {_ADVANCE},
 before AS (SELECT time FROM log_heads WHERE history = $1),
@@ -210,25 +210,36 @@ appended AS (
     INSERT INTO log_events (history, revision, time, clock, type, "group", resource, namespace,
                             name, uid, stamp, object, format, hash)
     SELECT $1, $2 + new.place, new.time, greatest(new.clock, before.time), new.type, new.group,
-           new.resource, new.namespace, new.name, new.uid, new.stamp, new.object, $20, new.hash
-    FROM head, before, {rows} AS new ({names}, place)
+           new.resource, new.namespace, new.name, new.uid, new.stamp, new.object, $20, {hash}
+    FROM head, before, {rows}
 )
 SELECT revision, epoch, hash, time, pg_notify($21, revision::text) FROM head
 """  # noqa: S608 (constants only)
 
 
-APPEND = _append(one=False)
+def _one_row() -> str:
+    names = ", ".join(f'"{name}"' for name, _ in _COLUMNS)
+    given = ", ".join(f"${place}::{kind}" for place, (_, kind) in enumerate(_COLUMNS, 9))
+    return f"(SELECT {given}, 1) AS new ({names}, place)"
+
+
+def _joined_rows() -> str:
+    """Short texts come joined. Bodies come as an array, which the server copies less often."""
+    *texts, _body, _hash = _COLUMNS
+    names = ", ".join(f'"{name}"' for name, _ in texts)
+    given = ", ".join(columns.split(f"${place}", kind) for place, (_, kind) in enumerate(texts, 9))
+    body = f"${9 + len(texts)}::json[]"
+    return f"unnest({given}, {body}) WITH ORDINALITY AS new ({names}, object, place)"
+
+
+APPEND = _append(
+    _joined_rows(),
+    hash=f"substr($19::bytea, (new.place * {HASH_BYTES} - {HASH_BYTES - 1})::int, {HASH_BYTES})",
+)
 """Compare and advance the head, check leases, insert, notify: all or nothing, one round trip."""
 
-APPEND_ONE = _append(one=True)
-"""The same for one event, without arrays, which cost the driver and the database time."""
-
-
-def append_of(rows: Sequence[tuple[object, ...]]) -> tuple[str, Sequence[object]]:
-    """The statement that appends the rows, and its values from $9 on up to the hashes."""
-    if len(rows) == 1:
-        return APPEND_ONE, rows[0]
-    return APPEND, [list(column) for column in zip(*rows, strict=True)]
+APPEND_ONE = _append(_one_row())
+"""The same for one event."""
 
 
 ADVANCE = f"""

@@ -16,6 +16,7 @@ from anyio import lowlevel
 from asyncpg import Record
 from asyncpg.pool import PoolConnectionProxy
 
+from app.adapters.postgres import columns
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import of_history
@@ -99,11 +100,23 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """The conversion of a declared type: its SQL type, and functions for both directions."""
+    """The conversion of a declared type: its SQL type, and functions for both directions.
+
+    `text` gives the value as a text that the server reads as the type, `encode` as the driver
+    takes it. A value without a `text` is one.
+    """
 
     sql: str
-    encode: Callable[[Any], object]  # Any: the JSON edge
+    text: Callable[[Any], str] | None  # Any: the JSON edge
+    encode: Callable[[Any], object]
     decode: Callable[[Any], object]
+
+    def joined(self, values: Sequence[Any]) -> str | None:
+        """The values of a column as `columns.joined` gives them."""
+        if (text := self.text) is not None:
+            values = [None if value is None else text(value) for value in values]
+        joined = columns.joined(values)
+        return None if joined is None else storable(joined)
 
 
 def _as_is(value: object) -> object:
@@ -114,13 +127,19 @@ def _moment(value: int) -> datetime:
     return timestamps.to_datetime(Instant(value))
 
 
+def _json_text(value: object) -> str:
+    return canonical_json(value).decode()
+
+
 _KINDS: Mapping[str, _Kind] = {
-    "text": _Kind(sql="text", encode=storable, decode=_as_is),
-    "integer": _Kind(sql="bigint", encode=_as_is, decode=_as_is),
-    "boolean": _Kind(sql="boolean", encode=_as_is, decode=_as_is),
-    "instant": _Kind(sql="timestamptz", encode=_moment, decode=timestamps.from_datetime),
-    "decimal": _Kind(sql="numeric", encode=Decimal, decode=lambda value: f"{value:f}"),
-    "json": _Kind(sql="json", encode=canonical_json, decode=msgspec.json.decode),
+    "text": _Kind(sql="text", text=None, encode=storable, decode=_as_is),
+    "integer": _Kind(sql="bigint", text=str, encode=_as_is, decode=_as_is),
+    "boolean": _Kind(sql="boolean", text=str, encode=_as_is, decode=_as_is),
+    "instant": _Kind(
+        sql="timestamptz", text=columns.moment, encode=_moment, decode=timestamps.from_datetime
+    ),
+    "decimal": _Kind(sql="numeric", text=None, encode=Decimal, decode=lambda value: f"{value:f}"),
+    "json": _Kind(sql="json", text=_json_text, encode=canonical_json, decode=msgspec.json.decode),
 }
 
 
@@ -133,7 +152,7 @@ class _Statements:
         self.keys = tuple(by_name[name] for name in table.key)
         self.columns = table.columns
         name = view_name(table.name)
-        columns = ", ".join(_quoted(column) for column in table.columns)
+        names = ", ".join(_quoted(column) for column in table.columns)
         keys = ", ".join(_quoted(column) for column in self.keys)
         others = ", ".join(
             f"{_quoted(column)} = excluded.{_quoted(column)}"
@@ -144,17 +163,17 @@ class _Statements:
         same = " AND ".join(
             f"{name}.{_quoted(column)} = gone.{_quoted(column)}" for column in self.keys
         )
-        self.upsert = (
-            f"INSERT INTO {name} (history, {columns}) "  # noqa: S608 (declared names only)
-            f"SELECT $1, * FROM unnest({_arrays(table.columns)}) "
-            f"ON CONFLICT (history, {keys}) {change}"
-        )
-        self.delete = (
-            f"DELETE FROM {name} USING unnest({_arrays(self.keys)}) AS gone ({keys}) "  # noqa: S608
-            f"WHERE {name}.history = $1 AND {same}"
-        )
+        insert = f"INSERT INTO {name} (history, {names})"
+        conflict = f"ON CONFLICT (history, {keys}) {change}"
+        delete = f"DELETE FROM {name} USING"  # noqa: S608 (declared names only)
+        gone = f"AS gone ({keys}) WHERE {name}.history = $1 AND {same}"
+        rows = f"SELECT $1, * FROM unnest({_joined(table.columns)})"  # noqa: S608 (as above)
+        self.upsert = f"{insert} {rows} {conflict}"
+        self.upsert_one = f"{insert} VALUES ($1, {_single(table.columns)}) {conflict}"
+        self.delete = f"{delete} unnest({_joined(self.keys)}) {gone}"
+        self.delete_one = f"{delete} (VALUES ({_single(self.keys)})) {gone}"
         self.empty = f"DELETE FROM {name} WHERE history = $1"  # noqa: S608
-        self.read = f"SELECT {columns} FROM {name} WHERE history = $1 ORDER BY {keys}"  # noqa: S608
+        self.read = f"SELECT {names} FROM {name} WHERE history = $1 ORDER BY {keys}"  # noqa: S608
         self.count = f"SELECT count(*) FROM (SELECT FROM {name} WHERE history = $1 LIMIT $2) AS one"  # noqa: S608
         self._decoders = [(column.name, _KINDS[column.type].decode) for column in table.columns]
 
@@ -233,14 +252,16 @@ class PostgresViewStore:
                 await self._remove_rows(connection, history, projection)
             for name, keys in deletes.items():
                 if keys:
-                    statements = self._statements[name]
-                    columns = _encoded_keys(statements.keys, keys)
-                    await connection.execute(statements.delete, history, *columns)
+                    table = self._statements[name]
+                    change, one, given = table.delete, table.delete_one, table.keys
+                    values = list(map(list, zip(*keys, strict=True)))
+                    await _send(connection, history, change, one, given, values)
             for name, rows in upserts.items():
                 if rows:
-                    statements = self._statements[name]
-                    columns = _encoded_rows(statements, rows)
-                    await connection.execute(statements.upsert, history, *columns)
+                    table = self._statements[name]
+                    change, one, given = table.upsert, table.upsert_one, table.columns
+                    values = _by_column(table, rows)
+                    await _send(connection, history, change, one, given, values)
         return True
 
     async def clear(self, history: HistoryId, projection: str, version: int) -> None:
@@ -320,27 +341,47 @@ def _quoted(column: Column) -> str:
     return f'"{column.name}"'
 
 
-def _arrays(columns: Sequence[Column]) -> str:
+def _joined(given: Sequence[Column]) -> str:
     return ", ".join(
-        f"${number}::{_KINDS[column.type].sql}[]" for number, column in enumerate(columns, start=2)
+        columns.split(f"${number}", _KINDS[column.type].sql)
+        for number, column in enumerate(given, start=2)
     )
 
 
-def _encoded_keys(
-    columns: Sequence[Column], keys: Sequence[tuple[object, ...]]
-) -> list[list[object]]:
-    return [[_encoded(column, key[place]) for key in keys] for place, column in enumerate(columns)]
+def _single(given: Sequence[Column]) -> str:
+    return ", ".join(
+        f"${number}::{_KINDS[column.type].sql}" for number, column in enumerate(given, start=2)
+    )
 
 
-def _encoded_rows(
-    statements: _Statements, rows: Sequence[Mapping[str, object]]
-) -> list[list[object]]:
-    """The rows as columns; when two rows have one key, the later one counts."""
+async def _send(
+    connection: PoolConnectionProxy,
+    history: HistoryId,
+    statement: str,
+    one: str,
+    given: Sequence[Column],
+    values: Sequence[Sequence[object]],
+) -> None:
+    """Execute the statement for all rows, or the statement of one row for each.
+
+    `values` are those of each column in `given`.
+    """
+    joined = [_KINDS[column.type].joined(each) for column, each in zip(given, values, strict=True)]
+    if None not in joined:
+        await connection.execute(statement, history, *joined)
+        return
+    encoded = [
+        [_encoded(column, value) for value in each]
+        for column, each in zip(given, values, strict=True)
+    ]
+    await connection.executemany(one, [(history, *row) for row in zip(*encoded, strict=True)])
+
+
+def _by_column(statements: _Statements, rows: Sequence[Mapping[str, object]]) -> list[list[object]]:
+    """The values by columns; when two rows have one key, the later one counts."""
     names = [column.name for column in statements.keys]
     last = {tuple(row[name] for name in names): row for row in rows}.values()
-    return [
-        [_encoded(column, row.get(column.name)) for row in last] for column in statements.columns
-    ]
+    return [[row.get(column.name) for row in last] for column in statements.columns]
 
 
 def _encoded(column: Column, value: object) -> object:

@@ -1,0 +1,45 @@
+"""Columns of rows as parameters of statements: the values of a column are sent as one text.
+
+The driver checks of each element of an array whether it is an array itself, against abstract base
+classes, which takes longer than all else that it does for the element. A joined column is one text
+that the server splits.
+
+    ("a", None, "b")  ──joined──▶  "a␟␞␟b"  ──split──▶  {a,NULL,b}
+
+A text that contains a mark cannot be sent in this way; the caller then sends the values one by one.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+
+SEPARATOR = "\x1f"
+ABSENT = "\x1e"
+"""The marks between values, and for NULL: characters that no name, number or JSON text contains."""
+
+MOMENTS_MAX = 4_096
+"""Instants whose text is cached: the rows of a batch share them."""
+
+
+def joined(values: Sequence[str | None]) -> str | None:
+    """The values as one text, or None where `split` would not give these values back."""
+    absent = values.count(None)
+    marked = [ABSENT if value is None else value for value in values]
+    text = SEPARATOR.join(marked)
+    if not text or text.count(SEPARATOR) != len(values) - 1 or text.count(ABSENT) != absent:
+        return None
+    return text
+
+
+def split(parameter: str, sql_type: str) -> str:
+    """The SQL expression for a joined column as an array of a type."""
+    texts = f"string_to_array({parameter}::text, E'\\x1f', E'\\x1e')"
+    return texts if sql_type == "text" else f"{texts}::{sql_type}[]"
+
+
+@lru_cache(maxsize=MOMENTS_MAX)
+def moment(instant: Instant) -> str:
+    """The text that the server reads as the instant."""
+    return timestamps.to_datetime(instant).isoformat()
