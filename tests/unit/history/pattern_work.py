@@ -38,9 +38,10 @@ class TooMuchWork(Exception):
 
 
 class Matcher:
-    """One pattern on one text."""
+    """One pattern on one text. With `bounded` at `UNBOUNDED`, repeats have their own bounds."""
 
-    def __init__(self, pattern: re.Pattern[Any], text: str) -> None:
+    def __init__(self, pattern: re.Pattern[Any], text: str, bounded: int = BOUNDED) -> None:
+        self._bounded = bounded
         self.text, self.steps, self.flags = text, 0, pattern.flags
         self.spans: list[tuple[int, int]] = []
         self._groups: dict[int, tuple[int, int]] = {}
@@ -111,7 +112,7 @@ class Matcher:
         return run
 
     def _repeat(self, op: Any, least: int, most: int, tree: Any) -> Node:
-        most = sys.maxsize if most > UNBOUNDED else max(least, min(most, BOUNDED))
+        most = sys.maxsize if most > UNBOUNDED else max(least, min(most, self._bounded))
         parts = list(tree)
         if len(parts) == 1 and parts[0][0] in _ONE:
             return self._run_of(op, least, most, accepts(*parts[0], self.flags))

@@ -121,6 +121,6 @@ def test_counting_matcher_finds_what_python_finds(seed):
             text = f"{text} {choice.choice(texts)}\n{text}"
             content = text.encode() if isinstance(pattern.pattern, bytes) else text
             text = content.decode("latin-1") if isinstance(content, bytes) else text
-            matcher = pattern_work.Matcher(pattern, text)
+            matcher = pattern_work.Matcher(pattern, text, pattern_work.UNBOUNDED)
             matcher.finditer()
             assert matcher.spans == [each.span() for each in pattern.finditer(content)], pattern
