@@ -27,6 +27,7 @@ from app.adapters.history.formats import (
     watch,
 )
 from app.adapters.history.joining import normalising, odd_times, placing
+from app.adapters.history.joining.applied_manifests import AppliedManifests
 from app.adapters.history.joining.clusters import Clusters
 from app.adapters.history.joining.printed_objects import PrintedObjects
 from app.adapters.history.joining.resolving import Resolver
@@ -228,6 +229,7 @@ def _opened(
     resources: set[tuple[str, str]] = set()
     clusters = Clusters()
     printed = PrintedObjects(spool, notes)
+    applied = AppliedManifests(spool, notes)
     records = chain(printed.held_back(_read_all(files, options, notes)), printed.alone())
     try:
         for record in records:
@@ -237,6 +239,7 @@ def _opened(
                     if not spool.add(normal):
                         notes.count("records that repeat an earlier line of a log, left out")
                         continue
+                    applied.note(record, normal, spool.count)
                     releases.add(normal)
                     clusters.note(normal, notes)
                     if normal.op in CHANGES:
@@ -245,6 +248,7 @@ def _opened(
                 notes.refuse(problem)
         if not spool.count:
             raise _nothing(paths, notes)
+        applied.settle()
         placing.place(spool, one_counter=options.one_counter, notes=notes)
         infos = tuple(dict.fromkeys(_info(file) for file in files))
     except BaseException as problem:

@@ -99,7 +99,8 @@ class Notes:
 
     Up to `refusals_max` refusals and places left out are kept; all are counted. Up to
     `CONTRADICTIONS_MAX` contradictions between sources are kept; each is also a loss of its record.
-    `pages` are the lists of all files, of which some may be pages of one.
+    `pages` are the lists of all files, of which some may be pages of one. `unplaced` has source and
+    position of each manifest without a namespace.
     """
 
     keep_going: bool = False
@@ -114,6 +115,7 @@ class Notes:
     left_out: dict[tuple[str, str], int] = field(default_factory=dict)
     left_out_files: int = 0
     pages: list[DumpedPage] = field(default_factory=list)
+    unplaced: set[tuple[str, str]] = field(default_factory=set)
 
     @contextmanager
     def reading(self, *, is_named: bool) -> Iterator[None]:

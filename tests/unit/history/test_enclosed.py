@@ -66,8 +66,9 @@ def test_mailbox_gives_all_its_letters(tmp_path):
 
 def test_names_of_attachments_lead_nowhere(tmp_path):
     message = letter()
-    for name in ("../../etc/two.yaml", "..", "c:\\temp\\two.yaml"):
-        message.add_attachment(OTHER.encode(), "application", "yaml", filename=name)
+    for number, name in enumerate(("../../etc/two.yaml", "..", "c:\\temp\\two.yaml")):
+        content = CLAIM.replace("name: one", f"name: other-{number}").encode()
+        message.add_attachment(content, "application", "yaml", filename=name)
     records, _ = read(tmp_path, message.as_bytes(), name="bug.eml")
     assert {record.source for record in records} == {
         "bug.eml/text",

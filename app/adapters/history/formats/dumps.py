@@ -171,6 +171,8 @@ def read(
         except InputError as problem:
             notes.refuse(problem)
             continue
+        if record.op is Op.ADDED and record.namespace and not meta.namespace(tree):
+            notes.unplaced.add((source.name, position))
         yield record
 
 
@@ -282,10 +284,15 @@ def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
     return {**tree, "metadata": {**metadata, "name": prefix + suffix}}
 
 
+def derived_uid(record: Record) -> Uid:
+    """The uid of a manifest, from its place and key."""
+    name = f"{record.source}\0{record.position}\0{record.key}"
+    return Uid(str(uuid.uuid5(DERIVED_UIDS, name)))
+
+
 def _manifest(record: Record) -> Record:
     """The record of a manifest with its derived uid. Fields that a server would add are missing."""
-    name = f"{record.source}\0{record.position}\0{record.key}"
-    uid = str(uuid.uuid5(DERIVED_UIDS, name))
+    uid = derived_uid(record)
     tree = record.object or {}
     losses = {*record.losses}
     if kinds.lacks_status(tree):
