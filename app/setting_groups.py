@@ -118,7 +118,9 @@ class PageSettings:
         description="Time after which findings of a log that is not read to its end are answered "
         "with what has been read, and say so",
     )
-    pages_kept_max: int = setting(64, ge=1, description="Pages that are made without a request")
+    pages_kept_max: int = setting(
+        64, ge=1, description="Pages that are made without a request, and those that wait for that"
+    )
     page_kept_seconds: float = setting(
         30.0, ge=1, description="Time for which such a page is kept for the next request"
     )

@@ -428,7 +428,8 @@ async def test_rehearsals_take_turns_and_leave_room_for_other_pages(monkeypatch)
             await anyio.wait_all_tasks_blocked()
         assert begun == ["1.34"], "the others wait for their turn without a place of their own"
         last = await server.raw("GET", asked[2])
-        assert "redra works out 1 other answer about this history" in last.text
+        turn = "redra works out 1 other answer; this page has its turn after 1 that waits longer"
+        assert turn in read(last.text).text
         for part in ("", "timeline", "rehearsal", "compare"):
             answer, _ = await complete(server, f"{UI}/{part}")
             assert answer.status_code == 200, "forms and other pages do not wait"

@@ -52,7 +52,7 @@ class JobPages:
         """One of these jobs, ended or after this time; None if there is none of this id."""
         for one in self._of(runtime, reader):
             if one.id == name:
-                await one.errand.wait_ended(seconds)
+                await one.wait_ended(seconds)
                 return _status(one, runtime.info)
         return None
 
@@ -62,7 +62,7 @@ class JobPages:
         """One of these jobs as it is cancelled or removed; None if there is none of this id."""
         for one in self._of(runtime, reader):
             if one.id == name:
-                has_ended = one.errand.is_ended
+                has_ended = one.is_ended
                 await self._unready.cancel(one)
                 ended = _status(one, runtime.info)
                 state = ended.state if has_ended else JobState.CANCELLED.value
@@ -144,10 +144,13 @@ def shown_job(job: Job, place: HistoryInfo | None) -> ShownJob:
 
 
 def shown_page(one: LongPage) -> ShownJob:
-    """A page that is worked out, as a job whose result is the page."""
+    """A page that is worked out or waits for that, as a job whose result is the page."""
     kind, title = _PAGES[one.part]
     errand, state, problem = one.errand, JobState.RUNNING, ""
-    if errand.is_ended:
+    progress = {} if errand is None else errand.progress
+    if errand is None:
+        state = JobState.CANCELLED if one.is_cancelled else JobState.WAITING
+    elif errand.is_ended:
         state = JobState.DONE if errand.problem is None else JobState.FAILED
         problem = "" if errand.problem is None else str(errand.problem)
     return ShownJob(
@@ -156,9 +159,9 @@ def shown_page(one: LongPage) -> ShownJob:
         title=f"{title} {one.subject}",
         state=state.value,
         seconds=one.seconds,
-        progress=errand.progress,
+        progress=progress,
         problem=problem,
-        lines=() if errand.is_ended else tuple(_progress(kind, errand.progress)),
+        lines=() if one.is_ended else tuple(_progress(kind, progress)),
         page=one.address,
     )
 
@@ -172,7 +175,7 @@ def _status(one: LongPage, place: HistoryInfo) -> models.JobStatus:
         state=shown.state,
         path=models.job_path(one.id, place),
         seconds=round(one.seconds, 3),
-        progress=one.errand.progress,
+        progress=dict(shown.progress),
         problem=problem,
         result={"page": one.address} if shown.state == JobState.DONE.value else None,
     )

@@ -169,7 +169,9 @@ class Pages:
         before = self._unready.before(inquiry)
         begun = self._unready.under_way(inquiry)
         job = None if begun is None else shown_page(begun)
-        return _not_ready(inquiry, part, read=read, last=last, before=before, job=job)
+        ahead = 0 if begun is None else self._unready.ahead(begun)
+        turn = unready.PlaceInLine(before=before, ahead=ahead)
+        return _not_ready(inquiry, part, read=read, last=last, turn=turn, job=job)
 
     def _inquiry(
         self, request: HttpRequest, runtime: HistoryRuntime, moment: str, actor: Actor
@@ -451,16 +453,16 @@ def _not_ready(
     *,
     read: int,
     last: int,
-    before: int = 0,
+    turn: unready.PlaceInLine,
     job: ShownJob | None = None,
 ) -> Response:
     """The page that says that another one is being made, and leads to it.
 
-    `job` is that of a page that may take minutes and has begun.
+    `job` is that of a page that may take minutes.
     """
     there = links.Links(history=inquiry.runtime.info.name, moment=inquiry.moment)
     again = there.to(part, **dict(framing.pairs(inquiry.request)))
-    page = unready.page(there, part, again, read=read, last=last, before=before, job=job)
+    page = unready.page(there, part, again, read=read, last=last, turn=turn, job=job)
     return shown(page, _ACCEPTED)
 
 

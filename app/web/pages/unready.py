@@ -1,5 +1,7 @@
 """The page that is shown until the requested one is ready; it contains no answer."""
 
+from dataclasses import dataclass
+
 from app.web.frame import PARTS, render
 from app.web.links import Links
 from app.web.pages.jobs import ShownJob
@@ -20,6 +22,17 @@ _TITLES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceInLine:
+    """What a page waits for: other answers that are worked out, and pages before it in a line.
+
+    A page that waits for nothing has no answers before it.
+    """
+
+    before: int = 0
+    ahead: int = 0
+
+
 def page(
     links: Links,
     part: str,
@@ -27,12 +40,11 @@ def page(
     *,
     read: int,
     last: int,
-    before: int = 0,
+    turn: PlaceInLine = PlaceInLine(),
     job: ShownJob | None = None,
 ) -> bytes:
     """The page. `again` is the address of the requested one; `read` of `last` events are read.
 
-    If `before` is not 0, so many other answers are worked out, and this page waits for its turn.
     A `job` that makes the requested page is shown with its progress, and can be cancelled.
     """
     return render(
@@ -42,7 +54,7 @@ def page(
         again=again,
         read=read,
         last=last,
-        before=before,
+        turn=turn,
         job=job,
         jobs=links.now().to("jobs"),
         is_open=True,
@@ -59,7 +71,7 @@ def opening(links: Links, part: str, again: str, last: int) -> bytes:
         again=again,
         read=last,
         last=last,
-        before=0,
+        turn=PlaceInLine(),
         job=None,
         is_open=False,
     )
