@@ -91,6 +91,20 @@ def test_command_of_a_page_is_understood(shown_command: tuple[str, str]) -> None
     assert shown <= options | {"--help"}, f"{page}: {text}"
 
 
+def test_no_two_pages_make_a_history_of_the_same_name() -> None:
+    """Pages that run as they stand run one after the other in one folder of data."""
+    homes: dict[str, set[str]] = {}
+    for page in PAGES:
+        pasted = [line for body in blocks(page, "sh") for line in lines_of(body)]
+        if not any("redra import examples/" in line for line in pasted):
+            continue
+        for line in pasted:
+            if made := re.match(r"redra (?:import|fork) .*--history (\S+)", line):
+                homes.setdefault(made[1], set()).add(page.name)
+    assert len(homes) > 4
+    assert {name: pages for name, pages in homes.items() if len(pages) > 1} == {}
+
+
 def test_settings_of_pages_exist() -> None:
     known = {f"REDRA_{name.upper()}" for name in Settings.described()}
     known |= {"REDRA_SHARED", "REDRA_CONFORMANCE", "REDRA_REWRITE"}
