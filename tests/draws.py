@@ -128,10 +128,10 @@ def in_turn(family: str, *, each_day: str = "") -> pytest.MarkDecorator:
     """Marks a test, or a row of one, of a family: of its folder for those in OF_A_FOLDER, else of
     its module.
 
-    Each run has a seventh of the family, another one each day, and always one. A test that the
-    track record names comes twice in seven days. The tests of a family show by a long way, such as
-    whole recordings, processes and clients, what short ones hold each day; `each_day` names one, as
-    "FOLDER/FILE.py::" "test_name".
+    Each run has a seventh of the family, another one each day, and always one. The tests of a
+    family show by a long way, such as whole recordings, processes and clients, what short ones hold
+    each day; `each_day` names one, as "FOLDER/FILE.py::" "test_name". In the families of
+    TWICE_IN_SEVEN_DAYS, a test that the track record names comes twice in seven days.
     """
     return BY_DAY(among=family, each_day=each_day)
 
@@ -141,6 +141,13 @@ OF_A_FOLDER = frozenset({"wrongs", "ends", "refusals", "ways"})
 
 A family of two tests would have one of them in each run. Where fewer files are collected than a
 folder has, such as by the path of one, the family is that of those files.
+"""
+
+TWICE_IN_SEVEN_DAYS = frozenset({"wrongs", "refusals", "defects"})
+"""Families, also as "rows of …", whose tests hold verdicts: that something is wrong or refused.
+
+What they miss is nowhere else to be seen; what no longer works in a process, a client or a long
+recording also fails in others.
 """
 
 
@@ -166,7 +173,8 @@ def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.I
         if family := mark.kwargs.get("modules"):
             families["", family].setdefault(module, _Unit([])).items.append(item)
         elif family := mark.kwargs.get("among"):
-            named = track_record.names(item)
+            is_often = family.removeprefix("rows of ") in TWICE_IN_SEVEN_DAYS
+            named = is_often and track_record.names(item)
             home = "/".join(module.split("/")[:2]) if family in OF_A_FOLDER else module
             families[home, f"{home} {family}"][item.nodeid] = _Unit([item], named)
         else:

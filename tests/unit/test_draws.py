@@ -90,8 +90,9 @@ def test_long_tests_of_a_folder_are_one_family(family):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 7, 9, 30])
-def test_tests_of_a_family_that_the_track_record_names_come_in_four_days(count):
-    marks = [draws.in_turn("clients").mark]
+@pytest.mark.parametrize("family", ["wrongs", "rows of refusals"])
+def test_verdicts_of_a_family_that_the_track_record_names_come_in_four_days(family, count):
+    marks = [draws.in_turn(family).mark]
     text = "Words\n## Track record\n| `test_that_failed`, `test_of_rows[0]` |"
     with mock.patch.object(track_record, "named", return_value=track_record.names_of(text)):
         named = rows_of("test_that_failed", range(3), marks)
@@ -103,6 +104,14 @@ def test_tests_of_a_family_that_the_track_record_names_come_in_four_days(count):
         for row in rows[1:count]:
             turns = [day for day in range(7) if row not in draws.of_other_days(rows, day)]
             assert len(turns) == 1 or len(rows) < 7
+
+
+@pytest.mark.parametrize("family", ["ways", "ends", "rows of ways", "clients"])
+def test_other_tests_of_a_family_that_the_track_record_names_come_once_in_seven_days(family):
+    text = "Words\n## Track record\n| `test_of_rows` |"
+    with mock.patch.object(track_record, "named", return_value=track_record.names_of(text)):
+        rows = rows_of("test_of_rows", range(9), [draws.in_turn(family).mark])
+        assert [turns_of(row, rows) for row in rows] == [1] * 9
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 9])
