@@ -10,6 +10,7 @@ from app.analysis import spans
 from app.analysis.chronicle import Chronicle
 from app.analysis.spans import Span
 from app.domain.log import ObjectKey, Revision
+from app.domain.log.doubts import Doubt
 from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import Instant
 from projections.timeline import Entry
@@ -108,6 +109,7 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     `begin` and `end` are the instants between which something is shown: the requested ones, or all.
     If something did not fit, they cover the time of the pods and claims that did. `omitted` counts
     the matching pods, claims and nodes that did not fit. `note` says if more of the log is left.
+    `certainty` is `sure`, or `unsure` where the recording lacks content; `doubts` are its losses.
     """
 
     history: str
@@ -119,6 +121,8 @@ class Lanes(msgspec.Struct, frozen=True, kw_only=True):
     gaps: tuple[Blind, ...]
     omitted: int = 0
     note: str = ""
+    certainty: str = "sure"
+    doubts: tuple[Doubt, ...] = ()
 
 
 def of(

@@ -3,6 +3,7 @@
 import msgspec
 
 from app.domain.log import Revision
+from app.domain.log.doubts import Doubt
 
 
 class MappedDevice(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +45,14 @@ class MappedPool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceMap(msgspec.Struct, frozen=True, kw_only=True):
-    """The pools sorted by node, driver and name; `omitted` counts the pools that did not fit."""
+    """The pools sorted by node, driver and name; `omitted` counts the pools that did not fit.
+
+    `certainty` is `sure`, or `unsure` where the recording lacks content; `doubts` are its losses.
+    """
 
     history: str
     revision: Revision
     pools: tuple[MappedPool, ...]
     omitted: int = 0
+    certainty: str = "sure"
+    doubts: tuple[Doubt, ...] = ()

@@ -10,13 +10,16 @@ import msgspec
 
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.capacity.answers import FitAnswer
+from app.analysis.findings.report import Findings
+from app.analysis.lanes import Lanes
+from app.analysis.map_answers import DeviceMap
 from app.analysis.recordings.uncertainty import IMPORT_UNFINISHED, of_report
 from app.domain.log import EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values import json_tree
 from app.ports import EventLog
 
-_Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer)
+_Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer, DeviceMap, Lanes, Findings)
 
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
@@ -40,6 +43,10 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
 
 
 async def with_doubts(answer: _Doubtful, log: EventLog, info: HistoryInfo) -> _Doubtful:
-    """The answer about a hypothetical change, with the doubts of the history."""
-    recorded = await doubts_of(log, info)
+    """The answer with the doubts of the history."""
+    return doubted(answer, await doubts_of(log, info))
+
+
+def doubted(answer: _Doubtful, recorded: tuple[Doubt, ...]) -> _Doubtful:
+    """The answer with these doubts."""
     return msgspec.structs.replace(answer, certainty=doubts.certainty(recorded), doubts=recorded)

@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from app.domain.log import ObjectKey, Revision
+from app.domain.log.doubts import Doubt
 
 OBJECTS_SHOWN_MAX = 5
 """The number of objects that a finding names; its count is exact."""
@@ -113,7 +114,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """All findings as of `revision`, ranked; `omitted` counts those beyond the bound.
 
     The log was read up to `examined`. If that is less than `revision`, later events are included in
-    the state of the objects but not yet in counts over time, and `note` says so.
+    the state of the objects but not yet in counts over time, and `note` says so. `certainty` is
+    `sure`, or `unsure` where the recording lacks content; `doubts` are its losses.
     """
 
     history: str
@@ -122,6 +124,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[Finding, ...]
     omitted: int = 0
     note: str = ""
+    certainty: str = "sure"
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def is_complete(self) -> bool:

@@ -51,6 +51,7 @@ from app.domain.objects import history_kinds
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND, Instant
+from app.service import recorded_doubts
 from app.service.answering import decoding, stepwise
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, violated, waiting
@@ -282,14 +283,14 @@ class Answers:
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, _ = await self._chronicles.of(runtime)
+        chronicle, doubts = await self._chronicles.of(runtime)
         wanted = lanes_wanted(inquiry)
         since, until = [
             await self._instant(runtime, inquiry.request.parameter(name)) for name in STRETCH
         ]
         if since is not None and until is not None and until < since:
             raise BadRequest("until is before since")
-        return lane_picture.of(
+        answer = lane_picture.of(
             runtime.info.name,
             chronicle,
             views.revision,
@@ -298,6 +299,7 @@ class Answers:
             _visible(reader, chronicle),
             self._limits.lanes,
         )
+        return recorded_doubts.doubted(answer, doubts)
 
     async def trace(self, inquiry: Inquiry) -> ViewerTrace:
         """All events up to the moment, as tracks of a trace viewer."""
@@ -345,11 +347,12 @@ class Answers:
     async def map(self, inquiry: Inquiry) -> DeviceMap:
         """Pools and devices with their holders, at the moment."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
-        views = await self.views(inquiry)
-        name = inquiry.runtime.info.name
-        options = registry.options_from((await inquiry.runtime.as_of(views.revision)).settings)
+        runtime, views = inquiry.runtime, await self.views(inquiry)
+        options = registry.options_from((await runtime.as_of(views.revision)).settings)
         quirks = registry.allocator_quirks_of(views.profile, options)
-        return device_map.of(name, views, pools_wanted(inquiry), self._limits.map, quirks)
+        wanted = pools_wanted(inquiry)
+        answer = device_map.of(runtime.info.name, views, wanted, self._limits.map, quirks)
+        return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
         """A filtered page of the timeline, newest entries first, with rows the reader may see."""
@@ -406,7 +409,7 @@ class Answers:
             ),
         )
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
-        answer = await violated.with_authors(evidence, answer)
+        answer = recorded_doubts.doubted(await violated.with_authors(evidence, answer), doubts)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:
             self._findings[place] = answer
         return answer
@@ -474,13 +477,8 @@ def lanes_wanted(inquiry: Inquiry) -> lane_picture.LanesRequest:
 
 def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
     """The requested pools in the parameters."""
-    request = inquiry.request
-    return device_map.DeviceMapRequest(
-        driver=request.parameter("driver"),
-        pool=request.parameter("pool"),
-        node=request.parameter("node"),
-        labels=request.parameter("labels"),
-    )
+    names = ("driver", "pool", "node", "labels")
+    return device_map.DeviceMapRequest(**{name: inquiry.request.parameter(name) for name in names})
 
 
 def subject_of(inquiry: Inquiry) -> ObjectKey:

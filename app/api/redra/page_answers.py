@@ -160,6 +160,8 @@ class LaneList(Model):
     note: str = Field(
         default="", description="That the log was not read to its end yet; empty if it was"
     )
+    certainty: str = Field(description="sure, or unsure if the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="Losses of the recording, by kind")
 
 
 class MappedDevice(Model):
@@ -204,6 +206,8 @@ class DeviceMap(Model):
     revision: int
     pools: list[MappedPool]
     omitted: int = Field(description="Pools beyond the bound")
+    certainty: str = Field(description="sure, or unsure if the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="Losses of the recording, by kind")
 
 
 class AttemptList(Model):
@@ -314,3 +318,5 @@ class FindingList(Model):
         description="That the log was not read to its end in the time that a request waits "
         "(`REDRA_FINDINGS_WAIT_SECONDS`); it is read on, for the next request",
     )
+    certainty: str = Field(description="sure, or unsure if the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="Losses of the recording, by kind")

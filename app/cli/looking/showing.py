@@ -321,8 +321,12 @@ def _defect_lines(one: Mapping[str, Any]) -> list[str]:
 
 def map_lines(answer: "DeviceMap", absent: str, *, with_devices: bool) -> list[str]:
     """The lines of pools, grouped by node; `absent` says what is not published without pools."""
+    from app.analysis.recordings import uncertainty
+
+    unsure = uncertainty.lines(answer.doubts)
     if not answer.pools:
-        return [f"{absent} is published at revision {answer.revision}"]
+        word = "was recorded by" if unsure else "is published at"
+        return [f"{absent} {word} revision {answer.revision}", *unsure]
     lines: list[str] = []
     node: str | None = None
     for pool in answer.pools:
@@ -332,7 +336,7 @@ def map_lines(answer: "DeviceMap", absent: str, *, with_devices: bool) -> list[s
         lines += _pool_lines(pool, with_devices=with_devices)
     if answer.omitted:
         lines.append(f"{counts.of(answer.omitted, 'more pool')}: name a pool, --driver or --node")
-    return lines
+    return lines + unsure
 
 
 def _pool_lines(pool: "MappedPool", *, with_devices: bool) -> list[str]:

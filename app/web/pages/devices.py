@@ -5,6 +5,7 @@ from itertools import groupby
 
 from app.analysis.device_map import DeviceMapRequest
 from app.analysis.map_answers import DeviceMap, MappedPool
+from app.analysis.recordings import uncertainty
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.web.frame import Frame, render
@@ -26,7 +27,14 @@ def page(
         }
         for node, pools in groupby(answer.pools, key=lambda pool: pool.node)
     ]
-    return render("map.html", frame=frame, answer=answer, wanted=wanted, nodes=nodes)
+    return render(
+        "map.html",
+        frame=frame,
+        answer=answer,
+        wanted=wanted,
+        nodes=nodes,
+        notes=uncertainty.lines(answer.doubts),
+    )
 
 
 def claim_key(holder: str) -> ObjectKey:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.analysis.lanes import Lane, Lanes, LanesRequest, LaneState
+from app.analysis.recordings import uncertainty
 from app.analysis.spans import DEVICES
 from app.web.frame import Frame, render
 from app.web.pictures import lanes as picture
@@ -31,6 +32,7 @@ def page(frame: Frame, answer: Lanes, wanted: LanesRequest, stretch: Mapping[str
         stretch=stretch,
         picture=picture.draw(answer, ways) if answer.lanes else "",
         legend=picture.legend(),
+        notes=uncertainty.lines(answer.doubts),
         rows=[_row(lane, ways) for lane in answer.lanes],
     )
 

@@ -14,6 +14,7 @@ from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects.profile import Profile
 from app.service import importing
 from app.service.explaining import Explainer
+from app.service.importing import ImportResult
 from tests.adversary.log import Log
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
@@ -54,14 +55,20 @@ class Asked:
         return await explainer.why(Question(kind=kind, namespace=namespace, name=name))
 
 
-async def imported(log: Log, folder: Path) -> Asked:
+async def import_log(log: Log, folder: Path, store: MemoryStore, *, name: str) -> ImportResult:
     """Imports a log by way of a file in the folder."""
     path = folder / "audit.jsonl"
     path.write_text(log.text())
-    made = MemoryLog(MemoryStore())
     options = importing.ImportOptions(settings=PROFILE.settings())
     with open_history([path], ReadOptions(rules=rules_for(PROFILE))) as source:
-        result = await importing.import_records(made, source, name="altered", options=options)
+        return await importing.import_records(MemoryLog(store), source, name=name, options=options)
+
+
+async def imported(log: Log, folder: Path) -> Asked:
+    """A log that is imported into a store of its own."""
+    store = MemoryStore()
+    made = MemoryLog(store)
+    result = await import_log(log, folder, store, name="altered")
     events = list(await made.read(result.history.id, after=Revision(0), limit=100_000))
     views = LiveViews(PROFILE)
     for event in events:
