@@ -3,7 +3,7 @@
 Computed on request, from the views of any revision; a normal scheduling attempt stops earlier.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.allocation import Allocation, Allocator, Answer
@@ -48,12 +48,21 @@ class OpenNode:
 
     `text` is empty when the pod would fit. `change` is the change that opens the node, in the
     imperative. `answer` is the allocator's; None when the open node refuses the pod before the
-    allocator is asked.
+    allocator is asked. `also` is a second change that opens a node which is closed in two ways, set
+    only if the pod would fit then.
     """
 
     change: str
     text: str
     answer: Answer | None = None
+    also: str = ""
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The changes that open the node so that the pod fits; empty if it does not fit then."""
+        if self.also:
+            return self.change, self.also
+        return () if self.text else (self.change,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,20 +306,35 @@ def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
     """The answer of a node without its cordon, or without the taints that are not tolerated."""
+    (change, opened), *further = _openings(cycle, info)
+    made = _open_answer(cycle, info, change, opened)
+    for also, wide_open in further:
+        if made.text and not _open_answer(cycle, info, also, wide_open).text:
+            return replace(made, also=also)
+    return made
+
+
+def _openings(cycle: Cycle, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
+    """The changes that open a node one after the other, each with the node as it is then."""
+    opened = info
     if info.is_unschedulable and not filters.is_tolerated(cycle.pod, filters.UNSCHEDULABLE_TAINT):
-        change = f"uncordon node {info.name}"
         taints = tuple(taint for taint in info.taints if taint.get("key") != _CORDON)
-    else:
-        closing = [
-            taint
-            for taint in info.taints
-            if taint.get("effect") in filters.HARD_EFFECTS
-            and not filters.is_tolerated(cycle.pod, taint)
-        ]
-        taints = tuple(taint for taint in info.taints if taint not in closing)
+        opened = replace(info, is_unschedulable=False, taints=taints)
+        yield f"uncordon node {info.name}", opened
+    closing = [
+        taint
+        for taint in opened.taints
+        if taint.get("effect") in filters.HARD_EFFECTS
+        and not filters.is_tolerated(cycle.pod, taint)
+    ]
+    if closing:
+        taints = tuple(taint for taint in opened.taints if taint not in closing)
         names = ", ".join(taint_of(taint).text for taint in closing)
         change = f"remove {counts.plural(len(closing), 'taint')} {names} of node {info.name}"
-    opened = replace(info, is_unschedulable=False, taints=taints)
+        yield change, replace(opened, is_unschedulable=False, taints=taints)
+
+
+def _open_answer(cycle: Cycle, info: NodeInfo, change: str, opened: NodeInfo) -> OpenNode:
     refusal = cycle.check_changed(info, opened)
     if refusal is not None:
         return OpenNode(change=change, text=", ".join(refusal.reasons))

@@ -6,6 +6,7 @@ requests, and return their result at the end. The views must not change meanwhil
 
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TypeAlias, TypeVar
 
 from app.analysis import scope
@@ -231,8 +232,10 @@ def _help(
     node_reasons: Sequence[NodeReason],
     bounds: ExplainBounds,
 ) -> Steps[tuple[Reason, list[JsonObject]]]:
-    """The smallest proven changes; of nodes with the same answer only the first is tried.
+    """The smallest proven changes; of nodes with the same answer the first is tried.
 
+    Others of them are tried, too, until one change helps: equal answers have different remedies
+    where their devices differ. All these together have the tries of one node.
     `refused` are the nodes on which the allocator refused the pod, grouped by answer. `erring` are
     those whose error ends the attempt on all nodes: a change for another node that leaves the error
     does not help.
@@ -240,47 +243,70 @@ def _help(
     vain: list[Help] = []
     groups = sorted(refused, key=lambda group: -len(group))[: bounds.help_nodes_max]
     helps: list[tuple[Help, int]] = []
-    for alike in groups:
+    shares = [(group[0], len(group)) for group in groups] + [(one, 1) for one in _others(groups)]
+    searched, tries_left = 0, bounds.help_tries_max
+    for answer, alike in shares[: bounds.help_nodes_max]:
         fewest = min((len(one.changes) for one, _ in helps), default=bounds.help_changes_max)
-        helpful = yield from alike[0].looking_for_help(
-            changes_max=fewest, tries_max=bounds.help_tries_max
-        )
+        tries_max = bounds.help_tries_max
+        if searched >= len(groups):
+            # Of nodes like one for which a change is known only a smaller change is of interest.
+            fewest, tries_max = fewest - bool(helps), tries_left
+        if not fewest or not tries_max:
+            break
+        searched += 1
+        tries = answer.looking_for_help(changes_max=fewest, tries_max=tries_max)
+        helpful, tried = yield from _counted(tries)
+        tries_left -= tried if searched > len(groups) else 0
         for one in helpful:
             yield
             if any(other.still_fails(one) for other in erring[: bounds.help_nodes_max]):
                 vain.append(one)
             else:
-                helps.append((one, len(alike)))
+                helps.append((one, alike))
     fewest = min((len(one.changes) for one, _ in helps), default=0)
     helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
     # To open another node does not remove an error, either.
     opened_nodes = [] if erring else [one for one in node_reasons if one.opened is not None]
-    opening = _opening(opened_nodes)
-    children = [*opening, *_best(helps), *_in_vain_for(vain, erring)]
+    opening = _openings(opened_nodes, fewest or bounds.help_changes_max)
+    children = [*map(_opening, opening), *_best(helps), *_in_vain_for(vain, erring)]
     children += _beyond_devices(node_reasons)
     # A closed node, such as a tainted one, was tried as if it were open.
     as_open = sum(reason.opened is not None for reason in node_reasons)
     count = sum(map(len, refused)) + as_open
-    tried = f"tried on {len(groups) + as_open} of {nodes_text(count)}"
+    tried_on = f"tried on {searched + as_open} of {nodes_text(count)}"
     if len(groups) < len(refused):
-        tried += "; the others say something else and were left out"
-    text = f"what would help, each proved by allocating again ({tried})"
+        tried_on += "; the others say something else and were left out"
+    text = f"what would help, each proved by allocating again ({tried_on})"
     if not helps and not opening:
         text = (
             f"nothing helps of what was tried: up to {bounds.help_changes_max} changes together, "
-            f"{bounds.help_tries_max} tries a node ({tried})"
+            f"{bounds.help_tries_max} tries a node ({tried_on})"
         )
         if not count:
             text = "no change of claims or devices was tried: no node looks at devices for the pod"
     shown = children[:HELPS_SHOWN_MAX]
     if len(children) > HELPS_SHOWN_MAX:
         shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
-    opened: list[JsonObject] = [
-        {"node": reason.node, "changes": [reason.opened.change]}
-        for reason in opened_nodes
-        if reason.opened is not None and not reason.opened.text
-    ]
+    opened: list[JsonObject] = [{"node": node, "changes": [*changes]} for node, changes in opening]
     return Reason(text=text, children=tuple(shown)), opened + [one.tree() for one, _ in helps]
+
+
+def _others(groups: Sequence[Sequence[NodeAnswer]]) -> Iterator[NodeAnswer]:
+    """The nodes behind the first of each group: the second of each, then the third of each."""
+    for later in zip_longest(*(group[1:] for group in groups)):
+        yield from (one for one in later if one is not None)
+
+
+def _counted(tries: Steps[list[Help]]) -> Steps[tuple[list[Help], int]]:
+    """The result of a search, and how many changes it tried."""
+    count = 0
+    while True:
+        try:
+            next(tries)
+        except StopIteration as done:
+            return done.value, count
+        count += 1
+        yield
 
 
 def _in_vain_for(vain: Sequence[Help], erring: Sequence[NodeAnswer]) -> Iterator[Reason]:
@@ -295,13 +321,21 @@ def _in_vain_for(vain: Sequence[Help], erring: Sequence[NodeAnswer]) -> Iterator
         )
 
 
-def _opening(closed: Sequence[NodeReason]) -> list[Reason]:
-    """The closed nodes on which the pod would fit if they were open."""
-    return [
-        Reason(text=f"{reason.opened.change}: then it fits there")
+def _openings(closed: Sequence[NodeReason], changes_max: int) -> list[tuple[str, tuple[str, ...]]]:
+    """The closed nodes that the fewest changes open so that the pod fits, with these changes."""
+    openings = [
+        (reason.node, reason.opened.opening)
         for reason in closed
-        if reason.opened is not None and not reason.opened.text
+        if reason.opened is not None and 0 < len(reason.opened.opening) <= changes_max
     ]
+    fewest = min((len(changes) for _, changes in openings), default=0)
+    return [one for one in openings if len(one[1]) == fewest]
+
+
+def _opening(opened: tuple[str, tuple[str, ...]]) -> Reason:
+    node, changes = opened
+    there = "there" if len(changes) == 1 else f"on {node}"
+    return Reason(text=f"{' and '.join(changes)}: then it fits {there}")
 
 
 def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
@@ -363,7 +397,7 @@ def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
     """The nodes that refuse the pod before devices are asked, with the usual remedy."""
     texts: dict[str, int] = {}
     for reason in reasons:
-        is_solved = reason.opened is not None and not reason.opened.text
+        is_solved = reason.opened is not None and bool(reason.opened.opening)
         if reason.text and reason.explained is None and not is_solved:
             texts[reason.text] = texts.get(reason.text, 0) + 1
     return [

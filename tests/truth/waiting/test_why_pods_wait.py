@@ -132,6 +132,21 @@ async def test_change_that_leaves_an_error_on_another_node_does_not_help(seed):
     assert await judge_helps(seed) == []
 
 
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [
+        (50044, SmallWorld),
+        (50150, SmallWorld),
+        (50204, SmallWorld),
+        (50268, SmallWorld),
+        (107, ExtendedWorld),
+    ],
+)
+async def test_changes_that_were_not_tried_are_proposed(seed, kind):
+    """A smaller amount, another node of those that look the same, both a cordon and a taint."""
+    assert await judge_helps(seed, kind) == []
+
+
 @pytest.mark.parametrize("seed", [3153])
 async def test_claim_is_released_for_requests_that_only_fail_together(seed):
     assert await judge_helps(seed) == []

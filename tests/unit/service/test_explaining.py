@@ -41,6 +41,7 @@ async def asking(
     at: int | None = None,
     views: LiveViews | None = None,
     sight: Sight = Sight(),
+    tries_max: int = 50,
 ) -> AsyncIterator[Ask]:
     events = cluster.line.events
     log, info = await history_of(events)
@@ -58,7 +59,7 @@ async def asking(
             CelCompiler(detailed_errors=True),
             cluster.profile,
             views_at=views_at,
-            bounds=ExplainBounds(help_tries_max=50),
+            bounds=ExplainBounds(help_tries_max=tries_max),
             sight=sight,
         )
         return await explainer.why(Question(kind=kind, namespace="default", name=name, **how))

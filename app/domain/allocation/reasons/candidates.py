@@ -3,7 +3,8 @@
 Whether a change helps is proven by an allocation (`counterfactual`). Nothing is tried here.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.domain.allocation import capacity
 from app.domain.allocation.eligibility import Exclusion, Fault
@@ -57,14 +58,44 @@ def of(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
     enlarged = sorted((each for each in ordered if isinstance(each, EnlargeCounter)), key=_by)
     smallest = iter(enlarged)
     ordered = [next(smallest) if isinstance(each, EnlargeCounter) else each for each in ordered]
+    ordered = _largest_first(ordered)
     # Attributes that a driver left out come last: there may be as many such changes as devices.
     left_out = [change for change in ordered if isinstance(change, PatchAttribute)]
     yield from (change for change in ordered if not isinstance(change, PatchAttribute))
     seen = set(weights)
-    for change in (*_of_claims(problem, world), *_of_containers(world)):
+    further = (*_of_claims(problem, world), *_of_containers(world), *_lower_capacity(problem))
+    for change in further:
         if change not in seen:
             yield change
     yield from left_out
+
+
+def capacity_of(change: EditRequest) -> tuple[int, str, str]:
+    """The claim, the request and the capacity of which a change requests another amount."""
+    assert isinstance(change.value, tuple), "an amount of a capacity"
+    return change.number, change.result_name, change.value[0]
+
+
+def _largest_first(changes: Sequence[Change]) -> list[Change]:
+    """The changes, those that request less of one capacity in the order of their amounts."""
+    edits: dict[object, list[EditRequest]] = defaultdict(list)
+    for one in changes:
+        if isinstance(one, EditRequest) and one.field == "capacity":
+            edits[capacity_of(one)].append(one)
+    largest = {place: iter(sorted(each, key=_requested)) for place, each in edits.items()}
+    return [
+        next(largest[capacity_of(one)])
+        if isinstance(one, EditRequest) and one.field == "capacity"
+        else one
+        for one in changes
+    ]
+
+
+def _requested(change: EditRequest) -> tuple[bool, int]:
+    """The order of changes of one capacity: large amounts first, none at all last."""
+    assert isinstance(change.value, tuple), "an amount of a capacity"
+    amount = change.value[1]
+    return amount is None, 0 if amount is None else -quantity.parse(amount).nanos
 
 
 def _by(change: EnlargeCounter) -> int:
@@ -176,6 +207,25 @@ def _capacity_changes(problem: Problem, row: RequestRow, device: DeviceId) -> It
         if 0 < most < amount.nanos:
             text = str(quantity.from_nanos(most, own.value.format))
             yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
+
+
+def _lower_capacity(problem: Problem) -> Iterator[Change]:
+    """The amounts below the most that a device has left, so that requests can share a device."""
+    shared = [one for one in problem.view.devices if one.allow_multiple]
+    rows = [row for claim in problem.rows for request in claim for row in request]
+    for row in rows if len(rows) > 1 else ():
+        for name, amount in row.request.capacity.items():
+            policies = [one.capacity[name].policy for one in shared if name in one.capacity]
+            values = {
+                value.nanos: str(value)
+                for policy in policies
+                if policy is not None
+                for value in (*(policy.valid_values or ()), policy.minimum)
+                if value is not None and 0 < value.nanos < amount.nanos
+            }
+            for nanos in sorted(values, reverse=True):
+                text = values[nanos]
+                yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
 
 
 def _of_claims(problem: Problem, world: AllocationWorld) -> Iterator[Change]:

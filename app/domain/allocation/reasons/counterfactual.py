@@ -135,7 +135,7 @@ def looking(
         for tried in frontier:
             for change in tried.candidates():
                 changes = (*tried.changes, change)
-                kind = frozenset(_kind(one) for one in changes)
+                kind = frozenset(_place(one) for one in changes)
                 if frozenset(changes) in seen or kind in alike:
                     continue
                 if tries >= tries_max:
@@ -285,6 +285,13 @@ def _fail_together(problem: Problem) -> bool:
         for claim in problem.rows
         for request in claim
     )
+
+
+def _place(change: Change) -> object:
+    """The kind of a change, without the amount of a capacity: the largest is tried first."""
+    if isinstance(change, EditRequest) and change.field == "capacity":
+        return candidates.capacity_of(change)
+    return _kind(change)
 
 
 def _kind(change: Change) -> object:
