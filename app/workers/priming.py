@@ -5,7 +5,6 @@ lists, and then the last events one by one. Those that start at about the same t
 each event is read, decoded and interpreted once for all of them.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -27,10 +26,6 @@ GATHERED_FROM = 10_000
 
 GATHER_SECONDS = 0.1
 """The time in which all controllers of a process acquire their leases one after the other."""
-
-DECODED_MAX = 500
-"""Objects that a pass keeps decoded: a pod is read together with its claim, which was written just
-before it."""
 
 TURN = 100
 """Events after which a pass yields to the event loop."""
@@ -133,20 +128,15 @@ class _Pass:
             each.primed = reconciler, until
 
     async def _fold(self, events: Iterable[Event]) -> None:
-        decoded: deque[Event] = deque()
-        for number, event in enumerate(events):
-            if event.tree is None:
-                decoded.append(event)
+        for number, kept in enumerate(events):
+            # No controller reads managers; and objects that nobody writes again would keep a tree
+            # for good, which this copy takes with it.
+            event = kept.without_managers()
             self._hand(event, self._readers_of(event))
             if is_of(event.key, PODS):
                 self._named.add(core.node_name(event.object))
-            if len(decoded) > DECODED_MAX:
-                # Objects that nobody writes again would keep the tree for good.
-                decoded.popleft().forget_tree()
             if number % TURN == TURN - 1:
                 await anyio.lowlevel.checkpoint()
-        for event in decoded:
-            event.forget_tree()
 
     def _hand(self, event: Event, readers: Sequence[tuple[_Starting, Reconciler]]) -> None:
         for each, reconciler in readers:

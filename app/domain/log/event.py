@@ -5,6 +5,7 @@ the change (of the last state for `ObjectDeleted`), or of the payload of an even
 an object. `metadata.resourceVersion` inside the body equals the revision.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple, NewType, cast
 
@@ -200,6 +201,16 @@ class Event(msgspec.Struct, kw_only=True, gc=False):
             return self
         return msgspec.structs.replace(self, tree=None, reading=None)
 
+    def without_managers(self) -> "Event":
+        """A copy whose tree lacks `metadata.managedFields`, unless the event is decoded already.
+
+        Half of an object's bytes name its managers: a reader that does not need them decodes the
+        rest in a third of the time.
+        """
+        if self.tree is not None:
+            return self
+        return msgspec.structs.replace(self, tree=_decode_without_managers(self.body))
+
     @property
     def object(self) -> JsonObject:
         """The decoded body. Shared between all readers: never change it."""
@@ -322,3 +333,24 @@ _decoder = msgspec.json.Decoder()
 
 def _decode(body: bytes) -> Any:
     return _decoder.decode(body)
+
+
+_begins = re.compile(rb'\{"apiVersion":"[^"]*","kind":"[^"]*","metadata":\{').match
+_MANAGERS, _NAME, _VERSION = b'"managedFields":[', b'],"name":', b'"resourceVersion":"'
+
+
+def _decode_without_managers(body: bytes) -> Any:
+    """The tree without the managers, which stand before the name in canonical bytes.
+
+    The metadata come first; before the managers they have texts and lists of texts, and after them
+    the version. Managers that follow a version are those of another object inside of this one.
+    """
+    first = body.find(_MANAGERS) if _begins(body) else -1
+    end = -1 if first < 0 else body.find(_NAME, first)
+    if end < 0 or body.find(_VERSION, 0, first) >= 0:
+        return _decode(body)
+    try:
+        return _decode(body[:first] + body[end + 2 :])
+    except msgspec.DecodeError:
+        # The list contains a name of its own: its brackets do not match without the rest.
+        return _decode(body)
