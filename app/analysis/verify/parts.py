@@ -54,7 +54,8 @@ class Division:
     reduce the time to at most `worth_percent` of the time without it. Places to divide at are at
     least `apart` events apart. `ahead` is the time that other processes have to fold while the log
     is read, for each event of the history; each folds at most up to where its part would begin if
-    all parts had equal numbers of events.
+    all parts had equal numbers of events. `beside` is what this process has to do besides its part,
+    for each event.
     """
 
     load: int = 900_000
@@ -66,6 +67,7 @@ class Division:
     worth_percent: int = 90
     apart: int = 64
     ahead: int = 0
+    beside: int = 0
 
     def fold_ahead(self, events: int, number: int, count: int) -> int:
         """The events that are folded ahead for part `number` of `count`, the first one being 0."""
@@ -153,7 +155,7 @@ def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> lis
     the beginning.
     """
     chosen: list[Cut] = []
-    shortest = end.cost
+    shortest = end.cost + division.beside * end.events
     for number in range(2, count + 1):
         division_cuts, time = _divide_by(cuts, end, number, division)
         time += division.load
@@ -169,7 +171,7 @@ def _divide_by(
     """The beginnings of up to `count` parts, and the cost of the longest."""
     costs = [cut.cost for cut in cuts]
     best: list[Cut] = []
-    low, high = 0, end.cost
+    low, high = 0, end.cost + division.beside * end.events
     for _ in range(_HALVINGS):
         if high - low <= 1:
             break
@@ -189,7 +191,10 @@ def _within(
     chosen: list[Cut] = []
     begin = START
     for _ in range(count):
-        before = division.cost_before(begin, end, len(chosen), count) if chosen else 0
+        if chosen:
+            before = division.cost_before(begin, end, len(chosen), count)
+        else:
+            before = division.beside * end.events
         left = limit - before
         if left < 0:
             return None

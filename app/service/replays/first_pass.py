@@ -188,7 +188,6 @@ class FirstPass:
 async def read_ahead(
     ahead: FirstPass,
     stored: IntegrityCheck,
-    audit: SnapshotAudit | None,
     log: EventLog,
     history: HistoryInfo,
     until: Revision,
@@ -201,8 +200,6 @@ async def read_ahead(
     `keep` gets the events that were read, for the second pass. The rest of what is checked is
     noted by `conclude`.
     """
-    if audit is not None:
-        await audit.begin(log, until)
     consistency = ConsistencyWatch(stored.info)
     async for rows in stored_pages(log, history, until, bounds):
         # Rows are interpreted here once: reading them again as events would cost as much.
@@ -216,8 +213,6 @@ async def read_ahead(
                 ahead.take(event, parts)
                 for problem in consistency.take(event):
                     stored.note(problem)
-            if audit is not None:
-                await audit.take(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     ahead.is_live = consistency.is_live

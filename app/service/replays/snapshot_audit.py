@@ -5,14 +5,17 @@ view, so a state that was altered together with its digest would be shown as the
 log is intact. The same holds for rows of view tables that were altered together with the hash in
 their checkpoint. So each view of which something is kept is folded again, from the log alone: its
 state is compared wherever one is kept, and its hash at the revision of its checkpoint. Whether the
-stored rows have the hash of the checkpoint is asked by `view_audit`.
+stored rows have the hash of the checkpoint is asked by `view_audit`. Other processes verify parts
+of the history meanwhile.
 
 The cost is one fold of the views of which something is kept, beside the events that a verification
 reads anyway, and the memory of their last states.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+
+from anyio import lowlevel
 
 from app.domain.log import Event, HistoryId, Revision
 from app.domain.log.pages import Page
@@ -81,6 +84,14 @@ class SnapshotAudit:
             states = await self._states(view, until)
             if own is not None or states:
                 self._audited.append(_Audited(view=view, checkpoint=own, states=states))
+
+    async def follow(self, pages: AsyncIterator[Sequence[Event]], *, to_end: bool) -> None:
+        """Take all events, and compare the tables when these are all that the log has."""
+        async for events in pages:
+            await self.take(events)
+            await lowlevel.checkpoint()
+        if to_end:
+            await self.compare_tables()
 
     async def take(self, events: Sequence[Event]) -> None:
         """Fold events, and compare the result wherever something is kept."""

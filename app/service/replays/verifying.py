@@ -78,6 +78,9 @@ _LAST = Revision(2**62)
 DECODED_MAX = 100
 """Decoded trees that a view keeps while it is folded again."""
 
+AUDIT_COST = 60
+"""Microseconds that the audit of kept states takes for each event, as `Division` counts them."""
+
 TURN_MAX = 100
 """Events that are checked before the loop runs other tasks: at most about as many milliseconds."""
 
@@ -241,8 +244,10 @@ async def verify(
     recorded = await recorded_doubts.doubts_of(log, history)
     lacking = uncertainty.lacking(recorded)
     switches = switches_of(rules.profile, deciders.quirks, history.settings)
+    audit = await _audit(log, history, until, attestation)
+    division = replace(sharing.division, beside=0 if audit is None else AUDIT_COST)
     ahead = FirstPass(
-        division=sharing.division,
+        division=division,
         invariants=InvariantWatch(switches, lacking),
         index=AllocationIndex(
             lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
@@ -252,7 +257,6 @@ async def verify(
         may_lack_end=await _may_lack_end(log, history, until),
     )
     stored = await _stored(log, history, attestation)
-    audit = _audit(history, attestation)
     kept = KeptEvents(bounds.kept_bytes_max)
 
     def keep(events: Sequence[Event]) -> None:
@@ -260,9 +264,7 @@ async def verify(
         if workers is not None:
             workers.keep(events, kept if is_kept else None)
 
-    consistency = await read_ahead(
-        ahead, stored, audit, log, history, until, bounds, keep, progress
-    )
+    consistency = await read_ahead(ahead, stored, log, history, until, bounds, keep, progress)
     parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
     telling = _Telling(parts, until, progress)
@@ -276,6 +278,9 @@ async def verify(
                     await lowlevel.checkpoint()
             telling.reached(0, page[-1].revision)
             await lowlevel.checkpoint()
+        if audit is not None:
+            # Not in the first pass, for which other processes wait.
+            await audit.follow(kept.pages(log, history, ahead.revision, bounds), to_end=ends)
         return here.found()
 
     await ahead.ask(second, deciders.compiler, progress)
@@ -283,18 +288,20 @@ async def verify(
         judged = [await verify_here()]
     else:
         judged = await _divided(parts, verify_here, workers, telling)
-    if audit is not None and ends:
-        await audit.compare_tables()
     await conclude(stored, consistency, audit, log, judged)
     return _report(ahead, history, stored.result(), judged)
 
 
-def _audit(history: HistoryInfo, attestation: Attestation) -> SnapshotAudit | None:
+async def _audit(
+    log: EventLog, history: HistoryInfo, until: Revision, attestation: Attestation
+) -> SnapshotAudit | None:
     """The audit of what is kept of the views, if there is a store of them."""
     if attestation.views is None:
         return None
     make = projections_of(history.settings, decoded_max=DECODED_MAX)
-    return SnapshotAudit(attestation.views, history.id, make)
+    audit = SnapshotAudit(attestation.views, history.id, make)
+    await audit.begin(log, until)
+    return audit
 
 
 async def verify_stored(

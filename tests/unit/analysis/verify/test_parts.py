@@ -379,6 +379,8 @@ END = Cut(revision=Revision(100), events=100, cost=10_000)
         (Division(load=0, start=0, fold=100), 8, []),
         (Division(load=3_500, start=0, fold=0), 2, [50]),
         (Division(load=4_500, start=0, fold=0), 2, []),
+        (Division(load=0, start=0, fold=0, beside=40), 2, [30]),
+        (Division(load=0, start=0, fold=0, beside=200, apart=1), 2, [10]),
     ],
 )
 def test_parts_are_ready_at_about_the_same_time(
