@@ -64,11 +64,36 @@ async def test_findings_page_says_what_the_json_says(seed):
             assert names == [place(one) for one in item["objects"]]
 
 
+ADMIN_CLAIM = {
+    "metadata": {"name": "watch"},
+    "spec": {
+        "devices": {
+            "requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}]
+        }
+    },
+}
+
+
 async def test_history_without_troubles_says_so():
     async with serving() as server:
         root = await page(server, f"{UI}/")
         assert "Nothing is wrong here." in root.one("main").text
         assert not root.all("li", "finding")
+
+
+async def test_history_without_findings_says_that_refused_writes_are_in_none():
+    """A claim without the label that it needs is refused: nobody but its sender sees why."""
+    async with serving() as server:
+        answer = await server.raw("POST", CLAIMS, ADMIN_CLAIM)
+        assert answer.status_code == 422
+        said = (await server.get(f"{JSON}/findings"))["unseen"]
+        assert said.startswith("No refused write is in this history")
+        for part in ("", "report"):
+            text = read((await server.raw("GET", f"{UI}/{part}")).text).text
+            assert said in text
+        await server.post(PODS, pod("w"))
+        assert (await server.get(f"{JSON}/findings"))["unseen"] == ""
+        assert said not in (await page(server, f"{UI}/")).text
 
 
 async def test_nothing_is_known_before_the_first_event():

@@ -91,6 +91,7 @@ def looking(
         everything += of_kind
         yield
     everything = ranked(everything)
+    is_quiet = not everything and examined == until
     return Findings(
         history=history,
         revision=until,
@@ -98,6 +99,7 @@ def looking(
         items=tuple(everything[:items_max]),
         omitted=max(0, len(everything) - items_max),
         note=note,
+        unseen=refused_writes.unseen(chronicle) if is_quiet else "",
     )
 
 

@@ -40,3 +40,15 @@ def writes(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterat
             last=max(refused.values()),
             objects=tuple(Subject.of(key, refused[key]) for key in newest[:OBJECTS_SHOWN_MAX]),
         )
+
+
+def unseen(chronicle: Chronicle) -> str:
+    """A sentence that refused writes are not in the history; empty where it has one.
+
+    A live history holds what was stored, and the sender of a refused write alone got the reason.
+    """
+    if chronicle.count_of_kind(timeline_kinds.WRITE_REFUSED, until=chronicle.revision):
+        return ""
+    return (
+        "No refused write is in this history: who sent one got the reason, and audit logs have it."
+    )

@@ -116,6 +116,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     The log was read up to `examined`. If that is less than `revision`, later events are included in
     the state of the objects but not yet in counts over time, and `note` says so. `certainty` is
     `sure`, or `unsure` where the recording lacks content; `doubts` are its losses.
+    `unseen` says what the absence of findings does not show, where there are none.
     """
 
     history: str
@@ -126,6 +127,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     certainty: str = "sure"
     doubts: tuple[Doubt, ...] = ()
+    unseen: str = ""
 
     @property
     def is_complete(self) -> bool:

@@ -271,7 +271,8 @@ def findings_lines(
 
     lines: list[str] = [answer.note] if answer.note else []
     if not answer.items and not defects:
-        return lines or [f"nothing is wrong up to revision {answer.revision}"]
+        nothing = f"nothing is wrong up to revision {answer.revision}"
+        return lines or [nothing, *([answer.unseen] if answer.unseen else ())]
     for severity in Severity:
         for item in answer.items:
             if item.severity is severity:
