@@ -23,7 +23,7 @@ from projections import outlines, timeline_kinds, warning_events
 from projections.packed import PackedList
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
-from projections.timeline_kinds import FollowedKind, State, States, Told
+from projections.timeline_kinds import Description, FollowedKind, State, States
 
 PLAIN_MAX = 20_000
 """The latest entries, which are not compressed."""
@@ -65,17 +65,17 @@ class TimelineProjection(PagedView):
         new: list[Entry] = []
         for event, decided in page.decisions(outlines.decision):
             subject = timeline_kinds.subject_of_decision(event, decided)
-            new.append(_entry(event, subject, timeline_kinds.tell_decision(decided)))
+            new.append(_entry(event, subject, timeline_kinds.describe_decision(decided)))
         for event in page.facts:
             if event.type is EventType.DECISION_RECORDED:
                 continue
-            saying = timeline_kinds.tell_fact(event)
+            saying = timeline_kinds.describe_fact(event)
             if saying is not None:
                 new.append(_entry(event, timeline_kinds.subject_of_fact(event), saying))
         for place, splits in page.kinds.items():
             if place[1] == "events":
                 for event, _ in splits:
-                    saying = warning_events.tell_event_object(event)
+                    saying = warning_events.describe_event_object(event)
                     if saying is not None:
                         subject = warning_events.subject_of_event_object(event)
                         new.append(_entry(event, subject, saying))
@@ -89,7 +89,7 @@ class TimelineProjection(PagedView):
 
     def _follow(self, kind: FollowedKind, states: States, new: list[Entry]) -> None:
         """Append an entry for each followed change of the objects of one kind."""
-        known, tell = self._states, kind.tell
+        known, describe = self._states, kind.describe
         for event, state in states:
             key = event.key
             if state is None:
@@ -99,7 +99,7 @@ class TimelineProjection(PagedView):
             old = known.get(key)
             if state != old:
                 known[key] = state
-                saying = tell(old, state)
+                saying = describe(old, state)
                 if saying is not None:
                     new.append(_entry(event, key, saying))
 
@@ -184,7 +184,7 @@ class TimelineProjection(PagedView):
         return f"{entry.kind} {entry.subject}"
 
 
-def _entry(event: Event, subject: ObjectKey, description: Told) -> Entry:
+def _entry(event: Event, subject: ObjectKey, description: Description) -> Entry:
     stamp = event.stamp
     text = description[1]
     unsure = () if stamp.origin is None else doubts.of_event(event)

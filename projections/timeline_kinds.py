@@ -66,7 +66,7 @@ _LOGGED_VERBS = [f'"verb":"{verb}"'.encode() for verb in LOGGED_ATTEMPTS]
 
 _Outline = TypeVar("_Outline")
 
-Told: TypeAlias = tuple[str, str]
+Description: TypeAlias = tuple[str, str]
 """The name of a change, and the text about it."""
 
 
@@ -132,20 +132,20 @@ States: TypeAlias = Sequence[tuple[Event, State | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedKind:
-    """A kind that the timeline follows: `states` reads a page, `tell` names a difference.
+    """A kind that the timeline follows: `states` reads a page, `describe` names a difference.
 
-    `tell` returns None when the difference is not shown.
+    `describe` returns None when the difference is not shown.
     """
 
     word: str
     states: Callable[[Page, GroupResource], States]
-    tell: Callable[[Any, Any], Told | None]
+    describe: Callable[[Any, Any], Description | None]
 
 
 def kind_of(place: GroupResource) -> FollowedKind | None:
     """The kind of a group and resource; None when the timeline does not follow it."""
     kind = _KINDS.get(place, _OTHER)
-    return kind if kind is not _OTHER or place not in _UNTOLD else None
+    return kind if kind is not _OTHER or place not in _NOT_SHOWN else None
 
 
 def is_of_another_event(kind: str) -> bool:
@@ -153,12 +153,12 @@ def is_of_another_event(kind: str) -> bool:
     return kind in _OF_OTHER_EVENTS
 
 
-def tell_fact(event: Event) -> Told | None:
+def describe_fact(event: Event) -> Description | None:
     """The name and text of an event that is not about an object; None when it is not shown."""
     if event.type is EventType.REQUEST_OBSERVED:
-        return _tell_refusal(event) or _tell_attempt(event)
+        return _describe_refusal(event) or _describe_attempt(event)
     if event.type is EventType.DECISION_RECORDED:
-        return tell_decision(outlines.decision(event.body))
+        return describe_decision(outlines.decision(event.body))
     body = event.object
     if event.type is EventType.HISTORY_FORKED:
         return event.type.value, f"of {body.get('parent')} after revision {body.get('revision')}"
@@ -173,7 +173,7 @@ def of_printed(text: str) -> str:
     return text
 
 
-def _tell_refusal(event: Event) -> Told | None:
+def _describe_refusal(event: Event) -> Description | None:
     """Why the API refused a write of a kind that is followed."""
     place = event.key.group, event.key.resource
     if place == api_resources.EVENTS or kind_of(place) is None or not refusals.is_refusal(event):
@@ -181,7 +181,7 @@ def _tell_refusal(event: Event) -> Told | None:
     return WRITE_REFUSED, cut(f"{refusals.verb(event)}: {refusals.message(event)}")
 
 
-def _tell_attempt(event: Event) -> Told | None:
+def _describe_attempt(event: Event) -> Description | None:
     """What a scheduler or a kubelet logged about a pod; other requests are not shown."""
     if not any(verb in event.body for verb in _LOGGED_VERBS):
         return None
@@ -189,7 +189,7 @@ def _tell_attempt(event: Event) -> Told | None:
     return None if kind is None else (kind, cut(json_tree.text(event.object, "message")))
 
 
-def tell_decision(decided: outlines.DecisionOutline) -> Told:
+def describe_decision(decided: outlines.DecisionOutline) -> Description:
     """The name and text of a decision."""
     text = f"{decided.controller} decided {decided.outcome}"
     message = decided.summary.message
@@ -228,7 +228,7 @@ def _pod_states(page: Page, place: GroupResource) -> States:
     ]
 
 
-def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
+def _describe_pod(old: PodState | None, new: PodState) -> Description | None:
     if old is None:
         claims = f"uses claims {_named(new.claims)}" if new.claims else "uses no claims"
         placed = f", on {new.node}" if new.node else ""
@@ -267,7 +267,7 @@ def _followed(
     word: str,
     read: Callable[[bytes], _Outline],
     state_of: Callable[[_Outline], State],
-    tell: Callable[[Any, Any], Told | None],
+    describe: Callable[[Any, Any], Description | None],
 ) -> FollowedKind:
     """A kind whose followed fields are in an outline."""
 
@@ -277,10 +277,10 @@ def _followed(
             for event, outline in page.read(place, read)
         ]
 
-    return FollowedKind(word=word, states=states, tell=tell)
+    return FollowedKind(word=word, states=states, describe=describe)
 
 
-def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
+def _describe_claim(old: ClaimState | None, new: ClaimState) -> Description | None:
     use = f", reserved for {_named(new.reserved)}" if new.reserved else ""
     got = _named(new.devices) if new.devices else "no devices"
     if old is None:
@@ -319,7 +319,7 @@ def _slice_state(slice_outline: outlines.SliceOutline) -> SliceState:
     )
 
 
-def _tell_slice(old: SliceState | None, new: SliceState) -> Told | None:
+def _describe_slice(old: SliceState | None, new: SliceState) -> Description | None:
     place = f"pool {new.place} generation {new.pool}"
     if old is None:
         tainted = f", tainted: {_named(new.taints)}" if new.taints else ""
@@ -346,7 +346,7 @@ def _rule_state(rule: outlines.RuleOutline) -> RuleState:
     return RuleState(_taint(rule.spec.taint), text, condition)
 
 
-def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
+def _describe_rule(old: RuleState | None, new: RuleState) -> Description | None:
     if old is None:
         return "RuleCreated", cut(f"{new.taint} on {new.selector}")
     if (old.taint, old.selector) != (new.taint, new.selector):
@@ -368,7 +368,7 @@ def _node_state(node: outlines.NodeOutline) -> NodeState:
     )
 
 
-def _tell_node(old: NodeState | None, new: NodeState) -> Told | None:
+def _describe_node(old: NodeState | None, new: NodeState) -> Description | None:
     if old is None:
         return "NodeCreated", "ready" if new.ready == "True" else "not ready"
     if new.ready != old.ready:
@@ -381,7 +381,7 @@ def _tell_node(old: NodeState | None, new: NodeState) -> Told | None:
 def _plain(word: str) -> FollowedKind:
     """A kind that is followed by its generation: creation, change of the spec, deletion."""
 
-    def tell(old: PlainState | None, new: PlainState) -> Told | None:
+    def describe(old: PlainState | None, new: PlainState) -> Description | None:
         if old is None:
             return f"{word}Created", ""
         if new.deleting and not old.deleting:
@@ -390,7 +390,7 @@ def _plain(word: str) -> FollowedKind:
             return f"{word}Changed", f"generation {new.generation}"
         return None
 
-    return _followed(word, outlines.outline, _plain_state, tell)
+    return _followed(word, outlines.outline, _plain_state, describe)
 
 
 def _plain_state(outline: outlines.Outline) -> PlainState:
@@ -435,7 +435,7 @@ def cut(text: str, end: str = "") -> str:
     return (text if len(text) <= length_max else text[: length_max - 1] + "…") + end
 
 
-_UNTOLD = frozenset((api_resources.LEASES, ("", "endpoints")))
+_NOT_SHOWN = frozenset((api_resources.LEASES, ("", "endpoints")))
 
 _DECIDED_GROUPS = {
     "resourceclaims": api_groups.RESOURCE,
@@ -448,13 +448,15 @@ _DECIDED_GROUPS = {
     "podgroups": api_groups.SCHEDULING,
 }
 _KINDS: dict[tuple[str, str], FollowedKind] = {
-    api_resources.PODS: FollowedKind(word="Pod", states=_pod_states, tell=_tell_pod),
-    api_resources.NODES: _followed("Node", outlines.node, _node_state, _tell_node),
+    api_resources.PODS: FollowedKind(word="Pod", states=_pod_states, describe=_describe_pod),
+    api_resources.NODES: _followed("Node", outlines.node, _node_state, _describe_node),
     api_resources.RESOURCE_CLAIMS: FollowedKind(
-        word="Claim", states=_claim_states, tell=_tell_claim
+        word="Claim", states=_claim_states, describe=_describe_claim
     ),
-    api_resources.RESOURCE_SLICES: _followed("Slice", outlines.slice, _slice_state, _tell_slice),
-    api_resources.DEVICE_TAINT_RULES: _followed("Rule", outlines.rule, _rule_state, _tell_rule),
+    api_resources.RESOURCE_SLICES: _followed(
+        "Slice", outlines.slice, _slice_state, _describe_slice
+    ),
+    api_resources.DEVICE_TAINT_RULES: _followed("Rule", outlines.rule, _rule_state, _describe_rule),
     api_resources.NAMESPACES: _plain("Namespace"),
     api_resources.DEVICE_CLASSES: _plain("Class"),
     api_resources.RESOURCE_CLAIM_TEMPLATES: _plain("Template"),

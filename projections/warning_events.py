@@ -10,10 +10,10 @@ from app.domain.values import timestamps
 from app.domain.values.fields import core
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines
-from projections.timeline_kinds import WARNING, Told, cut
+from projections.timeline_kinds import WARNING, Description, cut
 
 
-def tell_event_object(event: Event) -> Told | None:
+def describe_event_object(event: Event) -> Description | None:
     """The text of a Kubernetes Event that warns, when it is created; repetitions are not shown.
 
     An Event that a recorder listed has the time of the list; the text says when it was last seen.

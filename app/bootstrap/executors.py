@@ -89,7 +89,7 @@ class Executor(Protocol):
         """Run tasks and yield each as it ends; `bundles` maps digests to contents.
 
         A bundle that was sent before may be missing. `heard` is called, in a separate thread,
-        with the messages that tasks send with `tell`.
+        with the messages that tasks send with `send_message`.
         """
         ...
 
@@ -221,10 +221,10 @@ def _done(future: Any, task: Task) -> Done | None:
         return None
 
 
-def tell(message: Any) -> None:
+def send_message(message: Any) -> None:
     """Send a progress message of a task to its caller; does nothing outside of workers."""
-    if _Telling.by is not None:
-        _Telling.by(message)
+    if _Sender.by is not None:
+        _Sender.by(message)
         return
     dask: Any = sys.modules.get("distributed")
     if dask is None:
@@ -236,15 +236,15 @@ def tell(message: Any) -> None:
     worker.log_event(_TOPIC, (worker.get_current_task(), message))
 
 
-class _Telling:
+class _Sender:
     """The function with which a worker process sends messages; None in other processes."""
 
     by: Callable[[Any], None] | None = None
 
 
-def tell_by(send: Callable[[Any], None]) -> None:
+def send_messages_by(send: Callable[[Any], None]) -> None:
     """Send the messages of tasks that run in this process with `send` from now on."""
-    _Telling.by = send
+    _Sender.by = send
 
 
 def is_installed() -> bool:

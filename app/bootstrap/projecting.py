@@ -113,13 +113,13 @@ async def start_each(
 
 
 async def keep_process(
-    store: Store, settings: Settings, tell: Callable[[str | None], None]
+    store: Store, settings: Settings, report_end: Callable[[str | None], None]
 ) -> None:
     """Run `redra project` on the store beside this process until cancelled.
 
-    `tell` is called with the reason when the process ends unexpectedly, and with None when it has
-    run well for a while. The process is started again each time, after pauses that grow until it
-    has run well.
+    `report_end` is called with the reason when the process ends unexpectedly, and with None when it
+    has run well for a while. The process is started again each time, after pauses that grow until
+    it has run well.
     """
     command = child_processes.command("project", "--until-input-ends")
     surroundings = settings.environment(database_url=store.url)
@@ -138,7 +138,7 @@ async def keep_process(
                 await process.wait()
             if process.returncode is None:
                 failures = 0
-                tell(None)
+                report_end(None)
             status = await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
@@ -151,7 +151,7 @@ async def keep_process(
             status,
             pause,
         )
-        tell(f"the process that writes the view tables ended with status {status}")
+        report_end(f"the process that writes the view tables ended with status {status}")
         await anyio.sleep(pause)
 
 

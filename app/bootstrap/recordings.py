@@ -323,7 +323,7 @@ async def rebuild(
     """Drop the views of a history and fold it again; one row per view, with the hashes."""
     info = await find_history(store, name)
 
-    def tell(_view: str, revision: Revision, until: Revision) -> None:
+    def report_progress(_view: str, revision: Revision, until: Revision) -> None:
         progress(revision, until)
 
     rebuilt = await rebuilding.rebuild(
@@ -333,7 +333,7 @@ async def rebuild(
         make=views_of(info.settings),
         bounds=folding_bounds(settings),
         check_rows=True,
-        progress=tell,
+        progress=report_progress,
     )
     return [
         {

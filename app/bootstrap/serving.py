@@ -219,7 +219,7 @@ async def serve(
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
-            tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
+            tasks.start_soon(_announce_start, server, lambda: ready(url, kubeconfig))
             kept = (DEFAULT_HISTORY, *companions.names, *watched)
             tending_settings = tending_bounds(settings)
             tasks.start_soon(
@@ -412,10 +412,10 @@ async def _stop_on_signal(server: _Server, end_watches: Callable[[], None]) -> N
             end_watches()
 
 
-async def _tell_when_started(server: _Server, tell: Callable[[], None]) -> None:
+async def _announce_start(server: _Server, announce: Callable[[], None]) -> None:
     while not server.started:  # noqa: ASYNC110 - uvicorn offers a flag, not an event
         await anyio.sleep(0.005)
-    tell()
+    announce()
     for _ in compile_templates():
         await anyio.lowlevel.checkpoint()
 

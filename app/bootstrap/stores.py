@@ -288,7 +288,7 @@ async def _database_url(
     """The address of the database, and whether another process runs it as an embedded one."""
     if settings.database_url:
         bounds = ReadyBounds(seconds=settings.connect_timeout_seconds)
-        await wait_until_ready(settings.database_url, bounds, tell=note)
+        await wait_until_ready(settings.database_url, bounds, note=note)
         return settings.database_url, False
     folder = settings.data / "postgres"
     if not make and not folder.exists():

@@ -214,15 +214,15 @@ def say_encoded(document: bytes) -> None:
 
 def note(text: str) -> None:
     """Print a note about the work to standard error."""
-    _tell(visible(text))
+    _write_line(visible(text))
 
 
 def complain(text: str) -> None:
     """Print the reason why the command ends without an answer, as one sentence."""
-    _tell(f"redra: {visible(text)}")
+    _write_line(f"redra: {visible(text)}")
 
 
-def _tell(line: str) -> None:
+def _write_line(line: str) -> None:
     """Write to standard error. A broken pipe there does not affect the work or the exit code."""
     try:
         sys.stderr.write(line + "\n")
@@ -345,7 +345,7 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total or self._total)
 
-    def tell(self, doing: str, revision: int, until: int) -> None:
+    def show(self, doing: str, revision: int, until: int) -> None:
         """Update what is done and the completed revisions, with the arguments of replays."""
         if doing != self._doing:
             if self._bar is not None:

@@ -251,7 +251,7 @@ def _again(
                 diffing.ComparisonAspect(by.value),
                 within,
                 changes["profile"],
-                progress=progress.tell,
+                progress=progress.show,
             )
             return {**pinned.as_of, **differences.shown(report, as_page=as_page)}
 

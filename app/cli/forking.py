@@ -191,7 +191,7 @@ def _made(settings: "Settings", wanted: _Wanted) -> _Made:
                 switches=wanted.switches,
                 edits=wanted.edits,
                 until=last if wanted.is_recorded else None,
-                progress=progress.tell,
+                progress=progress.show,
             )
             return _Made(
                 revision=made.revision,

@@ -175,18 +175,18 @@ def replay(
 
     with ProgressBar("replaying") as progress:
 
-        def tell(_doing: str, revision: int, until: int) -> None:
+        def advance(_doing: str, revision: int, until: int) -> None:
             progress.to(revision, until)
 
         async def work(store: Any, name: str, to: str) -> Any:
             match mode:
                 case Mode.FOLD:
-                    return await replays.fold(store, settings, name, to, tell)
+                    return await replays.fold(store, settings, name, to, advance)
                 case Mode.DECIDE:
-                    return await replays.decide(store, settings, name, to, tell, chosen, profile)
+                    return await replays.decide(store, settings, name, to, advance, chosen, profile)
                 case Mode.VERIFY:
                     return await replays.verify(
-                        store, settings, name, to, tell, profile, signed, trusted, second
+                        store, settings, name, to, advance, profile, signed, trusted, second
                     )
 
         report, as_of = console.run(lambda: _with_history(work, settings, (name, to), files))

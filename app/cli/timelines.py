@@ -126,12 +126,12 @@ def timeline(
         "until": until,
         "decisions": "true" if decisions else "",
     }
-    telling = Telling(output, is_followed=follow)
+    printer = TimelinePrinter(output, is_followed=follow)
     if findings or _FINDING in (kind or ()):
         _check_findings(source, wanted, is_followed=follow)
-        _tell_here(source, source.history(place), wanted, last, telling, with_findings=True)
+        _print_here(source, source.history(place), wanted, last, printer, with_findings=True)
     else:
-        _tell(source, place, wanted, last, telling)
+        _print_timeline(source, place, wanted, last, printer)
 
 
 def _check_findings(source: AnswerSource, wanted: dict[str, str], *, is_followed: bool) -> None:
@@ -161,22 +161,22 @@ async def _with_findings(
     return sorted(rows, key=lambda row: row["revision"])
 
 
-def _tell(
-    source: AnswerSource, named: str, wanted: dict[str, str], last: int, telling: "Telling"
+def _print_timeline(
+    source: AnswerSource, named: str, wanted: dict[str, str], last: int, printer: "TimelinePrinter"
 ) -> None:
     """Print the timeline from a server or the data folder, and follow it if requested."""
     parameters = {**wanted, "last": str(last) if last else ""}
-    if telling.is_followed:
+    if printer.is_followed:
         parameters["follow"] = "true"
     lines = source.lines("entries", history=named, parameters=parameters)
     if lines is None:
-        _tell_here(source, source.history(named), wanted, last, telling)
+        _print_here(source, source.history(named), wanted, last, printer)
         return
     first = [msgspec.json.decode(line) for line in islice(lines, 1)]
     if not first:
         raise ServerUnreachable("the server's answer is empty")
     head = first[0]
-    telling.begin(msgspec.convert(head["doubts"], tuple[Doubt, ...]))
+    printer.begin(msgspec.convert(head["doubts"], tuple[Doubt, ...]))
     rows: list[dict[str, Any]] = []
     for row in map(_row, lines):
         if "kind" not in row:
@@ -185,13 +185,13 @@ def _tell(
     else:
         raise ServerUnreachable("the server's answer is incomplete")
     with reading.rendering():
-        telling.tell(rows)
+        printer.print_rows(rows)
     for line in lines:
         row = _row(line)
         with reading.rendering():
-            telling.tell([row])
+            printer.print_rows([row])
     with reading.rendering():
-        telling.end()
+        printer.end()
 
 
 def _row(line: bytes) -> dict[str, Any]:
@@ -202,12 +202,12 @@ def _row(line: bytes) -> dict[str, Any]:
     return row
 
 
-def _tell_here(
+def _print_here(
     source: AnswerSource,
     name: str,
     wanted: dict[str, str],
     last: int,
-    telling: "Telling",
+    printer: "TimelinePrinter",
     *,
     with_findings: bool = False,
 ) -> None:
@@ -244,7 +244,7 @@ def _tell_here(
             since, until = pinned.moments
             request = replace(unpinned, since=since, until=until)
             scope = await scope_of(store.log, info, request)
-            if not telling.is_followed:
+            if not printer.is_followed:
                 await check_until(store.log, info, request)
             page = source.settings.projector_batch_max
             reader = TimelineReader(store.log, info, scope, page_max=page)
@@ -253,19 +253,19 @@ def _tell_here(
                 if with_findings:
                     rows = await _with_findings(store, source.settings, info, rows, scope)
                 rows = shown(rows, request)
-                if not telling.is_followed:
+                if not printer.is_followed:
                     reader.check()
-                telling.begin(await recorded_doubts.doubts_of(store.log, info))
-                telling.tell(rows[-last:])
-                while telling.is_followed and not reader.is_over:
+                printer.begin(await recorded_doubts.doubts_of(store.log, info))
+                printer.print_rows(rows[-last:])
+                while printer.is_followed and not reader.is_over:
                     await listener.wait(source.settings.poll_seconds)
-                    telling.tell(shown(await reader.read(), request))
-        telling.end()
+                    printer.print_rows(shown(await reader.read(), request))
+        printer.end()
 
     console.run(read)
 
 
-class Telling:
+class TimelinePrinter:
     """Prints rows as they arrive: a table whose column widths fit the first rows.
 
     JSON is one document, or one line per row if the history is followed.
@@ -283,7 +283,7 @@ class Telling:
         """Set the doubts about the recording, which `end` prints."""
         self._doubts = doubts
 
-    def tell(self, rows: list[dict[str, Any]]) -> None:
+    def print_rows(self, rows: list[dict[str, Any]]) -> None:
         """Print rows."""
         if self._output is Output.JSON:
             if not self.is_followed:

@@ -137,7 +137,7 @@ class HistoryRuntime:
             uids=ports.uids,
             bounds=bounds.writer,
             commit=self._take_over,
-            hand_on=self.watches.tell_loops,
+            hand_on=self.watches.hand_to_loops,
         )
         self._reviewing = None if ports.webhooks is None else self._reviewing_by(ports.webhooks)
 
@@ -425,7 +425,7 @@ class HistoryRuntime:
             if event.type is EventType.REPLAY_SOUGHT:
                 # Events before this one in the batch are not sent to clients that follow already.
                 self.watches.turn(event.revision)
-        self.watches.tell_clients(events)
+        self.watches.hand_to_clients(events)
         self._grown.raise_()
         self._grown.lower()
 

@@ -227,10 +227,10 @@ class Watches:
             self, after=after, group_resource=group_resource, reads=reads, queue_max=self._queue_max
         )
 
-    def tell_clients(self, events: Sequence[Event]) -> None:
+    def hand_to_clients(self, events: Sequence[Event]) -> None:
         """Hand newly committed events to the followers of a resource, in order.
 
-        `tell_loops` follows with the same events before anything is awaited.
+        `hand_to_loops` follows with the same events before anything is awaited.
         """
         if not events:
             return
@@ -240,7 +240,7 @@ class Watches:
             for follower in tuple(self._by_resource.get(group_resource, ())):
                 follower.offer(events_there)
 
-    def tell_loops(self, events: Sequence[Event]) -> None:
+    def hand_to_loops(self, events: Sequence[Event]) -> None:
         """Hand the events to the loops of this process, which read many resources, in order.
 
         They come after clients: tasks run in the order of their wake-up, and clients are quick.

@@ -37,7 +37,7 @@ async def run(
             runtime.info,
             oversight,
             until=None,
-            tell=partial(_tell, runtime, meter, oversight, note),
+            report_observations=partial(_report_observations, runtime, meter, oversight, note),
             stopped=anyio.Event(),
             bounds=bounds,
         )
@@ -46,7 +46,7 @@ async def run(
             _log.exception("the history %s is no longer watched over", runtime.info.name)
 
 
-def _tell(
+def _report_observations(
     runtime: HistoryRuntime,
     meter: Meter,
     oversight: Oversight,

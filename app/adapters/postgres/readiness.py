@@ -27,9 +27,9 @@ class ReadyBounds:
 
 
 async def wait_until_ready(
-    url: str, bounds: ReadyBounds = ReadyBounds(), *, tell: Callable[[str], None]
+    url: str, bounds: ReadyBounds = ReadyBounds(), *, note: Callable[[str], None]
 ) -> None:
-    """Return when the server takes sessions; calls `tell` once, before the first wait.
+    """Return when the server takes sessions; calls `note` once, before the first wait.
 
     Raises LogUnavailable when the time is over. Other errors are raised at once.
     """
@@ -50,7 +50,7 @@ async def wait_until_ready(
                     raise
                 if not is_noted:
                     is_noted = True
-                    tell(f"waiting up to {bounds.seconds:g} s for the database: {problem}")
+                    note(f"waiting up to {bounds.seconds:g} s for the database: {problem}")
                 await anyio.sleep(min(pause, left))
                 pause = min(pause * 2, bounds.pause_max_seconds)
             else:

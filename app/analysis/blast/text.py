@@ -95,8 +95,8 @@ def _consequences(radius: BlastRadius, examples_max: int) -> Iterator[Reason]:
         title, total = f"waiting pods: {_waiting(radius)}", len(radius.waiting)
         total += radius.left_out.get("waiting", 0)
         ended = _ended(radius)
-        tell = partial(_waiting_pod, ended=ended)
-        yield _section(title, radius.waiting, total, examples_max, tell)
+        sentence_of = partial(_waiting_pod, ended=ended)
+        yield _section(title, radius.waiting, total, examples_max, sentence_of)
     title, total = f"devices: {_devices(radius)}", radius.totals["devices"]
     yield _section(title, radius.devices, total, examples_max, _device)
     if total := radius.totals["pools"]:
@@ -356,10 +356,10 @@ def _section(
     entries: Sequence[_Entry],
     total: int,
     examples_max: int,
-    tell: Callable[[_Entry], str],
+    sentence_of: Callable[[_Entry], str],
 ) -> Reason:
     """The text, the first entries, and the number of further ones."""
-    shown = [tell(entry) for entry in entries[:examples_max]]
+    shown = [sentence_of(entry) for entry in entries[:examples_max]]
     shown += _more(total, len(shown))
     return Reason(text=text, children=tuple(Reason(text=line) for line in shown))
 

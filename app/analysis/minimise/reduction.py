@@ -54,8 +54,8 @@ class Reduction:
 
     `width` candidates are tried together, not counting those for which `is_out` tells at once that
     they do not show it. `is_decided` means that each candidate is decided anew: what names an
-    object that is not there then ends as in a cluster. `tell` is called with each pass and each
-    success.
+    object that is not there then ends as in a cluster. `report_progress` is called with each pass
+    and each success.
     """
 
     def __init__(
@@ -67,14 +67,16 @@ class Reduction:
         is_decided: bool = False,
         width: int = 1,
         is_out: Callable[[Candidate], bool] = lambda _: False,
-        tell: Callable[[Pass | Candidate], None] = lambda _: None,
+        report_progress: Callable[[Pass | Candidate], None] = lambda _: None,
     ) -> None:
         self.is_minimal = False
         self._material = material
         self._alike = AlikeObjects(material)
         self._controllers = controllers
         self._is_decided = is_decided
-        self._thinning = Thinning(start, width=width, is_out=is_out, tell=tell)
+        self._thinning = Thinning(
+            start, width=width, is_out=is_out, report_progress=report_progress
+        )
 
     @property
     def best(self) -> Candidate:
@@ -310,7 +312,7 @@ class Reduction:
             for path, value in trees.numbers(event.object):
                 if not self._is_cut(event.key, path):
                     numbers[event.key, path] = now.get((event.key, path), value)
-        self._thinning.tell(Pass(name="numbers", parts=len(numbers)))
+        self._thinning.report_progress(Pass(name="numbers", parts=len(numbers)))
         sort_of = self._sort_of_part()
         for crowd in alike.crowds(numbers, lambda part: (sort_of(part), numbers[part])):
             some = [[part] for part in crowd]

@@ -46,8 +46,9 @@ class Thinning:
     """A candidate that becomes smaller; `best` is the smallest that showed it so far.
 
     `width` candidates are tried together, not counting those for which `is_out` tells at once that
-    they do not show it. `tell` is called with each pass and each success. `represented` is the
-    greatest number of parts that stayed since it was last set to 0 because three like them must.
+    they do not show it. `report_progress` is called with each pass and each success. `represented`
+    is the greatest number of parts that stayed since it was last set to 0 because three like them
+    must.
     """
 
     def __init__(
@@ -56,11 +57,11 @@ class Thinning:
         *,
         width: int,
         is_out: Callable[[Candidate], bool],
-        tell: Callable[[Pass | Candidate], None],
+        report_progress: Callable[[Pass | Candidate], None],
     ) -> None:
         self.best = start
         self.represented = 0
-        self.tell = tell
+        self.report_progress = report_progress
         self._width = width
         self._is_out = is_out
 
@@ -115,7 +116,7 @@ class Thinning:
         they are not alike enough.
         """
         rest, before = list(parts), self.best
-        self.tell(Pass(name=name, parts=len(rest)))
+        self.report_progress(Pass(name=name, parts=len(rest)))
         yield from self._example(rest, remove)
         if self.best == before:
             self.note_represented(len(rest))
@@ -160,7 +161,7 @@ class Thinning:
         it is known that more than `most` parts cannot go together, the search starts with those.
         """
         rest = list(parts)
-        self.tell(Pass(name=name, parts=len(rest)))
+        self.report_progress(Pass(name=name, parts=len(rest)))
         size, place = len(rest) if most is None else most, 0
         while batch := self._batch(
             remove(self.best, rest[at : at + length])
@@ -197,7 +198,7 @@ class Thinning:
 
     def _take(self, candidate: Candidate) -> None:
         self.best = candidate
-        self.tell(candidate)
+        self.report_progress(candidate)
 
 
 def _cuts(count: int, size: int, place: int) -> Iterator[tuple[int, int]]:

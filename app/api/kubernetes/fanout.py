@@ -97,7 +97,7 @@ class Channel:
         self._subscription.listen(self._wake)
         self._is_scheduled = False
         self._batch: list[Event] = []
-        self._untold: list[Member] = []
+        self._unsent: list[Member] = []
         self._chunks: dict[LineView, bytes] = {}
 
     def join(
@@ -136,24 +136,24 @@ class Channel:
     def _turn(self) -> None:
         """Send the present batch to some members, or begin with the next batch."""
         try:
-            if not self._untold:
+            if not self._unsent:
                 self._batch = self._subscription.take()
-                self._untold = list(self._members) if self._batch else []
+                self._unsent = list(self._members) if self._batch else []
                 self._chunks = {}
         except Expired:
             for member in tuple(self._members):
                 member.leave()
-        batch, self._untold = self._untold[:TURN_MAX], self._untold[TURN_MAX:]
+        batch, self._unsent = self._unsent[:TURN_MAX], self._unsent[TURN_MAX:]
         for member in batch:
-            if member.is_member and not self._tell(member):
+            if member.is_member and not self._send_changes(member):
                 member.leave()
-        if not self._untold:
+        if not self._unsent:
             self._batch, self._chunks = [], {}
         self._is_scheduled = False
-        if self._members and (self._untold or self._subscription.has_more):
+        if self._members and (self._unsent or self._subscription.has_more):
             self._wake()
 
-    def _tell(self, member: Member) -> bool:
+    def _send_changes(self, member: Member) -> bool:
         """Send a member its new changes; False when it must go on alone."""
         batch = self._batch
         try:

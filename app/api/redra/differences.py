@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.ports import EventLog
 from app.service import diffing
-from app.service.answering.jobs import JobKind, JobSource, JobWish, Tell, silent
+from app.service.answering.jobs import JobKind, JobSource, JobWish, ReportProgress, report_nothing
 from app.service.diffing import Comparison, ComparisonAspect, ComparisonPlan, Ending
 from app.service.forking import MadeFork
 from app.service.histories import Histories
@@ -74,11 +74,11 @@ class DiffApi:
         moment: str,
         actor: Actor,
         form: DiffForm,
-        tell: Tell = silent,
+        report_progress: ReportProgress = report_nothing,
     ) -> JsonObject:
         """The comparison of two histories; `check` raises when the reader may not read one of them.
 
-        `tell` is called with the progress of a long one. Raises Rejected.
+        `report_progress` is called with the progress of a long one. Raises Rejected.
         """
         other_name = request.parameter("with")
         if not other_name:
@@ -115,7 +115,9 @@ class DiffApi:
                     runtime.log, *sides, comparison.by, events_max=comparison.events_max
                 )
                 infos = (runtime.info, other.info)
-                return await self._carried_out(runtime.log, infos, planned, comparison, form, tell)
+                return await self._carried_out(
+                    runtime.log, infos, planned, comparison, form, report_progress
+                )
             except RevisionTooLarge as problem:
                 raise NotFound(str(problem), resource="revisions") from problem
 
@@ -126,7 +128,7 @@ class DiffApi:
         planned: ComparisonPlan,
         comparison: Comparison,
         form: DiffForm,
-        tell: Tell = silent,
+        report_progress: ReportProgress = report_nothing,
     ) -> JsonObject:
         """The answer of a plan, from this process, or from another one if there is much to do."""
         if self._worker is None or planned.events <= self._limits.diff_at_once_events_max:
@@ -143,7 +145,7 @@ class DiffApi:
         ]
         wish = JobWish(kind=JobKind.DIFF, parameters=parameters, sources=sources)
         try:
-            outcome = await self._worker(log, wish, tell)
+            outcome = await self._worker(log, wish, report_progress)
         except PlainSecrets:
             # They leave in no bundle, so the work stays here.
             return answers.of(await diffing.carry_out(log, planned, comparison), form)
@@ -165,7 +167,7 @@ class AgainApi:
         runtime: HistoryRuntime,
         moment: str,
         form: DiffForm,
-        tell: Tell = silent,
+        report_progress: ReportProgress = report_nothing,
     ) -> JsonObject:
         """The comparison of a history (A) with itself decided again (B), up to a moment.
 
@@ -186,7 +188,7 @@ class AgainApi:
             },
         )
         async with self._turns:
-            outcome = await self._worker(runtime.log, wish, tell)
+            outcome = await self._worker(runtime.log, wish, report_progress)
         answer: JsonObject = msgspec.convert(outcome.result, JsonObject)
         return answer
 

@@ -22,7 +22,7 @@ from app.domain.log import Actor, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.moments import AS_OF
 from app.service import moments
-from app.service.answering.jobs import Job, JobState, Tell, silent
+from app.service.answering.jobs import Job, JobState, ReportProgress, report_nothing
 from app.service.histories import Histories
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import RehearsalRequest
@@ -66,19 +66,23 @@ class RehearsalApi:
         return relative.named(runtime, moment, Response(body))
 
     async def report(
-        self, request: HttpRequest, runtime: HistoryRuntime, moment: str, tell: Tell = silent
+        self,
+        request: HttpRequest,
+        runtime: HistoryRuntime,
+        moment: str,
+        report_progress: ReportProgress = report_nothing,
     ) -> JsonObject:
         """The rehearsal of a history up to a moment as JSON (`report`), and its `page`.
 
-        `tell` is called with the progress of a long one. The caller checks the right to read all of
-        the history. Raises BadRequest for invalid parameters, InputError, NotFound.
+        `report_progress` is called with the progress of a long one. The caller checks the right to
+        read all of the history. Raises BadRequest for invalid parameters, InputError, NotFound.
         """
         wish = _wish(request, moment)
         if self._worker is None or await self._is_done_here(runtime):
             return await self._here(wish, runtime, await self._until(runtime, moment))
         wanted = await self._jobs.rehearsal(runtime, wish)
         async with self._turns:
-            outcome = await self._worker(runtime.log, wanted, tell)
+            outcome = await self._worker(runtime.log, wanted, report_progress)
         shown: JsonObject = msgspec.convert(outcome.result, JsonObject)
         return shown
 

@@ -293,9 +293,15 @@ class Pages:
         first: tuple[Tree, ...] = ()
         if parameters["with"]:
             check = partial(self._api.check_compared, inquiry.actor, inquiry.runtime)
-            tell = partial(self._unready.tell, inquiry)
+            report_progress = partial(self._unready.report_progress, inquiry)
             answer = await self._api.diffs.answer(
-                request, inquiry.runtime, check, inquiry.moment, inquiry.actor, DiffForm.PAGE, tell
+                request,
+                inquiry.runtime,
+                check,
+                inquiry.moment,
+                inquiry.actor,
+                DiffForm.PAGE,
+                report_progress,
             )
             compared = msgspec.convert(answer, ComparedPage)
             first = await self._first(inquiry, compared, parameters["with"])
@@ -336,8 +342,10 @@ class Pages:
         wanted = {name: request.parameter(name) for name in parameters.NAMES["again"]}
         report: ComparedPage | None = None
         if wanted["by"]:
-            form, tell = DiffForm.PAGE, partial(self._unready.tell, inquiry)
-            answer = await self._api.agains.answer(request, runtime, inquiry.moment, form, tell)
+            form, report_progress = DiffForm.PAGE, partial(self._unready.report_progress, inquiry)
+            answer = await self._api.agains.answer(
+                request, runtime, inquiry.moment, form, report_progress
+            )
             report = msgspec.convert(answer, ComparedPage)
         frame = await framing.frame(self.answers, inquiry, "again", wanted)
         return again.page(frame, wanted, report)
@@ -348,8 +356,13 @@ class Pages:
         self._api.check_rehearsed(inquiry.actor, inquiry.runtime)
         report = None
         if parameters["to"]:
-            runtime, tell = inquiry.runtime, partial(self._unready.tell, inquiry)
-            shown = await self._api.rehearsals.report(request, runtime, inquiry.moment, tell)
+            runtime, report_progress = (
+                inquiry.runtime,
+                partial(self._unready.report_progress, inquiry),
+            )
+            shown = await self._api.rehearsals.report(
+                request, runtime, inquiry.moment, report_progress
+            )
             report = shown["page"]
         frame = await framing.frame(self.answers, inquiry, "rehearsal", parameters)
         return rehearsal.page(frame, releases.names(), parameters, report)

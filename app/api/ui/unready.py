@@ -203,7 +203,7 @@ class UnreadyPages:
         self._shorten()
         self._advance()
 
-    def tell(self, inquiry: Inquiry, progress: JsonObject) -> None:
+    def report_progress(self, inquiry: Inquiry, progress: JsonObject) -> None:
         """Note the progress of the page of an inquiry."""
         errand = self._begun.get(_place_of(inquiry))
         if errand is not None:

@@ -31,7 +31,7 @@ def main() -> None:
     made = PrivateFolder()
     folder = made.path
     os.chdir(folder)
-    _tell({FOLDER: str(folder)})
+    _write_message({FOLDER: str(folder)})
     line = sys.stdin.buffer.readline()
     if not line.endswith(b"\n"):
         _end(folder)
@@ -56,7 +56,9 @@ def _answer(order: JsonObject, folder: Path) -> JsonObject:
     gc.enable()
 
     try:
-        done = works.DONE_BY[order["kind"]](folder, order["parameters"], order["names"], _tell)
+        done = works.DONE_BY[order["kind"]](
+            folder, order["parameters"], order["names"], _write_message
+        )
     except InputError as problem:
         return _problem(problem.problem, problem.place, problem.cure)
     except RedraError as problem:
@@ -72,7 +74,7 @@ def _problem(message: str, place: str = "", cure: str = "") -> JsonObject:
     return {"problem": {"message": message, "place": place, "cure": cure}}
 
 
-def _tell(progress: JsonObject) -> None:
+def _write_message(progress: JsonObject) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -39,7 +39,7 @@ _LINE_BYTES_MAX = 1024 * 1024
 
 
 async def work(
-    settings: Settings, log: EventLog, wish: JobWish, tell: Callable[[JsonObject], None]
+    settings: Settings, log: EventLog, wish: JobWish, report_progress: Callable[[JsonObject], None]
 ) -> JobOutcome:
     """Do the work of a job in a process. Raises InputError, ChainBroken, LogError.
 
@@ -47,7 +47,7 @@ async def work(
     """
     outcome = None
     with anyio.move_on_after(settings.job_seconds_max):
-        outcome = await _work(settings, log, wish, tell)
+        outcome = await _work(settings, log, wish, report_progress)
     if outcome is None:
         raise InputError(
             f"it took longer than {settings.job_seconds_max:g} seconds",
@@ -57,7 +57,7 @@ async def work(
 
 
 async def _work(
-    settings: Settings, log: EventLog, wish: JobWish, tell: Callable[[JsonObject], None]
+    settings: Settings, log: EventLog, wish: JobWish, report_progress: Callable[[JsonObject], None]
 ) -> JobOutcome:
     process = await anyio.open_process(
         child_processes.program(MODULE),
@@ -80,7 +80,7 @@ async def _work(
             await _export_all(settings, log, wish, folder)
             await process.stdin.send(msgspec.json.encode(_order(settings, wish)) + b"\n")
         while (progress := await _next(lines)) is not None:
-            tell(progress)
+            report_progress(progress)
         status = await process.wait()
         return await anyio.to_thread.run_sync(_outcome, settings, folder, status)
     finally:

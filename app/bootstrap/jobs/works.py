@@ -33,7 +33,7 @@ from app.service import diffing
 from app.service.diffing import ComparisonAspect, ComparisonPlan
 from app.settings import Settings
 
-Tell = Callable[[JsonObject], None]
+ReportProgress = Callable[[JsonObject], None]
 
 _RESULT = "result"
 """The folder for the files of a result in that of the job."""
@@ -52,7 +52,9 @@ class WorkDone:
     files: Mapping[str, Path] = field(default_factory=dict)
 
 
-def minimise(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def minimise(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """The smallest history that satisfies a predicate, as a bundle. Raises InputError."""
     predicate = predicates.parse(wish["keep"], "keep")
     settings = process_settings.settings(
@@ -66,10 +68,10 @@ def minimise(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
         return await sources.read(store, settings, history, "", wish["profile"] or None, names[0])
 
     source = anyio.run(read)
-    tell({"events": source.events})
+    report_progress({"events": source.events})
 
-    def tell_state(state: State) -> None:
-        tell({"events": source.events, **asdict(state)})
+    def report_state(state: State) -> None:
+        report_progress({"events": source.events, **asdict(state)})
 
     path = folder / _RESULT / f"{wish['name']}.zip"
     path.parent.mkdir()
@@ -80,12 +82,14 @@ def minimise(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
         path,
         name=wish["name"],
         seconds=wish["seconds"],
-        tell=tell_state,
+        report_progress=report_state,
     )
     return WorkDone(result={**wish["asOf"], **done.to_json()}, files={path.name: path})
 
 
-def sweep(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def sweep(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """The table of a sweep. Raises InputError."""
     plan = plans.parse(wish["plan"], wish["place"])
     garbage_collection.expect_large_heap()
@@ -97,7 +101,7 @@ def sweep(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> W
         bundles,
         InlineExecutor(),
         cells,
-        lambda done, total: tell({"done": done, "total": total}),
+        lambda done, total: report_progress({"done": done, "total": total}),
     )
     files = tables.write(swept.rows, cells, wish["title"])
     result = {"rows": swept.rows, "ran": swept.ran, "failed": swept.failed}
@@ -120,25 +124,29 @@ async def _fleets(
     return await histories.bundles(wanted, process_settings.settings(), folder)
 
 
-def run_incidents(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def run_incidents(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """The facts of incidents, with the defect or trap and repaired."""
     rows: list[JsonObject] = []
     shown: list[str] = wish["names"] or incident_files.names()
     for number, name in enumerate(shown):
-        tell({"done": number, "total": len(shown)})
+        report_progress({"done": number, "total": len(shown)})
         rows += playing.rows(incident_files.read(name))
-    tell({"done": len(shown), "total": len(shown)})
+    report_progress({"done": len(shown), "total": len(shown)})
     return WorkDone(result=rows)
 
 
-def rehearse(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def rehearse(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """The changes of a history under another release. Raises InputError."""
     settings = process_settings.settings(gates=wish["gates"], quirks=wish["quirks"])
     garbage_collection.expect_large_heap()
 
     async def work() -> Rehearsal:
         store = await _store(settings, folder, names[0])
-        step = partial(_tell_step, tell)
+        step = partial(_report_step, report_progress)
         report = await rehearsals.rehearse(
             store, settings, names[0], wish["to"], wish["at"], progress=step
         )
@@ -147,16 +155,18 @@ def rehearse(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -
     return WorkDone(result=rehearsals.shown(anyio.run(work), wish["asOf"]))
 
 
-def _tell_step(tell: Tell, doing: str, revision: int, until: int) -> None:
-    tell({"doing": doing, "revision": revision, "until": until})
+def _report_step(report_progress: ReportProgress, doing: str, revision: int, until: int) -> None:
+    report_progress({"doing": doing, "revision": revision, "until": until})
 
 
-def diff(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def diff(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """The differences of two histories, by the plan of the server. Raises InputError."""
     settings = process_settings.settings()
     garbage_collection.expect_large_heap()
     planned = msgspec.convert(wish["plan"], ComparisonPlan)
-    tell({"events": planned.events})
+    report_progress({"events": planned.events})
 
     async def work() -> JsonObject:
         store = memory_store()
@@ -178,7 +188,9 @@ def diff(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> Wo
     return WorkDone(result=anyio.run(work))
 
 
-def again(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def again(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """The differences of a history from itself decided again. Raises InputError."""
     settings = process_settings.settings(gates=wish["gates"], quirks=wish["quirks"])
     garbage_collection.expect_large_heap()
@@ -193,7 +205,7 @@ def again(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> W
             ComparisonAspect(wish["by"]),
             wish["withinSeconds"],
             wish["profile"] or None,
-            progress=partial(_tell_step, tell),
+            progress=partial(_report_step, report_progress),
         )
         if isinstance(report, DiffReport):
             report = replace(report, doubts=msgspec.convert(wish["doubts"], list[Doubt]))
@@ -202,7 +214,9 @@ def again(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> W
     return WorkDone(result=anyio.run(work))
 
 
-def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> WorkDone:
+def export(
+    folder: Path, wish: JsonObject, names: Sequence[str], report_progress: ReportProgress
+) -> WorkDone:
     """A history as one file; that of a folder is a zip archive of it. Raises InputError."""
     form, is_redacted = wish["form"], wish["redact"]
     settings = process_settings.settings()
@@ -213,7 +227,7 @@ def export(folder: Path, wish: JsonObject, names: Sequence[str], tell: Tell) -> 
     async def work() -> JsonObject:
         store = await _store(settings, folder, names[0])
         if form in _TOOLS and not is_redacted:
-            count = partial(_tell_count, tell)
+            count = partial(_report_count, report_progress)
             tool = ToolForm(form)
             written = await recordings.export_for_tools(store, names[0], "", tool, path, count)
             return {"written": written}
@@ -251,11 +265,11 @@ async def _store(settings: Settings, folder: Path, name: str) -> Store:
     return store
 
 
-def _tell_count(tell: Tell, done: int, total: int) -> None:
-    tell({"done": done, "total": total})
+def _report_count(report_progress: ReportProgress, done: int, total: int) -> None:
+    report_progress({"done": done, "total": total})
 
 
-DONE_BY: Mapping[str, Callable[[Path, JsonObject, Sequence[str], Tell], WorkDone]] = {
+DONE_BY: Mapping[str, Callable[[Path, JsonObject, Sequence[str], ReportProgress], WorkDone]] = {
     "minimise": minimise,
     "sweep": sweep,
     "incidents": run_incidents,

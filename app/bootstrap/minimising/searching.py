@@ -151,7 +151,7 @@ def minimise(
     name: str,
     seconds: float | None = None,
     judges_of: Callable[[Judge], Judges] = InlineJudges,
-    tell: Callable[[State], None] = lambda _: None,
+    report_progress: Callable[[State], None] = lambda _: None,
 ) -> Minimised:
     """Write the smallest history that still shows the predicate. Raises InputError.
 
@@ -164,7 +164,7 @@ def minimise(
     memory = _Memory(output.with_name(output.name + SUFFIX), _place(source, whole, judge))
     memory.open()
     ends_at = None if seconds is None else began + seconds
-    search = _Search(source, judge, judges_of, memory, ends_at, tell)
+    search = _Search(source, judge, judges_of, memory, ends_at, report_progress)
     is_minimal = search.run(first)
     judge, material, best = search.judge, search.judge.material, search.best
     judged = judge.judge(best)
@@ -240,7 +240,7 @@ class _Search:
         judges_of: Callable[[Judge], Judges],
         memory: _Memory,
         ends_at: float | None,
-        tell: Callable[[State], None],
+        report_progress: Callable[[State], None],
     ) -> None:
         self.judge = judge
         self.best = source.whole(judge.material)
@@ -250,7 +250,7 @@ class _Search:
         self._judges = judges_of(judge)
         self._memory = memory
         self._ends_at = ends_at
-        self._tell = tell
+        self._report_progress = report_progress
         self._doing = ""
         self._last = self._reduction()
 
@@ -408,7 +408,7 @@ class _Search:
             is_decided=not self._material.is_recorded or isinstance(self.judge.predicate, Unlike),
             width=self._judges.width,
             is_out=self._is_out,
-            tell=self._note,
+            report_progress=self._note,
         )
         return self._last
 
@@ -481,7 +481,7 @@ class _Search:
             self._doing = news.name
         else:
             self.best = news
-        self._tell(
+        self._report_progress(
             State(
                 doing=self._doing,
                 steps=len(self.best.kept),

@@ -44,7 +44,7 @@ async def watch_over(
     *,
     end_option: str,
     since: str = "",
-    tell: Callable[[Sequence[Observation]], None],
+    report_observations: Callable[[Sequence[Observation]], None],
     ready: Callable[[str], None],
 ) -> Watched:
     """Judge a history up to a moment; without one, as it grows, until SIGTERM or SIGINT.
@@ -61,7 +61,7 @@ async def watch_over(
             failures += each.is_failure
             other_choices += each.is_other_choice
             others += not (each.is_failure or each.is_other_choice)
-        tell(observations)
+        report_observations(observations)
 
     async with open_store(settings) as store:
         stored = await find_history(store, name)
@@ -93,7 +93,7 @@ async def watch_over(
                 oversight,
                 since=begin or Revision(0),
                 until=until,
-                tell=count,
+                report_observations=count,
                 stopped=stopped,
                 bounds=OverseeingBounds(
                     page_max=settings.projector_batch_max, poll_seconds=settings.poll_seconds

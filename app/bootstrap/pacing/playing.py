@@ -30,7 +30,7 @@ from app.service.pacing.stage import StageTarget
 from app.settings import Settings
 
 _LEASE = "replay"
-_TELL_SECONDS = 0.25
+_REPORT_SECONDS = 0.25
 _RELEASE_SECONDS = 2.0
 
 
@@ -98,7 +98,7 @@ class PacedReplay:
         assert player is not None, "a replay is run after it was begun"
         try:
             async with self._leading(player) as tasks:
-                tasks.start_soon(self._tell, player, end)
+                tasks.start_soon(self._report, player, end)
                 if self._wanted.has_keys:
                     tasks.start_soon(Keyboard(player, self._note, end).run)
                 await player.run()
@@ -198,11 +198,11 @@ class PacedReplay:
             if not is_ours:
                 raise StaleLease(token.name, token.epoch)
 
-    async def _tell(self, player: Player, end: Callable[[], None]) -> None:
+    async def _report(self, player: Player, end: Callable[[], None]) -> None:
         """Report conflicts and the end, as they occur."""
         last, was = 0, PlayerState.PAUSED
         while True:
-            await anyio.sleep(_TELL_SECONDS)
+            await anyio.sleep(_REPORT_SECONDS)
             conflicts = player.conflicts
             for event in conflicts:
                 if event.revision > last:

@@ -159,7 +159,7 @@ async def follow(
         is_new=opened.info is None,
     )
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_tell_problems, following, info.name, note)
+        tasks.start_soon(_report_problems, following, info.name, note)
         tasks.start_soon(_stop_when, stopped, following)
         if not await following.run(started):
             reasons = "; ".join(following.problems()) or "the log did not answer"
@@ -180,7 +180,7 @@ async def _stop_when(stopped: anyio.Event, following: Recorder) -> None:
     following.stop()
 
 
-async def _tell_problems(following: Recorder, name: str, note: Callable[[str], None]) -> None:
+async def _report_problems(following: Recorder, name: str, note: Callable[[str], None]) -> None:
     before: set[str] = set()
     while True:
         await anyio.sleep(_PROBLEMS_SECONDS)

@@ -27,7 +27,7 @@ CELLS = "cells"
 TABLES = "tables.json"
 """The file in that folder that names the cells in the tables."""
 
-Tell = Callable[[int, int], None]
+ReportCounts = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,11 @@ def check_tables(plan: SweepPlan, bundles: dict[str, bytes], folder: Path) -> No
 
 
 def sweep(
-    plan: SweepPlan, bundles: dict[str, bytes], executor: Executor, folder: Path, tell: Tell
+    plan: SweepPlan,
+    bundles: dict[str, bytes],
+    executor: Executor,
+    folder: Path,
+    report_counts: ReportCounts,
 ) -> Swept:
     """Run the cells of a plan that have no result in the folder. Raises InputError."""
     kept = folder / CELLS
@@ -83,7 +87,7 @@ def sweep(
     contents = {digests[name]: content for name, content in bundles.items()}
     problems: dict[str, str] = {}
     fresh: dict[str, JsonObject] = {}
-    tell(len(results), len(every))
+    report_counts(len(results), len(every))
     needed = {task.bundle for task in tasks}
     contents = {digest: content for digest, content in contents.items() if digest in needed}
     for done in executor.map(run_cell, contents, tasks) if tasks else ():
@@ -92,7 +96,7 @@ def sweep(
         else:
             fresh[done.task.digest] = done.result
             _keep(kept / f"{done.task.digest}.json", done.result)
-        tell(len(results) + len(fresh) + len(problems), len(every))
+        report_counts(len(results) + len(fresh) + len(problems), len(every))
     _keep(kept / TABLES, sorted(names.values()))
     by_number = results | {number: fresh[name] for number, name in names.items() if name in fresh}
     rows = [_row(cell, by_number, problems.get(names[cell.number], "")) for cell in every]

@@ -101,17 +101,17 @@ class FoldingAhead:
                 for event in events
                 if event.type is EventType.DECISION_RECORDED and event.stamp.actor.user in _NAMES
             }
-            self._forks.tell_early(LogFollowers(self._following))
+            self._forks.send_early(LogFollowers(self._following))
         self._waiting += events
         if len(self._waiting) >= self._step:
-            self._tell()
+            self._send_waiting()
 
     def assign(self, parts: Sequence[VerifiedPart]) -> dict[int, tuple[int, object]]:
         """By the place of a part, the fork that may verify it and what to tell that fork.
 
         Raises OSError like the beginning.
         """
-        self._tell()
+        self._send_waiting()
         ends, following = dict(self._ends), self._following or frozenset()
         assigned: dict[int, tuple[int, object]] = {}
         for place, part in enumerate(parts):
@@ -127,9 +127,9 @@ class FoldingAhead:
         """Let the memory go; forks that have it keep it."""
         self._shared.close()
 
-    def _tell(self) -> None:
+    def _send_waiting(self) -> None:
         if self._waiting:
-            self._forks.tell_early(self._shared.add(self._waiting))
+            self._forks.send_early(self._shared.add(self._waiting))
             self._waiting = []
 
 
@@ -172,5 +172,5 @@ def _verify_rest(
                 if event.revision > part.until:
                     return verifier.found()
                 verifier.take_sound(event)
-            executors.tell(events[-1].revision)
+            executors.send_message(events[-1].revision)
     return verifier.found()

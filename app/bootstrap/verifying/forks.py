@@ -125,10 +125,10 @@ class Forks:
             except OSError:
                 return
 
-    def tell_early(self, message: Any) -> None:
+    def send_early(self, message: Any) -> None:
         """Send a message to the forks that have no task yet. It must be short: nobody may wait."""
         for number in [*self._early]:
-            self._tell(number, message)
+            self._send(number, message)
 
     def end_early(self) -> None:
         """End the forks that have no task."""
@@ -143,7 +143,7 @@ class Forks:
         """
         for place, task in enumerate(tasks):
             number, message = begun.get(place, (0, None))
-            early = self._tell(number, message)
+            early = self._send(number, message)
             if early is not None:
                 del self._early[number]
                 connection, end, pid = early.connection, early.end, early.pid
@@ -157,7 +157,7 @@ class Forks:
         self.end_early()
 
     def results(self, heard: Heard) -> Iterator[Done]:
-        """Yield the tasks as they end; `heard` gets the messages that they send with `tell`."""
+        """Yield the tasks as they end; `heard` gets the messages of `executors.send_message`."""
         while self._running and not self._is_closed:
             pipes = [fork.receive for fork in self._running]
             ready = set(wait(pipes, self.silence_seconds / _LOOKS))
@@ -212,7 +212,7 @@ class Forks:
                 return Done(task=fork.task, problem=text)
         return None
 
-    def _tell(self, number: int, message: Any) -> _Early | None:
+    def _send(self, number: int, message: Any) -> _Early | None:
         """Send a message to a fork that has no task yet; None when there is none."""
         fork = self._early.get(number)
         if fork is not None:
@@ -264,7 +264,7 @@ class Forks:
                 # The command has died, and nobody waits for the answer.
                 os._exit(1)
 
-        executors.tell_by(told)
+        executors.send_messages_by(told)
         done = executors.run_here(function, self.content, task)
         # The task is known there, and may be large.
         told(_Answer(done.result, done.problem))

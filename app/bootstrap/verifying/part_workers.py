@@ -76,7 +76,7 @@ def verify_part(content: _Content, data: _Data) -> PartFound:
                 if event.revision > part.until:
                     return verifier.found()
                 verifier.take_sound(event)
-            executors.tell(events[-1].revision)
+            executors.send_message(events[-1].revision)
         return verifier.found()
 
 

@@ -36,8 +36,8 @@ class ServerJob:
         self._fields = frozenset(body) if isinstance(body, dict) else frozenset[str]()
         self._state = server.start(path, body, histories)
 
-    def wait(self, tell: "Callable[[JsonObject], None]") -> Any:
-        """The result of the job; `tell` is called with its progress.
+    def wait(self, report_progress: "Callable[[JsonObject], None]") -> Any:
+        """The result of the job; `report_progress` is called with its progress.
 
         Raises InputError with the problem of a job that fails. An interrupted job is cancelled.
         """
@@ -46,7 +46,7 @@ class ServerJob:
             while self._state["state"] in ("waiting", "running"):
                 self._state = self._server.tree(path, {"wait": str(WAIT_SECONDS)})
                 if self._state["progress"]:
-                    tell(self._state["progress"])
+                    report_progress(self._state["progress"])
         except KeyboardInterrupt:
             self._server.remove(path)
             raise

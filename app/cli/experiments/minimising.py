@@ -158,7 +158,7 @@ def _searched(
                 name=file.stem,
                 seconds=seconds,
                 judges_of=lambda judge: SharedJudges(judge, there),
-                tell=_ProgressLines(history.events).tell,
+                report_progress=_ProgressLines(history.events).show,
             )
     except KeyboardInterrupt:
         console.note("interrupted: nothing is written; the same command continues from here")
@@ -176,15 +176,15 @@ def _served(
     job = jobs.of_history(server, "minimise", place, wish)
     lines: list[_ProgressLines] = []
 
-    def tell(progress: "JsonObject") -> None:
+    def show(progress: "JsonObject") -> None:
         events = progress["events"]
         if not lines:
             lines.append(_ProgressLines(events))
         if len(progress) > 1:
-            lines[0].tell(State(**{name: progress[name] for name in progress if name != "events"}))
+            lines[0].show(State(**{name: progress[name] for name in progress if name != "events"}))
 
     try:
-        result: JsonObject = job.wait(tell)
+        result: JsonObject = job.wait(show)
     except KeyboardInterrupt:
         console.note("interrupted: nothing is written, and the server's job is cancelled")
         raise
@@ -201,7 +201,7 @@ class _ProgressLines:
         self._last = ""
         console.note(f"{counts.of(events, 'event')}; running the whole history")
 
-    def tell(self, state: "State") -> None:
+    def show(self, state: "State") -> None:
         line = (
             f"{state.doing or 'guessing'}: {counts.of(state.steps, 'input')}, "
             f"{counts.of(state.objects, 'object')}, {counts.of(state.devices, 'device')}"

@@ -91,7 +91,7 @@ def _here(
         async with stores.open_store(settings) as store:
             pinned = await answering.stored_moments(store, name, moment)
             report = await rehearsals.rehearse(
-                store, settings, name, release, pinned.moments[0], progress=progress.tell
+                store, settings, name, release, pinned.moments[0], progress=progress.show
             )
             return rehearsals.shown(report, pinned.as_of)
 
@@ -116,7 +116,7 @@ def _served(
     }
     job = jobs.of_history(server, "rehearse", place, wish)
     shown: JsonObject = job.wait(
-        lambda now: progress.tell(now["doing"], now["revision"], now["until"])
+        lambda now: progress.show(now["doing"], now["revision"], now["until"])
     )
     job.fetch()
     return {**shown, "report": {**job.as_of, **shown["report"]}}

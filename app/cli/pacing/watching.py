@@ -65,7 +65,7 @@ def judge(
     settings = process_settings.settings(data=data)
     history, until = moments.split(history, until)
 
-    def tell(observations: Sequence["Observation"]) -> None:
+    def report_observations(observations: Sequence["Observation"]) -> None:
         for each in observations:
             if each.is_failure:
                 exit_codes.conclude(ExitCode.NO)
@@ -85,7 +85,7 @@ def judge(
             until,
             end_option=end_option,
             since=since,
-            tell=tell,
+            report_observations=report_observations,
             ready=console.note,
         )
 

@@ -83,21 +83,23 @@ class JobOutcome:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
-Tell = Callable[[JsonObject], None]
-"""Is called with the progress of work."""
+ReportProgress = Callable[[JsonObject], None]
+"""A function that is called with the progress of a job, as JSON."""
 
 
-def silent(progress: JsonObject) -> None:
-    """Say nothing of the progress."""
+def report_nothing(progress: JsonObject) -> None:
+    """Report no progress."""
 
 
 class JobWorker(Protocol):
     """Does the work of a job in another process, which ends with the call, also when cancelled.
 
-    `tell` is called with the progress. Raises InputError, LogError.
+    `report_progress` is called with the progress. Raises InputError, LogError.
     """
 
-    async def __call__(self, log: EventLog, wish: JobWish, tell: Tell) -> JobOutcome: ...
+    async def __call__(
+        self, log: EventLog, wish: JobWish, report_progress: ReportProgress
+    ) -> JobOutcome: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

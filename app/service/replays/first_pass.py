@@ -123,7 +123,7 @@ class FirstPass:
         if second is None or self.selectors is None:
             return
 
-        def tell(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             progress("asking for a second opinion", Revision(done), Revision(total))
 
         self.opinion = await second_opinion.compare(
@@ -131,7 +131,7 @@ class FirstPass:
             second.opinion,
             compiler=compiler,
             bounds=second.bounds,
-            progress=tell,
+            progress=report_progress,
         )
 
     def _note_cut(self, event: Event) -> None:

@@ -54,7 +54,7 @@ async def oversee(
     *,
     since: Revision = Revision(0),
     until: Revision | Deadline | None,
-    tell: Callable[[Sequence[Observation]], None],
+    report_observations: Callable[[Sequence[Observation]], None],
     stopped: anyio.Event,
     bounds: OverseeingBounds = OverseeingBounds(),
 ) -> None:
@@ -62,10 +62,10 @@ async def oversee(
 
     Up to a `Deadline` the loop goes on as without `until`, and ends with the first event that is
     later, or when the instant has passed.
-    `tell` is called with new observations, but not for events up to `since`. A caller that
-    continues an earlier run sets `since` to the `seen` of the last line of that run. Observations
-    that were in flight then are reported a second time, so that none is lost. Without `until`, the
-    loop waits while the log is unavailable.
+    `report_observations` is called with new observations, but not for events up to `since`. A
+    caller that continues an earlier run sets `since` to the `seen` of the last line of that run.
+    Observations that were in flight then are reported a second time, so that none is lost. Without
+    `until`, the loop waits while the log is unavailable.
     """
     deadline = until if isinstance(until, Deadline) else None
     end = None if isinstance(until, Deadline) else until
@@ -87,7 +87,7 @@ async def oversee(
             for first in range(0, len(events), bounds.turn_max):
                 new = oversight.take(events[first : first + bounds.turn_max])
                 if oversight.revision > since:
-                    tell(new)
+                    report_observations(new)
                 await lowlevel.checkpoint()
             if events:
                 after, idle_since, is_settled = events[-1].revision, anyio.current_time(), False
@@ -96,12 +96,12 @@ async def oversee(
                 break
             if not is_settled and anyio.current_time() - idle_since >= bounds.settle_seconds:
                 is_settled = True
-                tell(oversight.settle())
+                report_observations(oversight.settle())
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_cancel_when, stopped, tasks.cancel_scope)
                 await listener.wait(bounds.poll_seconds)
                 tasks.cancel_scope.cancel()
-    tell(oversight.end())
+    report_observations(oversight.end())
 
 
 def _is_after(deadline: Deadline, event: Event) -> bool:

@@ -50,14 +50,14 @@ class Replacements:
                 self._alive[owner.uid] -= 1
                 self._gone[owner.uid] += 1
                 if self._gone[owner.uid] > self._rounds_max * self._most[owner.uid]:
-                    self._tell(owner, event)
+                    self._note_problem(owner, event)
 
     def _begin(self, time: Instant) -> None:
         self._time = time
         for counts in (self._born, self._alive, self._most, self._gone):
             counts.clear()
 
-    def _tell(self, owner: Owner, event: Event) -> None:
+    def _note_problem(self, owner: Owner, event: Event) -> None:
         place = f"{event.key.namespace}/{owner.name}"
         self.problem = (
             f"the pods of {owner.kind} {place} are replaced without end at "

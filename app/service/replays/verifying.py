@@ -267,7 +267,7 @@ async def verify(
     consistency = await read_ahead(ahead, stored, log, history, until, bounds, keep, progress)
     parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
-    telling = _Telling(parts, until, progress)
+    parts_progress = _PartsProgress(parts, until, progress)
 
     async def verify_here() -> PartFound:
         async for page in kept.pages(log, history, parts[0].until, bounds):
@@ -276,7 +276,7 @@ async def verify(
                 here.take_sound(event.undecoded())
                 if number % TURN_MAX == 0:  # Checking is pure computation: let others run.
                     await lowlevel.checkpoint()
-            telling.reached(0, page[-1].revision)
+            parts_progress.reached(0, page[-1].revision)
             await lowlevel.checkpoint()
         if audit is not None:
             # Not in the first pass, for which other processes wait.
@@ -287,7 +287,7 @@ async def verify(
     if workers is None or len(parts) == 1:
         judged = [await verify_here()]
     else:
-        judged = await _divided(parts, verify_here, workers, telling)
+        judged = await _divided(parts, verify_here, workers, parts_progress)
     await conclude(stored, consistency, audit, log, judged)
     return _report(ahead, history, stored.result(), judged)
 
@@ -357,7 +357,7 @@ async def _divided(
     parts: Sequence[VerifiedPart],
     verify_here: Callable[[], Awaitable[PartFound]],
     workers: Workers,
-    telling: "_Telling",
+    parts_progress: "_PartsProgress",
 ) -> list[PartFound]:
     """Verify the first part here and the others on the workers."""
     there: list[PartFound] = []
@@ -366,9 +366,11 @@ async def _divided(
     await workers.start(parts[1:])
 
     async def verify_there() -> None:
-        there.extend(await workers.verify(parts[1:], lambda n, at: telling.reached(n + 1, at)))
+        there.extend(
+            await workers.verify(parts[1:], lambda n, at: parts_progress.reached(n + 1, at))
+        )
         for place in range(1, len(parts)):
-            telling.reached(place, parts[place].until)
+            parts_progress.reached(place, parts[place].until)
 
     async with create_task_group() as tasks:
         tasks.start_soon(verify_there)
@@ -431,7 +433,7 @@ def _switches_in(info: HistoryInfo) -> Switches:
     return switches_of(profile, quirks, info.settings)
 
 
-class _Telling:
+class _PartsProgress:
     """The progress of all parts together, reported as if they were verified in a row."""
 
     def __init__(self, parts: Sequence[VerifiedPart], until: Revision, progress: Progress) -> None:

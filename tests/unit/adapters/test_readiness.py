@@ -52,7 +52,7 @@ async def test_server_that_is_starting_up_is_waited_for_and_told_of_once() -> No
     told: list[str] = []
     starting = refusal(*STARTING)
     async with server(starting, starting, starting, WELCOME) as (url, asked):
-        await wait_until_ready(url, BOUNDS, tell=told.append)
+        await wait_until_ready(url, BOUNDS, note=told.append)
     assert len(asked) == 4
     assert told == ["waiting up to 60 s for the database: the database system is starting up"]
 
@@ -60,7 +60,7 @@ async def test_server_that_is_starting_up_is_waited_for_and_told_of_once() -> No
 async def test_server_that_is_ready_is_not_told_of() -> None:
     told: list[str] = []
     async with server(WELCOME) as (url, _):
-        await wait_until_ready(url, BOUNDS, tell=told.append)
+        await wait_until_ready(url, BOUNDS, note=told.append)
     assert told == []
 
 
@@ -68,12 +68,12 @@ async def test_waiting_ends_with_the_state_of_the_server() -> None:
     bounds = ReadyBounds(seconds=1, pause_first_seconds=0.3, pause_max_seconds=0.3)
     async with server(refusal(*STARTING)) as (url, _):
         with pytest.raises(LogUnavailable, match="the database server is starting or stopping"):
-            await wait_until_ready(url, bounds, tell=lambda _text: None)
+            await wait_until_ready(url, bounds, note=lambda _text: None)
 
 
 async def test_wrong_password_is_not_waited_for() -> None:
     told: list[str] = []
     async with server(refusal("28P01", "password authentication failed")) as (url, asked):
         with pytest.raises(WrongDatabase, match="refused the password"):
-            await wait_until_ready(url, BOUNDS, tell=told.append)
+            await wait_until_ready(url, BOUNDS, note=told.append)
     assert (len(asked), told) == (1, [])

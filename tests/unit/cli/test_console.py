@@ -27,6 +27,6 @@ def test_work_that_takes_long_says_what_it_does_where_no_bar_is_seen(
 ) -> None:
     with console.ProgressBar("rehearsing", has_lines=has_lines) as progress:
         for doing, done in (("deciding again", 1), ("deciding again", 9), ("proving", 9)):
-            progress.tell(doing, done, 9)
+            progress.show(doing, done, 9)
     said = ["rehearsing: deciding again", "rehearsing: proving"]
     assert capsys.readouterr().err.splitlines() == (said if has_lines else [])

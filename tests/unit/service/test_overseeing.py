@@ -33,7 +33,7 @@ async def watched(events: list[Event], until: int | None) -> tuple[list[Observat
                 await oversee(
                     log, wake_up, info, oversight,
                     until=None if until is None else Revision(until),
-                    tell=observations.extend, stopped=stopped, bounds=BOUNDS,
+                    report_observations=observations.extend, stopped=stopped, bounds=BOUNDS,
                 )  # fmt: skip
 
             if until is None:
@@ -97,7 +97,7 @@ async def test_until_an_instant_to_come_what_is_written_by_then_is_judged(
 
     async def watch() -> None:
         await oversee(
-            log, wake_up, info, oversight, tell=lambda _: None,
+            log, wake_up, info, oversight, report_observations=lambda _: None,
             until=Deadline(instant=instant, now=lambda: clock[0]),
             stopped=anyio.Event(), bounds=BOUNDS,
         )  # fmt: skip

@@ -35,8 +35,8 @@ def written(revision, group_resource=PODS):
 
 
 def publish(watches, events):
-    watches.tell_clients(events)
-    watches.tell_loops(events)
+    watches.hand_to_clients(events)
+    watches.hand_to_loops(events)
 
 
 def revisions(events):

@@ -62,7 +62,7 @@ def settle(spool: Spool, notes: Notes) -> bool:
             offsets = _offsets(between, users)
         if offsets is not None:
             _correct(spool, offsets, by_kind=by_kind)
-            _tell(offsets, users[0], notes)
+            _note_offsets(offsets, users[0], notes)
             return bool(offsets)
     return False
 
@@ -71,7 +71,7 @@ def _clock_of(who: str, key: str, by_kind: int) -> str:
     return f"{who} for {key.split(chr(0))[1]}" if by_kind else who
 
 
-def _tell(offsets: Mapping[str, int], first: str, notes: Notes) -> None:
+def _note_offsets(offsets: Mapping[str, int], first: str, notes: Notes) -> None:
     reference = "the objects tell" if first == _OBJECTS else f"the clock of {first} shows"
     alike: dict[int, list[str]] = {}
     for user, offset in offsets.items():

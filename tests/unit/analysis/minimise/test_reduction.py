@@ -167,8 +167,8 @@ def test_devices_go_before_fields_where_pods_must_fill_them() -> None:
         return bool(pools) and len(trees_left) - 1 > len(pools[0]["devices"]) > 0
 
     sizes = []
-    tell = lambda news: sizes.append((news, len(reduction.best.kept)))  # noqa: E731
-    reduction = Reduction(material, whole(material), (), tell=tell)
+    report_progress = lambda news: sizes.append((news, len(reduction.best.kept)))  # noqa: E731
+    reduction = Reduction(material, whole(material), (), report_progress=report_progress)
     drive(reduction.passes(), does_one_wait)
     first = next(size for news, size in sizes if getattr(news, "name", "") == "fields and items")
     assert first == 3
@@ -379,7 +379,7 @@ def test_nobody_waits_while_nothing_can_go(width) -> None:
     start = whole(material)
     passes = []
     reduction = Reduction(
-        material, start, (), width=width, tell=lambda news: passes.append(news.parts)
+        material, start, (), width=width, report_progress=lambda news: passes.append(news.parts)
     )
     steps = reduction.passes()
     sizes = []
