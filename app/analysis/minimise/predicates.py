@@ -26,8 +26,8 @@ from app.analysis.diff import classes, matching
 from app.analysis.diff.classes import Class
 from app.analysis.diff.courses import Courses
 from app.analysis.diff.sides import Side
+from app.analysis.minimise.difference_predicate import Unlike
 from app.analysis.minimise.material import Device
-from app.analysis.minimise.unlike import Unlike
 from app.analysis.replay import facts
 from app.analysis.replay.classes import DifferenceClass, Sought
 from app.analysis.replay.variants import Switches

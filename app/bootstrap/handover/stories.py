@@ -6,9 +6,9 @@ from app.analysis.diff.courses import Course, Courses
 from app.analysis.handover import outcomes, stories
 from app.analysis.handover.outcomes import Outcomes
 from app.analysis.minimise import predicates
+from app.analysis.minimise.difference_predicate import Unlike
 from app.analysis.minimise.material import Candidate
 from app.analysis.minimise.predicates import Command
-from app.analysis.minimise.unlike import Unlike
 from app.analysis.verify.invariants import InvariantWatch
 from app.bootstrap.engines import Engines
 from app.domain.errors import InputError

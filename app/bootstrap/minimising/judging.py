@@ -15,10 +15,10 @@ import msgspec
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.minimise import beginnings, soundness, witnesses
 from app.analysis.minimise.beginnings import LaterBeginning
+from app.analysis.minimise.difference_predicate import Unlike
 from app.analysis.minimise.material import Candidate, Device, Material
 from app.analysis.minimise.predicates import Command, Predicate, Sighting
 from app.analysis.minimise.soundness import Faults
-from app.analysis.minimise.unlike import Unlike
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import DecideDifference, DecideReport

@@ -19,11 +19,11 @@ import msgspec
 from app.analysis.minimise import beginnings, predicates
 from app.analysis.minimise import material as materials
 from app.analysis.minimise.beginnings import LaterBeginning
+from app.analysis.minimise.difference_predicate import Unlike
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import PodCondition, Predicate, Sighting
 from app.analysis.minimise.reduction import FAR, NEAR, Reduction
 from app.analysis.minimise.thinning import Pass, Tries
-from app.analysis.minimise.unlike import Unlike
 from app.bootstrap.minimising import sources
 from app.bootstrap.minimising.judging import Judge, Judged, Tried
 from app.bootstrap.minimising.results import Minimised
