@@ -1,6 +1,6 @@
 """The reason: one sentence, the reasons behind it, and the number of things that it covers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.log import ObjectKey
@@ -24,7 +24,8 @@ class Reason:
     that it does not match, in groups. `rests_on` are the objects of other kinds than those that
     every answer is worked out from, without which the reason would not be known: a reader who may
     not see one of them is not told the reason. `unexplained` is a doubt about the recording, which
-    shows an effect and not its cause.
+    shows an effect and not its cause. `denies` are the resources of which an object would make the
+    reason untrue: where a recording may lack such objects, the text says so.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Reason:
         default=None, compare=False, repr=False
     )
     unexplained: Doubt | None = None
+    denies: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -99,6 +101,14 @@ class Reason:
         )
         return self if children == self.children else replace(self, children=children)
 
+    def as_recorded(self, unseen: Collection[str]) -> "Reason":
+        """The reason, where denials name the `unseen` resources on whose objects they rest."""
+        children = tuple(child.as_recorded(unseen) for child in self.children)
+        text = as_recorded(self.text, self.denies, unseen)
+        if text == self.text and children == self.children:
+            return self
+        return replace(self, text=text, children=children)
+
     def doubts(self) -> list[Doubt]:
         """The doubts of the branch, each once."""
         own = () if self.unexplained is None else (self.unexplained,)
@@ -108,6 +118,12 @@ class Reason:
     def size(self) -> int:
         """The number of reasons in the branch."""
         return 1 + sum(child.size() for child in self.children)
+
+
+def as_recorded(text: str, denies: Iterable[str], unseen: Collection[str]) -> str:
+    """A denial, followed by the `unseen` resources of which an object would make it untrue."""
+    names = [name for name in denies if name in unseen]
+    return f"{text}, as far as {' and '.join(names)} were recorded" if names else text
 
 
 def written(value: object) -> str:

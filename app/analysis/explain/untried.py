@@ -5,7 +5,7 @@ are in other objects.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache, partial
 
 from app.analysis import scope
@@ -64,9 +64,17 @@ def _left_to(views: Views, name: str) -> str:
 
 
 def shared_causes(
-    views: Views, rules: SchedulerRules, now: Instant, *, reads_events: bool
+    views: Views,
+    rules: SchedulerRules,
+    now: Instant,
+    *,
+    reads_events: bool,
+    unseen: Collection[str] = (),
 ) -> Callable[[JsonObject], str]:
     """The cause of a pod without the names that differ between pods with the same cause.
+
+    There is none where the pod needs an object of an `unseen` resource, of which a recording may
+    lack objects.
 
     Pods that have their claims and wait for their binding have a cause, too. If a claim cannot be
     created, an Event about the pod has the reason of the refusal.
@@ -77,6 +85,8 @@ def shared_causes(
     def shared(tree: JsonObject) -> str:
         if _is_left(tree, rules):
             return left_to(core.scheduler_name(tree))
+        if unseen and _needs_unseen(views, tree, unseen):
+            return ""
         text = cause(views, tree, rules)
         if not text:
             return waits.shared_cause(views, tree, now, rules.binding_timeout)
@@ -89,6 +99,15 @@ def shared_causes(
         return f"{text}: {_OF_CLAIM.split(core.event_object(refusal.object).message, 1)[-1]}"
 
     return shared
+
+
+def _needs_unseen(views: Views, tree: JsonObject, unseen: Collection[str]) -> bool:
+    pod = pods.facts(tree)
+    claims = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
+    is_gone = any(views.objects.get(key) is None for key in claims)
+    if is_gone and api_resources.RESOURCE_CLAIMS[1] in unseen:
+        return True
+    return api_resources.DEVICE_CLASSES[1] in unseen and bool(missing_classes(views, tree))
 
 
 def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[Reason, ...]:

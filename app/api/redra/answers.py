@@ -32,6 +32,7 @@ from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
 from app.analysis.map_answers import DeviceMap
 from app.analysis.object_history import ObjectHistory
+from app.analysis.recordings import uncertainty
 from app.analysis.scan.sightings import ScanReport
 from app.analysis.search import Hits
 from app.analysis.starts import StartPace
@@ -393,7 +394,10 @@ class Answers:
         rules, sees_all = evidence.rules, inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
         workload_kinds = [*filter(sees_all, workloads.KINDS)]
-        unasked = partial(untried.shared_causes, views, rules, now, reads_events=reads_events)
+        unseen = uncertainty.unseen(doubts)
+        unasked = partial(
+            untried.shared_causes, views, rules, now, reads_events=reads_events, unseen=unseen
+        )
         answer = await stepwise.worked_out(
             views,
             lambda: findings.looking(
@@ -408,8 +412,9 @@ class Answers:
                 namespace=namespace,
             ),
         )
+        answer = recorded_doubts.doubted(answer, doubts)
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
-        answer = recorded_doubts.doubted(await violated.with_authors(evidence, answer), doubts)
+        answer = await violated.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:
             self._findings[place] = answer
         return answer
@@ -452,15 +457,9 @@ def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
 def filter_of(inquiry: Inquiry) -> Filter:
     """The filter of a timeline in the parameters."""
     request = inquiry.request
-    return Filter(
-        kind=request.parameter("kind"),
-        resource=request.parameter("resource"),
-        namespace=request.parameter("namespace"),
-        name=request.parameter("name"),
-        actor=request.parameter("actor"),
-        text=request.parameter("text"),
-        decisions=request.flag("decisions"),
-    )
+    names = ("kind", "resource", "namespace", "name", "actor", "text")
+    texts = {name: request.parameter(name) for name in names}
+    return Filter(**texts, decisions=request.flag("decisions"))
 
 
 STRETCH = ("since", "until")

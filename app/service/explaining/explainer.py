@@ -24,7 +24,7 @@ from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, d
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.log.event import KeyFilter
 from app.domain.objects.profile import Profile
-from app.domain.values import api_resources
+from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -100,7 +100,8 @@ class Explainer:
         observed = await evidence.observed(key)
         refused = refused_writes.reasons(observed)
         with_refusals = replace(answer.reason, children=(*answer.reason.children, *refused))
-        reason = await evidence.sourced(with_refusals.seen_by(evidence.sight.sees_key))
+        seen = with_refusals.seen_by(evidence.sight.sees_key).as_recorded(evidence.lacks)
+        reason = await evidence.sourced(seen)
         subject = (*self._of_subject(key), *unseen_changes.doubts(key, observed))
         text = answer.text
         if unseen_changes.may_be_gone(observed) and text and unseen_changes.GONE not in text:
@@ -311,9 +312,16 @@ class Explainer:
 
 
 def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
-    """The doubts about the kind of an object, and those about all kinds."""
-    kind = f"{key.resource}.{key.group}" if key.group else key.resource
-    return tuple(doubt for doubt in recorded if doubt.kind in ("", kind))
+    """The doubts about the kind of an object, and those about all kinds.
+
+    Slices show what devices and pools there are, and claims name devices.
+    """
+    kinds = {"", f"{key.resource}.{key.group}" if key.group else key.resource}
+    if key[:2] in (questions.DEVICES, questions.POOLS):
+        kinds |= {f"resourceslices.{api_groups.RESOURCE}"}
+    if key[:2] == questions.DEVICES:
+        kinds |= {f"resourceclaims.{api_groups.RESOURCE}"}
+    return tuple(doubt for doubt in recorded if doubt.kind in kinds)
 
 
 def _requested(requests: Sequence[Event]) -> str:

@@ -1,6 +1,7 @@
 """Explanations of hardware: devices, pools, slices, classes, patches, rules and nodes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -15,7 +16,7 @@ from app.analysis.explain.hardware.biography import Biography
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import successors
 from app.analysis.explain.questions import ObjectExplanation
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.map_answers import Gauge
 from app.analysis.views import LiveViews
@@ -32,6 +33,10 @@ from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
     from app.analysis.blast.radius import BlastRadius
+
+
+_HIT = ("resourceslices", "resourceclaims", "pods")
+"""The resources whose objects a rule concerns: `pods: none would be evicted` denies them."""
 
 
 async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
@@ -62,6 +67,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     outcome, text = ("Allocated", f"held by claim {', '.join(holders)}")
     if not holders:
         outcome, text = _unheld(views, device_id, quirks)
+        text = as_recorded(text, ("resourceclaims",), evidence.lacks)
         if admins := [span.text for span in life.holders if span.end is None]:
             text += f"; {listed(admins, len(admins))}"
     reasons = (
@@ -140,7 +146,9 @@ async def pool(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     inventory = evidence.views.inventory
     if not inventory.slices_of(pool_id):
         if ended := await _ended(evidence, pool_id):
-            text = "no slice of it is published any more"
+            text = as_recorded(
+                "no slice of it is published any more", ("resourceslices",), evidence.lacks
+            )
             return _explained(
                 evidence, subject=f"pool {name}", outcome="Gone", text=text, reasons=ended
             )
@@ -281,9 +289,10 @@ async def rule(
     reasons = await evidence.run(lambda views: rules.reasons(views, tree, quirks, now))
     decided = () if decision is None else (decision_reasons.reason_of(decision),)
     blast = await _blast(evidence, key.name)
+    hit = blasting_text.reasons(blast, NAMES_MAX)
     radius = Reason(
         text="what it does, against a state without it:",
-        children=blasting_text.reasons(blast, NAMES_MAX),
+        children=tuple(replace(one, denies=_HIT if ": no" in one.text else ()) for one in hit),
     )
     conditions = meta.conditions(tree)
     count = len(reasons.claims)

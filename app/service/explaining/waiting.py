@@ -9,6 +9,7 @@ from app.analysis.explain import node_answers
 from app.analysis.findings import devices
 from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.report import Finding, FindingKind, Findings
+from app.analysis.recordings import uncertainty
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import DECISION, ObjectKey
@@ -27,6 +28,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
 
     At most `pods_max` pods are looked at, the newest of each finding.
     """
+    evidence.lacks = uncertainty.unseen(answer.doubts)
     attempts, obstacles = _Attempts(evidence), Obstacles(evidence.views)
     is_local = devices.is_local(evidence.views)
     left = pods_max
@@ -94,6 +96,8 @@ class _Attempts:
     async def _made_again(self, pod: JsonObject) -> DecisionSummary | None:
         evidence = self._evidence
         views = evidence.views
+        if "resourceslices" in evidence.lacks and not views.inventory.pool_ids():
+            return None
         if views.objects.count(*api_resources.NODES) > evidence.bounds.refusal_nodes_max:
             return None
         if self._nodes is None:

@@ -4,22 +4,33 @@ Every answer that is worked out from objects says that it is unsure, and of whic
 what the whole recording shows. Whole recordings are sure. Rows come by day.
 """
 
+import random
+import re
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
 import msgspec
 import pytest
 
+from app.analysis.findings import pods
 from app.analysis.map_answers import DeviceMap
 from app.cli.looking.showing import map_lines
 from tests import draws
 from tests.adversary.catalogue import QUICKSTART, TAINTS, TPU
-from tests.adversary.log import Json
+from tests.adversary.log import Json, Log
 from tests.adversary.lossy import level
-from tests.truth.altered.recorded import until
-from tests.truth.altered.served import Served, served
-from tests.truth.altered.test_why_blind import GROUPED, without
+from tests.truth.altered.lines import state
+from tests.truth.altered.recorded import condition_of, until
+from tests.truth.altered.served import BELOW, Served, served
+from tests.truth.altered.test_why_blind import DENIAL, GROUPED, without
+from tests.truth.facts import Facts
+from tests.truth.raw import Key
+from tests.truth.states.comparing import sentences
 
 MOMENTS = {QUICKSTART: 295, TAINTS: 429, TPU: 240}
 """Moments at which pods wait and others run."""
 
+JUDGED = ("resourceslices", "devicetaintrules", "deviceclasses", "nodes", "resourceclaims")
 KINDS = ("resourceslices", "deviceclasses", "resourceclaims", "nodes", "pods")
 QUESTIONS = ("map", "lanes", "capacity", "findings")
 
@@ -85,3 +96,73 @@ async def test_map_of_unrecorded_slices_does_not_say_that_none_is_published(tmp_
         answer = msgspec.convert(await history.ask("map"), DeviceMap)
     lines = map_lines(answer, "no pool", with_devices=False)
     assert lines[0] == f"no pool was recorded by revision {answer.revision}"
+
+
+DENIALS = re.compile(
+    DENIAL.pattern + r"|\bno (slice|pod|claim|driver|device|allocated claim|claim on)\b|nobody\b"
+    r"|\bfree now|is there\b"
+)
+"""The words in which an answer denies an object, or says that nobody has a device."""
+
+BLIND = {
+    "resourceslices": r"slice|publish|no driver|no device can",
+    "resourceclaims": r"claim|free now|nobody",
+    "deviceclasses": r"class",
+    "nodes": r"\bno node|\bnodes? .*(does not exist|is gone)|there is none",
+    "pods": r"\bno pod|\bpods: none|\bpod .*(does not exist|is gone)",
+}
+"""What a denial is about that a recording without a kind cannot know."""
+
+
+def denials(texts: Iterable[str], kind: str) -> list[str]:
+    """The denials of what objects of a kind may be, without what the recording cites."""
+    return [
+        one
+        for one in texts
+        if DENIALS.search(one)
+        and re.search(BLIND[kind], one)
+        and not re.search(r"the recorded scheduler said|recorded|unsure", one)
+    ]
+
+
+def objects(facts: Facts) -> list[Key]:
+    keys = [("device", "", "/".join(id)) for id in facts.devices]
+    keys += [("pool", "", "/".join(place)) for place in facts.pools]
+    return sorted([*keys, *(key for key in facts.state if key[0] in JUDGED)])
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", MOMENTS)
+async def test_nothing_is_denied_that_was_not_recorded(name, kind, tmp_path):
+    whole = until(name, MOMENTS[name])
+    keys = objects(Facts(state(whole.lines)))
+    wrong: list[str] = []
+    async with served(without(whole, kind), tmp_path) as history:
+        items = (await history.ask("findings"))["items"]
+        said = {line["text"] for line in items if line["kind"] != "KnownIssue"}
+        said |= {cause for line in items for cause in line["causes"]}
+        recorded = {one for one in said if one.partition(": ")[2] in refusals_of(whole)}
+        wrong += denials(said - recorded, kind)
+        for key in random.Random(f"{name} {kind}").sample(keys, min(12, len(keys))):
+            wrong += [f"why {key[0]} {key[2]}: {one}" for one in await why(history, key, kind)]
+    assert wrong == []
+
+
+async def why(history: Served, key: Key, kind: str) -> list[str]:
+    """What `why` denies of an object; one that is not found is doubted."""
+    query = urlencode({"kind": key[0], "namespace": key[1], "name": key[2], "at": history.revision})
+    answer = await history.server.raw("GET", f"{BELOW}/why?{query}")
+    body = answer.json()
+    if answer.status_code == 404:
+        return [] if "unsure: " in body["message"] else [body["message"]]
+    own = [body["text"], *sentences(body["reasons"])]
+    return [*([] if body["certainty"] == "unsure" else ["it is sure"]), *denials(own, kind)]
+
+
+def refusals_of(log: Log) -> set[str]:
+    """The causes that the scheduler of the recording wrote itself."""
+    said: set[str] = set()
+    for message in filter(None, map(condition_of, log.lines)):
+        said |= {message, pods.first_cause(message)}
+    return said

@@ -121,7 +121,7 @@ class Biography:
 
     def _published_reasons(self) -> Iterator[Reason]:
         if not self.published:
-            yield Reason(text="no slice ever published it")
+            yield Reason(text="no slice ever published it", denies=("resourceslices",))
             return
         # A new slice may come before the old one goes, and a pool may be wrong.
         present = [span for span in self.published if span.end is None]
@@ -137,7 +137,7 @@ class Biography:
 
     def _holder_reasons(self, now: Instant) -> Iterator[Reason]:
         if not self.holders:
-            yield Reason(text="no claim has ever held it")
+            yield Reason(text="no claim has ever held it", denies=("resourceclaims",))
             return
         count, spans_count = len({span.begin.uid for span in self.holders}), len(self.holders)
         held = [span for span in self.holders if span.end is None]
@@ -154,7 +154,8 @@ class Biography:
         takers = [span.kind for span in held if span.kind != "admin"]
         is_twice = len(takers) > 1 and "whole" in takers
         issue = "one device in two claims at a time: " if is_twice else ""
-        yield Reason(text=issue + text, children=tuple(spans), count=count)
+        denies = () if held else ("resourceclaims",)
+        yield Reason(text=issue + text, children=tuple(spans), count=count, denies=denies)
 
     def _taint_reasons(self, now: Instant) -> Iterator[Reason]:
         for span in self.taints[-CHANGES_MAX:]:

@@ -54,4 +54,6 @@ def for_nodes(views: LiveViews, place: DeviceId) -> Iterator[Reason]:
         device = next((each for each in one.devices if each.id == place), None)
         if device is not None and (one.per_device or not one.node.name):
             choice = device.node if one.per_device else one.node
-            yield Reason(text=f"for {nodes.nodes_text(choice, nodes.all_nodes(views))}")
+            text = f"for {nodes.nodes_text(choice, nodes.all_nodes(views))}"
+            is_denial = text.endswith(nodes.DENIALS)
+            yield Reason(text=text, denies=("nodes",) if is_denial else ())

@@ -64,7 +64,7 @@ def _devices(views: LiveViews, name: str, quirks: Quirks) -> Iterator[Reason]:
             by_pool.setdefault(resource_slice.pool, []).append(resource_slice)
     shared = [*_shared(views, name)]
     if not by_pool and not shared:
-        yield Reason(text="no driver publishes devices for it")
+        yield Reason(text="no driver publishes devices for it", denies=("resourceslices",))
     for place, slices in list(by_pool.items())[:POOLS_MAX]:
         current = pools.newest(slices)
         children = tuple(pool_reasons.used(views, current))
@@ -119,7 +119,7 @@ def _pods(views: LiveViews, name: str) -> Reason:
     finished = sum(core.is_finished(views.objects.get(key) or {}) for key in bound)
     names = [f"{key.namespace}/{key.name}" for key in bound]
     if not names:
-        return Reason(text="no pod is on it")
+        return Reason(text="no pod is on it", denies=("pods",))
     text = f"{'1 pod is' if len(names) == 1 else f'{len(names)} pods are'} on it"
     text += f", {finished} of them finished" if finished else ""
     return Reason(text=f"{text}: {listed(names, len(names))}", count=len(names))

@@ -169,7 +169,7 @@ def _hit(
 
 def _by_fate(hits: Sequence[_Hit]) -> Iterator[Reason]:
     if not hits:
-        yield Reason(text="no allocated claim has one of them")
+        yield Reason(text="no allocated claim has one of them", denies=("resourceclaims",))
     for fate in TaintFate:
         alike = [hit for hit in hits if hit.fate is fate]
         if not alike:
@@ -197,7 +197,7 @@ def _unclaimed(views: LiveViews, matched: Sequence[DeviceId]) -> Iterator[Reason
         text = f"{listed(names, len(names))} {has} no claim on it, so nobody is evicted for it"
         if len(free) > 1:
             text = f"{listed(names, len(names))} have no claim on them, so nobody is evicted"
-        yield Reason(text=text, count=len(free))
+        yield Reason(text=text, count=len(free), denies=("resourceclaims",))
 
 
 def _condition(reason: str, message: str) -> Reason:

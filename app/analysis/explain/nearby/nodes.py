@@ -280,13 +280,17 @@ def out_of_reach(slices: Sequence[Slice]) -> Iterator[Reason]:
         yield Reason(text=f"{text}nodes that are not there", count=more)
 
 
+DENIALS = (", which does not exist", ", and there is none")
+"""The ends of `nodes_text` where no node is meant."""
+
+
 def nodes_text(choice: NodeChoice, known: Sequence[Node]) -> str:
     """The nodes that a choice is for, as text: `node a`, `nodes with rack In r1 (a, b)`."""
     if choice.all_nodes:
         return "every node"
     if choice.name:
         is_there = any(node.name == choice.name for node in known)
-        return f"node {choice.name}" + ("" if is_there else ", which does not exist")
+        return f"node {choice.name}" + ("" if is_there else DENIALS[0])
     try:
         names = [node.name for node in known if choice.matches(node)]
     except NodeSelectionError as problem:
@@ -295,7 +299,7 @@ def nodes_text(choice: NodeChoice, known: Sequence[Node]) -> str:
     if not terms:
         return "no node"
     text = f"nodes with {' or '.join(terms)}"
-    return f"{text} ({listed(names, len(names))})" if names else f"{text}, and there is none"
+    return f"{text} ({listed(names, len(names))})" if names else f"{text}{DENIALS[1]}"
 
 
 def _choices(slices: Iterable[Slice]) -> Iterator[NodeChoice]:
