@@ -250,6 +250,14 @@ async def test_answer_names_what_decides(make):
         assert told in await why(make(), about, help="true")
 
 
+@pytest.mark.parametrize("make", [namespace_with_its_label_again, quota_that_was_raised])
+async def test_what_is_so_by_now_is_not_proposed(make):
+    said = await why(make(), "pod/job", help="true")
+    assert "by now: the next try is not refused for it" in said
+    assert "have quota" not in said
+    assert "see that namespace" not in said
+
+
 async def test_claim_with_which_a_pod_waits_is_in_use():
     said = await why(
         (*quota_that_is_used_by_more(),

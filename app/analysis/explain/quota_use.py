@@ -59,8 +59,15 @@ def reasons(
 
 
 def remedies(views: Views, namespace: str, refusal: str) -> Iterator[str]:
-    """The amounts that a quota must allow by now to let the refused claim in."""
+    """The amounts that a quota must allow by now to let the refused claim in.
+
+    None where the quota is gone, and none of what it has room for by now.
+    """
+    quota = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, refusing(refusal))
+    hard = _hard(views.objects.get(quota) or {})
     for name, nanos in _needed(views, namespace, refusal):
+        if name not in hard or _allows(hard[name], nanos):
+            continue
         total = quantity.from_nanos(nanos, quantity.QuantityFormat.DECIMAL_SI)
         yield f"have quota {refusing(refusal)} allow {total} of {name}, or delete what uses it"
 
@@ -74,11 +81,16 @@ def refusing(refusal: str) -> str:
 def has_room(views: Views, namespace: str, refusal: str, quota: JsonView) -> bool:
     """Whether the quota that refused a claim allows it by now."""
     hard = _hard(quota)
+    return all(
+        name not in hard or _allows(hard[name], nanos)
+        for name, nanos in _needed(views, namespace, refusal)
+    )
+
+
+def _allows(hard: object, nanos: int) -> bool:
+    """Whether a limit, as it is written, allows an amount; False for one that cannot be read."""
     try:
-        return all(
-            name not in hard or nanos <= quantity.parse(str(hard[name])).nanos
-            for name, nanos in _needed(views, namespace, refusal)
-        )
+        return nanos <= quantity.parse(str(hard)).nanos
     except quantity.QuantityError:
         return False
 

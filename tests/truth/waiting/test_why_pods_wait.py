@@ -122,6 +122,14 @@ async def test_what_is_said_to_help_with_extended_resources_helps(first):
         assert await judge_helps(seed, ExtendedWorld) == [], f"seed {seed}"
 
 
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_what_is_said_to_help_with_administrative_access_helps(first):
+    """Who only looks needs no release; what keeps it off is proposed and done."""
+    for seed in range(first * 4, first * 4 + 4):
+        assert await judge_helps(seed, PrivilegedWorld) == [], f"seed {seed}"
+
+
 @pytest.mark.parametrize("seed", [9, 17])
 async def test_containers_request_less_and_nobody_edits_the_claim_for_them(seed):
     assert await judge_helps(seed, ExtendedWorld) == []
