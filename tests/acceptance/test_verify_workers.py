@@ -18,11 +18,14 @@ import pytest
 
 from app.adapters import packed_events
 from app.adapters.history.formats.bundle import BundleWriter
+from app.adapters.memory import MemoryViewStore
 from app.adapters.shared_events import SharedBytes, SharedEvents
 from app.analysis.verify.parts import Division, PartFound, PartVerifier, VerifiedPart
 from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import LOST_MAX, Task
+from app.bootstrap.histories import views_of
+from app.bootstrap.stores import view_tables
 from app.bootstrap.verifying import folding_ahead, forks, part_workers
 from app.bootstrap.verifying.folding_ahead import AheadBounds
 from app.bootstrap.verifying.forks import Forks
@@ -31,8 +34,11 @@ from app.cli import main
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Event
+from app.ports import ViewStore
 from app.service import exporting
+from app.service.folding.projecting import FoldingBounds, Projector
 from app.service.replays import verifying
+from app.service.replays.integrity import Attestation
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
 from tests import draws
@@ -65,6 +71,7 @@ async def verify(
     kept_bytes_max: int = BYTES_MAX,
     expected: int = 0,
     bounds: AheadBounds = AheadBounds(events_min=1),
+    views: ViewStore | None = None,
     reached: Callable[[int], None] = lambda _: None,
 ) -> VerifyReport:
     """The report of up to so many processes; `reached` hears how many events are done.
@@ -87,6 +94,7 @@ async def verify(
             deciders=deciders_of(info),
             bounds=replace(BOUNDS, kept_bytes_max=kept_bytes_max),
             sharing=Sharing(workers=workers, division=ANYWHERE),
+            attestation=Attestation(views=views),
             progress=lambda doing, revision, _: reached(revision) if "again" in doing else None,
         )
 
@@ -494,6 +502,33 @@ async def test_events_beyond_those_that_are_kept_are_read_again(
     alone = await verify(events)
     for count in (1, 3):
         assert await verify(events, count, kept_bytes_max=kept_bytes_max) == alone
+
+
+@pytest.mark.parametrize("kept_bytes_max", [0, BYTES_MAX])
+async def test_kept_views_are_audited_beside_the_parts(
+    events: list[Event], kept_bytes_max: int
+) -> None:
+    log, info = await history_of(events)
+    views, make = MemoryViewStore(view_tables()), views_of(info.settings)
+    projector = Projector(log=log, views=views, history=info.id, make=make, bounds=FoldingBounds())
+    await projector.open()
+    await projector.catch_up()
+    whole = await verify(events)
+    for count in (1, 2):
+        assert whole == await verify(events, count, kept_bytes_max=kept_bytes_max, views=views)
+    (claims,) = (view for view in make() if view.name == "claims")
+    head = events[-1].revision
+    assert await views.write(
+        *(info.id, claims.name, claims.version),
+        after=head,
+        revision=head,
+        state_hash="sha256:00",
+        upserts={},
+        deletes={},
+    )
+    altered = await verify(events, kept_bytes_max=kept_bytes_max, views=views)
+    assert "view claims" in altered.chain.problem
+    assert altered == await verify(events, 2, kept_bytes_max=kept_bytes_max, views=views)
 
 
 @pytest.fixture(scope="module")
