@@ -32,6 +32,7 @@ ALONE = (
     "large",
     "why",
     "calls",
+    "counts",
     "idling",
     "pacing",
     "minimising",
