@@ -29,6 +29,7 @@ from app.adapters.history.enclosed import (
     yaml_blocks,
 )
 from app.adapters.history.limits import BoundReached, ImportLimits
+from app.adapters.history.printouts import commands as commands_above
 from app.adapters.history.printouts import descriptions, pages, pipe_tables, printed
 from app.adapters.history.printouts.commands import Commands
 from app.domain.errors import InputError
@@ -116,7 +117,7 @@ def take_apart(
         ]
     else:
         stretches = [html_pages.Pasted(1, text.split("\n"))]
-    commands_of_page = Commands()
+    commands_of_page = commands_above.of_file(place)
     for stretch in stretches:
         inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:

@@ -24,7 +24,14 @@ from app.adapters.history import (
 from app.adapters.history.archives import Unpacked
 from app.adapters.history.audit import admissions, tables
 from app.adapters.history.detection import Format
-from app.adapters.history.enclosed import checkpoints, emails, managed_states, otlp, texts
+from app.adapters.history.enclosed import (
+    checkpoints,
+    emails,
+    helm_releases,
+    managed_states,
+    otlp,
+    texts,
+)
 from app.adapters.history.formats import component_logs, kshrk
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
@@ -252,6 +259,7 @@ class Finder:
         if tables.has_row(source, _is_row):
             content = tables.as_lines(source)
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
+        mixture = _released(mixture, content)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
         has_attempts = component_logs.begins_in(content)
         if buckets:
@@ -373,11 +381,30 @@ class Finder:
                     content = json_text.encode(whole)
                     last = dataclasses.replace(parts[-1], value=whole, content=content)
                     parts = parts[:-1] if whole is None else [*parts[:-1], last]
+            namespace = helm_releases.namespace_of(part.value)
             for each in parts:
-                inner_part = dataclasses.replace(each, line=part.line)
+                inner_part = dataclasses.replace(_placed(each, namespace), line=part.line)
                 is_known = _format_of(each, source.name) is not Format.UNKNOWN
                 enclosed += [inner_part] if is_known else _logged(inner_part)
         return enclosed
+
+
+def _released(mixture: Mixture, content: bytes) -> Mixture:
+    """The mixture, whose manifests are in the namespaces of the releases above them."""
+    if releases := helm_releases.heads(line_marks.decoded(content)):
+        mixture.parts = [
+            _placed(part, helm_releases.namespace_above(part.line, releases))
+            for part in mixture.parts
+        ]
+    return mixture
+
+
+def _placed(part: Part, namespace: str) -> Part:
+    """The part, whose manifest is in a namespace if it names none and its kind has one."""
+    tree = part.value if part.is_printed else helm_releases.placed(part.value, namespace)
+    if tree is part.value:
+        return part
+    return dataclasses.replace(part, value=tree, content=json_text.encode(tree))
 
 
 def _logged(part: Part) -> list[Part]:

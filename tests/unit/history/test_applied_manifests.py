@@ -3,6 +3,8 @@
 Reports show an object as it was applied and as it is. Nothing in them says that it was deleted.
 """
 
+import json
+
 import pytest
 import yaml
 
@@ -85,3 +87,66 @@ def test_manifests_of_one_object_in_two_files_have_no_order(tmp_path):
     assert "labels" not in records[0].object["metadata"]
     assert lost == [applied_manifests.ANOTHER]
     assert f"{applied_manifests.REPEATED}: 1" in notes
+
+
+HOOK = {"annotations": {"helm.sh/hook": "pre-install"}}
+RELEASE = "NAME: shop\nLAST DEPLOYED: Fri Jan  2 03:04:05 2026\nNAMESPACE: lab\nSTATUS: deployed\n"
+
+
+def released(*trees):
+    return "".join(
+        f"---\n# Source: shop/templates/a.yaml\n{yaml.safe_dump(tree)}" for tree in trees
+    )
+
+
+def hook(tree):
+    return {**tree, "metadata": {**tree["metadata"], **HOOK, "name": "hook"}}
+
+
+FORMS_OF_HELM = {
+    "get all": f"{RELEASE}HOOKS:\n{released(hook(manifest('')))}"
+    f"MANIFEST:\n{released(manifest(''))}",
+    "template": released(hook(manifest("lab")), manifest("lab")),
+    "as JSON": json.dumps(
+        {"name": "shop", "namespace": "lab", "chart": {}, "manifest": released(manifest(""))}
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_HELM)
+def test_manifest_of_a_release_is_in_its_namespace_and_hooks_are_none(tmp_path, form):
+    records, notes, _ = read(tmp_path, FORMS_OF_HELM[form])
+    assert brief(records) == [(Op.ADDED, "lab", False)]
+    assert records[0].name == "claim"
+    assert not any(applied_manifests.GUESSED in note for note in notes)
+
+
+def test_namespace_of_a_release_is_not_that_of_what_has_none_or_another(tmp_path):
+    (gpu,) = (truth.bare(tree) for tree in truth.objects("DeviceClass"))
+    gpu = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", **gpu}
+    gpu["metadata"] = {"name": "gpu"}
+    text = f"{RELEASE}MANIFEST:\n{released(gpu, manifest('shop'))}"
+    records, _, _ = read(tmp_path, text)
+    assert {(each.kind, each.namespace) for each in records} == {
+        ("DeviceClass", ""),
+        ("ResourceClaim", "shop"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_there"),
+    [("etc/kubernetes/manifests", False), ("rke2/agent/pod-manifests", False), ("pods", True)],
+)
+def test_static_pod_of_a_kubelet_is_no_object(tmp_path, folder, is_there):
+    (pod,) = truth.objects("Pod")
+    pod = {**pod, "metadata": {"name": "web-1", "namespace": "shop"}}
+    pod = {name: part for name, part in pod.items() if name != "status"}
+    place = tmp_path / "node" / folder
+    place.mkdir(parents=True)
+    (place / "pod.yaml").write_text(yaml.safe_dump(pod))
+    (tmp_path / "node" / "claim.yaml").write_text(yaml.safe_dump(stored()))
+    with open_history([tmp_path / "node"], ReadOptions(rules=RULES)) as history:
+        kinds = {record.kind for record in history.records()}
+        left_out = [reason for _, reason in history.left_out]
+    assert kinds == {"ResourceClaim"} | ({"Pod"} if is_there else set())
+    assert any("static pods" in reason for reason in left_out) is not is_there

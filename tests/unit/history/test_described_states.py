@@ -131,7 +131,8 @@ def test_page_of_a_workload_is_of_the_kind_that_its_fields_tell(tmp_path, kind):
 
 def test_events_below_a_page_of_an_unknown_kind_are_lost_and_named(tmp_path):
     page = "Name:  web\nNamespace:  shop\nReplicas:  1 current / 2 desired\nPods Status:  x\n"
-    _, lost, _ = read(tmp_path, f"{page}{EVENTS}\n$ kubectl get pods -n shop\n{ROW.format('')}")
+    row = ROW.format("2/2     Running   3")
+    _, lost, _ = read(tmp_path, f"{page}{EVENTS}\n$ kubectl get pods -n shop\n{row}")
     assert any("a table of events below a description" in each for each in lost)
 
 

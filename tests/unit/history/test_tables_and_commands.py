@@ -19,9 +19,9 @@ CLAIMS = "NAME   STATE                AGE\none    allocated,reserved   9s\n"
 GUESS = "printed objects taken to be in the namespace default, a guess: 1"
 
 
-def read(folder, text):
+def read(folder, text, name="text.md"):
     """The objects by kind, namespace and name, the losses, and the notes."""
-    path = folder / "text.md"
+    path = folder / name
     path.write_text(text)
     with open_history([path], ReadOptions(rules=RULES)) as history:
         trees = {
@@ -69,6 +69,32 @@ def test_namespace_that_no_command_tells_is_a_guess(tmp_path, name):
     trees, _, notes = read(tmp_path, OTHERS[name] + PODS)
     assert list(trees) == [("Pod", "default", "web")]
     assert GUESS in notes
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace"),
+    [
+        ("kubectl_get_pods_-n_shop", "shop"),
+        ("kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get_-o_wide_pods_-n_shop.txt", "shop"),
+        ("oc_get_pods_-n_shop", "shop"),
+        ("kubectl_get_pods_--all-namespaces", "default"),
+        ("pods_-n_shop", "default"),
+    ],
+)
+def test_name_of_a_file_may_be_the_command(tmp_path, name, namespace):
+    trees, lost, _ = read(tmp_path, PODS, name)
+    assert (list(trees), lost) == ([("Pod", namespace, "web")], [])
+
+
+def test_row_that_is_cut_is_no_other_object(tmp_path):
+    """A name, a state or a number of which only the beginning is left would be another one."""
+    whole = f"$ kubectl get pods -n shop\n{PODS}"
+    row = "other  1/1     Running   0          9s    n1"
+    for kept in range(1, row.index("9s")):
+        trees, lost, _ = read(tmp_path, whole + row[:kept])
+        assert list(trees) == [("Pod", "shop", "web")]
+        assert lost == [f"text.md:4: {printed.CUT_ROW}"]
+    assert len(read(tmp_path, whole + row)[0]) == 2
 
 
 def test_tables_of_one_command_are_of_one_namespace(tmp_path):

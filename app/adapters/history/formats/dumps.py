@@ -171,6 +171,9 @@ def read(
         except InputError as problem:
             notes.refuse(problem)
             continue
+        if record.op is Op.ADDED and (reason := _not_applied(record)):
+            notes.pass_over(source.name, reason)
+            continue
         if record.op is Op.ADDED and record.namespace and not meta.namespace(tree):
             notes.unplaced.add((source.name, position))
         yield record
@@ -186,6 +189,21 @@ def _no_object(tree: JsonObject, path: str) -> str:
         return f"documents {named}without metadata, which are not objects"
     if not kind and not path_kinds.completed(tree, path).get("kind"):
         return "documents without a kind, in the document or in the name of the file"
+    return ""
+
+
+_STATIC_PODS = ("etc/kubernetes/manifests/", "agent/pod-manifests/")
+"""Folders from which the kubelets of kubeadm, and of k3s and RKE2, start pods."""
+
+_HOOK = "helm.sh/hook"
+
+
+def _not_applied(manifest: Record) -> str:
+    """The reason why a manifest is no object of the API by itself; empty for others."""
+    if manifest.kind == "Pod" and any(part in f"/{manifest.source}" for part in _STATIC_PODS):
+        return "static pods of a kubelet, which the API shows under other names"
+    if _HOOK in (meta.metadata(manifest.object or {}).get("annotations") or ()):
+        return "hooks of helm, which need not be there"
     return ""
 
 

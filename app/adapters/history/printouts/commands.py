@@ -41,6 +41,9 @@ _WITH_VALUES = frozenset(
 )
 """Options whose value may be the next word."""
 
+_NAMED_AFTER = ("kubectl_", "oc_")
+"""The beginnings of files that are called after the command whose output they hold."""
+
 _NOT_PRINTED = ("yaml", "json", "name", "go-template", "template")
 """Output formats that print no table."""
 
@@ -154,6 +157,18 @@ class Commands:
         others = (each for each in self.beside(command) if kind is None or each.is_of(kind))
         is_sure = all(each.namespace == command.namespace for each in others)
         return command.namespace if is_sure else ""
+
+
+def of_file(name: str) -> Commands:
+    """The commands of a text in a file; collectors such as sos call the file after the command.
+
+    Example: `kubectl_get_resourceclaims_-n_shop`.
+    """
+    commands = Commands()
+    base = name.rpartition("/")[2]
+    if base.startswith(_NAMED_AFTER):
+        commands.note(base.replace("_", " ").removesuffix(".txt"), 0)
+    return commands
 
 
 def _commands(line: str, number: int) -> Iterator[PrintedCommand]:

@@ -41,6 +41,7 @@ _WORDS = frozenset({"MESSAGE", "REASON"})
 
 CUT_NAME = "the name in this row was cut, so its object is not known"
 CUT_CELL = "a cell of this row was cut"
+CUT_ROW = "this row ends before its age, so it is cut, and its object is not known"
 NO_ROW = "a row of another kind than its table, whose cells cannot be told apart"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = (
@@ -191,6 +192,11 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
                 end += 1
                 continue
             of_row, row = bare
+        if row.get("AGE") == "" and row.get("NAME"):
+            # kubectl shows `<unknown>` for an age that it does not know.
+            table.damage.append((end - at, CUT_ROW))
+            end += 1
+            continue
         cut = [name for name, cell in row.items() if name not in _WORDS and _DOTS.search(cell)]
         if cut:
             row = {**row, **dict.fromkeys(cut, "")}
