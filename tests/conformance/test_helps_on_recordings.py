@@ -22,7 +22,7 @@ from app.domain.allocation.reasons.changes import (
     RemoveRule,
 )
 from app.domain.allocation.reasons.counterfactual import Help
-from app.domain.allocation.reasons.pool_repairs import RenameCounterSets
+from app.domain.allocation.reasons.pool_repairs import CountSlices, RenameCounterSets
 from app.domain.controllers import registry
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import EventType, HistoryInfo, ObjectKey
@@ -130,6 +130,10 @@ def edits_of(help_: Help, line: ReplayTimeline) -> list[Edit]:
                             old = entry["counterSet"]
                             entry["counterSet"] = names.get(old, old)
                     edits.append(PatchEdit(name=f"resourceslice/{key}", body={"spec": spec}))
+            case CountSlices(pool=pool, count=count):
+                for key, spec in newest(slices(line, pool)):
+                    spec["pool"]["resourceSliceCount"] = count
+                    edits.append(PatchEdit(name=f"resourceslice/{key}", body={"spec": spec}))
             case EnlargeCounter() | EditRequest():
                 raise AssertionError(f"no recording has this first: {change.text}")
             case _:
@@ -143,6 +147,12 @@ def users(line: ReplayTimeline, claim: str) -> Iterator[str]:
     assert tree is not None, claim
     for each in dra.consumers(tree):
         yield f"{namespace}/{each.name}"
+
+
+def newest(published: Iterable[tuple[str, JsonObject]]) -> list[tuple[str, JsonObject]]:
+    everything = list(published)
+    highest = max(spec["pool"]["generation"] for _, spec in everything)
+    return [(key, spec) for key, spec in everything if spec["pool"]["generation"] == highest]
 
 
 def slices(line: ReplayTimeline, pool: Iterable[str]) -> Iterator[tuple[str, JsonObject]]:

@@ -15,6 +15,7 @@ from app.domain.log import Head
 from tests import draws
 from tests.api.serving import serving
 from tests.web import (
+    counted_incidents,
     deeper_incidents,
     field_incidents,
     invented,
@@ -135,6 +136,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *mixed_incidents.MIXED,
         *node_incidents.NODES,
         *refused_incidents.REFUSED,
+        *counted_incidents.COUNTED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -170,6 +172,7 @@ TOLD_OF_PODS = [
     *mixed_incidents.MIXED,
     *node_incidents.NODES,
     *refused_incidents.REFUSED,
+    *counted_incidents.COUNTED,
 ]
 
 

@@ -212,6 +212,35 @@ def test_releases_are_some_among_others_when_not_all_were_tried() -> None:
     assert [one.has_untried for one in found if one.is_release] == [False] * 6
 
 
+def counted(*counts: int, of: int = 1, **more: object) -> list:
+    """A pool whose slices of one device each state these numbers of slices."""
+    return [
+        resource_slice(f"s{number}", device(f"d{number}"), count=count, generation=of, **more)
+        for number, count in enumerate(counts)
+    ]
+
+
+COUNTED = "state {} as resourceSliceCount in pool gpu.example.com/pool"
+
+
+def test_slices_that_state_another_number_are_counted() -> None:
+    for slices, number in (
+        (counted(3, 3), 2),
+        (counted(1, 2, of=2), 2),
+        (counted(1, 1), 2),
+        ([*counted(2, of=2), resource_slice("old", device("d9"), count=2)], 1),
+    ):
+        assert helps(slices, [claim(request("r0", number))]) == [COUNTED.format(number)]
+
+
+def test_slices_are_not_counted_where_that_does_not_help_or_no_number_is_known() -> None:
+    assert helps(counted(0), [claim(request())]) == []
+    (both,) = helps(counted(3), [claim(request("r0", 2))])
+    assert both == f"{COUNTED.format(1)} and lower count to 1 in request r0 of claim ns/claim"
+    behind = [*counted(1), resource_slice("new", device("d9"), generation=2, node="other")]
+    assert helps(behind, [claim(request())]) == []
+
+
 def misnamed(*, counter: str = "mem") -> list:
     """A pool whose devices consume counters under names that no set of it has."""
     devices = [

@@ -36,9 +36,12 @@ from app.domain.values.json_tree import JsonObject
 def repairs(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
     """The changes that would make unusable pools of the node usable."""
     for pool in problem.view.pools:
-        repair = None if pool.usable else pool_repairs.of_counters(world.inventory, pool.id)
-        if repair is not None:
-            yield repair
+        if pool.usable:
+            continue
+        for repair_of in (pool_repairs.of_slices, pool_repairs.of_counters):
+            repair = repair_of(world.inventory, pool.id)
+            if repair is not None:
+                yield repair
 
 
 def of(problem: Problem, world: AllocationWorld) -> Iterator[Change]:

@@ -3,9 +3,9 @@
 Candidates come from the causes of the refusal: release a claim that holds a device, tolerate a
 taint, drop a selector or constraint, lower a count, ask for less capacity, request less of an
 extended resource, enlarge a counter, prefer another alternative, name the counter sets that a pool
-has, remove a patch, give a device an attribute that it lacks and others have. Every answer is
-proven by an actual allocation on the changed world. Single changes are tried before pairs, pairs
-before triples, within a bound of tries.
+has, count its slices, remove a patch, give a device an attribute that it lacks and others have.
+Every answer is proven by an actual allocation on the changed world. Single changes are tried before
+pairs, pairs before triples, within a bound of tries.
 """
 
 from collections.abc import Generator, Mapping, Sequence

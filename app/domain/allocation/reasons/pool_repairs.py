@@ -1,6 +1,6 @@
 """Repairs of unusable pools: changes of what their driver publishes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.domain.allocation.reasons.changes import AllocationWorld
@@ -32,17 +32,61 @@ class RenameCounterSets:
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which the pool is published with the renamed sets."""
-        inventory = world.inventory.copy()
         names = dict(self.renamed)
-        for published in pools.newest(world.inventory.slices_of(self.pool)):
-            # Each device needs entries of its own here; published ones are shared.
-            tree: JsonObject = json_tree.copy(published.tree)
-            consumed = list(_consumed(tree))
-            if any(entry.get("counterSet") in names for entry in consumed):
-                for entry in consumed:
-                    entry["counterSet"] = names.get(entry["counterSet"], entry["counterSet"])
-                inventory.put_slice(tree, key=published.key)
-        return replace(world, inventory=inventory)
+
+        def rename(tree: JsonObject) -> None:
+            for entry in _consumed(tree):
+                old = entry.get("counterSet")
+                if old in names:
+                    entry["counterSet"] = names[old]
+
+        return _republished(world, self.pool, rename)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountSlices:
+    """Let the newest slices of an incomplete pool state how many they are."""
+
+    pool: PoolId
+    count: int
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"state {self.count} as resourceSliceCount in pool {'/'.join(self.pool)}"
+
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
+        """The world in which the pool has all its slices."""
+
+        def count(tree: JsonObject) -> None:
+            tree["spec"]["pool"]["resourceSliceCount"] = self.count
+
+        return _republished(world, self.pool, count)
+
+
+def _republished(
+    world: AllocationWorld, pool: PoolId, edit: Callable[[JsonObject], None]
+) -> AllocationWorld:
+    """The world in which the newest slices of a pool are published with a change."""
+    inventory = world.inventory.copy()
+    for published in pools.newest(world.inventory.slices_of(pool)):
+        # Each slice and device needs entries of its own here; published ones are shared.
+        tree: JsonObject = json_tree.copy(published.tree)
+        edit(tree)
+        inventory.put_slice(tree, key=published.key)
+    return replace(world, inventory=inventory)
+
+
+def of_slices(inventory: Inventory, pool: PoolId) -> CountSlices | None:
+    """The repair of a pool whose slices state another number.
+
+    None if they state their own, or if a number was not recorded.
+    """
+    slices = pools.newest(inventory.slices_of(pool))
+    stated = {published.slice_count for published in slices}
+    if stated <= {len(slices)} or 0 in stated:
+        return None
+    return CountSlices(pool=pool, count=len(slices))
 
 
 def of_counters(inventory: Inventory, pool: PoolId) -> RenameCounterSets | None:
