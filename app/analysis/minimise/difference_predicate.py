@@ -18,7 +18,7 @@ _NO_JUDGEMENT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unlike:
+class DifferencePredicate:
     """The predicate that a decide replay has a difference; one without a class means any.
 
     Differences that no run can decide match only if their class is named.
@@ -31,22 +31,22 @@ class Unlike:
         """The predicate as written."""
         return f"difference {self.sought.reason}".strip()
 
-    def settled(self, report: DecideReport, events: Iterable[Event]) -> "Unlike":
+    def settled(self, report: DecideReport, events: Iterable[Event]) -> "DifferencePredicate":
         """The predicate with the class and the subjects that a whole history shows.
 
         What the history shows about these pods and their claims is explained, or it is not: the
         rest of it must not leave more unexplained about them. A class that judges nothing, such as
         "after the end", has no such subjects: a shorter history has others after its end.
         """
-        first, sought = self.meant(report)[0], self.sought
+        first, sought = self.matching(report)[0], self.sought
         if sought.reason in _NO_JUDGEMENT:
             return self
         if not sought.reason:
             sought = Sought(reason=first.reason, aspect=first.aspect.value)
-        meant = Unlike(sought=sought).meant(report)
+        matching = DifferencePredicate(sought=sought).matching(report)
         proofs: dict[str, set[str]] = {}
         groups: dict[str, set[str]] = {}
-        for each in meant:
+        for each in matching:
             proofs.setdefault(each.uid, set()).add(each.detail)
             groups.setdefault(each.uid, set()).update((each.uid, each.owner))
         unexplained = {
@@ -60,9 +60,9 @@ class Unlike:
                 for uid, beside in sorted(_with_claims(groups, events).items())
             },
         )
-        return Unlike(sought=sought)
+        return DifferencePredicate(sought=sought)
 
-    def near(self, report: DecideReport) -> "Unlike | None":
+    def near(self, report: DecideReport) -> "DifferencePredicate | None":
         """The predicate with the limit that no other placements differ than in a whole history.
 
         None for a class that judges nothing, for which no proof is sought.
@@ -71,22 +71,22 @@ class Unlike:
             return None
         placements = [each for each in report.differences if each.aspect in PLACEMENTS]
         placed = {uid for each in placements for uid in (each.uid, each.owner)}
-        return Unlike(sought=replace(self.sought, placed=tuple(sorted(placed))))
+        return DifferencePredicate(sought=replace(self.sought, placed=tuple(sorted(placed))))
 
-    def meant(self, report: DecideReport) -> list[DecideDifference]:
+    def matching(self, report: DecideReport) -> list[DecideDifference]:
         """The matching differences of a report, gravest first."""
         order = [str(reason) for reason in DifferenceClass]
         unexplained = {
             each.uid for each in report.differences if each.reason == DifferenceClass.UNEXPLAINED
         }
-        meant = [
+        matching = [
             each
             for each in report.differences
             if self._is_meant(each)
             and unexplained.isdisjoint(self.sought.explained.get(each.uid, ()))
         ]
         return sorted(
-            meant,
+            matching,
             key=lambda each: order.index(each.reason) if each.reason in order else len(order),
         )
 

@@ -26,7 +26,7 @@ from app.analysis.diff import classes, matching
 from app.analysis.diff.classes import Class
 from app.analysis.diff.courses import Courses
 from app.analysis.diff.sides import Side
-from app.analysis.minimise.difference_predicate import Unlike
+from app.analysis.minimise.difference_predicate import DifferencePredicate
 from app.analysis.minimise.material import Device
 from app.analysis.replay import facts
 from app.analysis.replay.classes import DifferenceClass, Sought
@@ -91,7 +91,7 @@ class Trial(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Violated:
+class ViolationPredicate:
     """The predicate that an invariant is violated; empty `rule` and `kind` mean any failure."""
 
     rule: str = ""
@@ -117,7 +117,7 @@ class Violated:
         """The events that show it."""
         return (trial.events,)
 
-    def settled(self, trial: Trial) -> "Violated":
+    def settled(self, trial: Trial) -> "ViolationPredicate":
         """The predicate with the rule and kind that the history shows."""
         first = self._violations(trial)[0]
         return replace(self, rule=first.rule, kind=first.kind)
@@ -242,7 +242,7 @@ class PodCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Differing:
+class SwitchPredicate:
     """The predicate that two control planes decide differently over the same inputs."""
 
     words: str
@@ -272,7 +272,7 @@ class Differing:
         """The events of both runs."""
         return (trial.under(self.a).events, trial.under(self.b).events)
 
-    def settled(self, trial: Trial) -> "Differing":
+    def settled(self, trial: Trial) -> "SwitchPredicate":
         """The predicate with the class that the history shows first."""
         _, _, kinds = self._pairs(trial)[0]
         return replace(self, kind=self.kind or kinds[0])
@@ -298,7 +298,7 @@ _SWITCHES = ("switch ", "quirk ", "gate ", "profile ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class CommandPredicate:
     """The predicate that a command ends with 0 on a bundle of the history."""
 
     words: tuple[str, ...]
@@ -309,27 +309,27 @@ class Command:
         return f"command {shlex.join(self.words)}"
 
 
-Seen: TypeAlias = Violated | PodCondition | Differing
+EventPredicate: TypeAlias = ViolationPredicate | PodCondition | SwitchPredicate
 """Predicates that depend only on events."""
 
-Predicate: TypeAlias = Seen | Unlike | Command
+Predicate: TypeAlias = EventPredicate | DifferencePredicate | CommandPredicate
 
 
 def where_to_look(predicate: Predicate) -> str:
     """The advice where to find a predicate that a history shows, for one that it does not show."""
     match predicate:
-        case Violated(rule=""):
+        case ViolationPredicate(rule=""):
             return (
                 "`redra verify HISTORY` lists violations with their rules; one that it does not "
                 "count as a failure must be named: violation RULE"
             )
-        case Violated():
+        case ViolationPredicate():
             return "`redra verify HISTORY` lists violations with their rules"
         case PodCondition():
             return "`redra findings HISTORY` lists pods that waited or were evicted"
-        case Unlike():
+        case DifferencePredicate():
             return "`redra replay HISTORY --mode decide` lists differences with their classes"
-        case Differing():
+        case SwitchPredicate():
             return "`redra diff HISTORY --again`, with a switch, lists what is decided differently"
         case _:
             return "run the command on a bundle of the whole history: it must end with 0"
@@ -337,7 +337,7 @@ def where_to_look(predicate: Predicate) -> str:
 
 def is_lasting(predicate: Predicate) -> bool:
     """Whether it is that a state lasts longer than a controller takes to end it."""
-    return isinstance(predicate, Violated) and predicate.kind is ViolationKind.LATE
+    return isinstance(predicate, ViolationPredicate) and predicate.kind is ViolationKind.LATE
 
 
 def parse(text: str, place: str = "") -> Predicate:
@@ -358,20 +358,22 @@ def _parsed(text: str) -> Predicate:
         raise InputError(f"it cannot be read: {problem}") from problem
     match words:
         case ["violation"]:
-            return Violated()
+            return ViolationPredicate()
         case ["violation", rule]:
             if rule not in RULES:
                 raise InputError(f"there is no rule {rule!r}", cure=f"choose from {_listed(RULES)}")
-            return Violated(rule=rule)
+            return ViolationPredicate(rule=rule)
         case ["unschedulable" | "evicted" as word, *rest]:
             return _pod_condition(word, rest)
         case ["differs", switch, *kind]:
-            return _differing(switch, " ".join(kind))
+            return _switches_of(switch, " ".join(kind))
         case ["difference", *kind]:
-            return _unlike(" ".join(kind))
+            return _difference_of(" ".join(kind))
         case ["command", program, *arguments]:
             given = (program, *arguments)
-            return Command(words=given if any("{}" in word for word in given) else (*given, "{}"))
+            return CommandPredicate(
+                words=given if any("{}" in word for word in given) else (*given, "{}")
+            )
         case ["differs"]:
             raise InputError(
                 "'differs' names no control planes", cure=f"write {_EXAMPLES} after it"
@@ -400,14 +402,14 @@ def _pod_condition(word: str, rest: Sequence[str]) -> PodCondition:
     return PodCondition(word=word, pod=pod, because=because)
 
 
-def _unlike(kind: str) -> Unlike:
+def _difference_of(kind: str) -> DifferencePredicate:
     known = [str(reason) for reason in DifferenceClass]
     if kind and kind not in known and not kind.startswith(_SWITCHES):
         raise InputError(f"there is no class {kind!r}", cure=f"choose from {_listed(known)}")
-    return Unlike(sought=Sought(reason=kind))
+    return DifferencePredicate(sought=Sought(reason=kind))
 
 
-def _differing(switch: str, kind: str) -> Differing:
+def _switches_of(switch: str, kind: str) -> SwitchPredicate:
     """Two control planes. Raises InputError for what no history could have as a switch."""
     name, _, value = switch.partition("=")
     if kind and kind not in {each.value for each in Class}:
@@ -434,7 +436,7 @@ def _differing(switch: str, kind: str) -> Differing:
             )
     for side in (a, b):
         profiles.Profile(version=side.profile or profiles.DEFAULT_VERSION, gates=side.gates)
-    return Differing(words=switch, a=a, b=b, kind=chosen)
+    return SwitchPredicate(words=switch, a=a, b=b, kind=chosen)
 
 
 def _main_cause(decision: Event | None) -> str:

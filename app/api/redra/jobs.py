@@ -125,7 +125,7 @@ class JobsApi:
         """Start the search for the smallest history. Raises Rejected, InputError."""
         self._authorizer.check_sees_everything(actor, runtime, runtime)
         wish = await self._body(request, models.MinimiseWish)
-        if isinstance(predicates.parse(wish.keep, "keep"), predicates.Command):
+        if isinstance(predicates.parse(wish.keep, "keep"), predicates.CommandPredicate):
             raise BadRequest(
                 "keep: a server runs no commands; use `redra minimise` where the data is"
             )
@@ -223,7 +223,7 @@ class JobsApi:
         self._authorizer.check_sees_everything(actor, runtime, runtime)
         wish = await self._body(request, models.ExportWish)
         for predicate in wish.never:
-            if isinstance(predicates.parse(predicate, "never"), predicates.Command):
+            if isinstance(predicates.parse(predicate, "never"), predicates.CommandPredicate):
                 raise BadRequest("never: a server runs no commands")
         source = await self._source(runtime.info, wish.at, runtime.info.name)
         self._check_size([source], "redra export")

@@ -6,9 +6,9 @@ from app.analysis.diff.courses import Course, Courses
 from app.analysis.handover import outcomes, stories
 from app.analysis.handover.outcomes import Outcomes
 from app.analysis.minimise import predicates
-from app.analysis.minimise.difference_predicate import Unlike
+from app.analysis.minimise.difference_predicate import DifferencePredicate
 from app.analysis.minimise.material import Candidate
-from app.analysis.minimise.predicates import Command
+from app.analysis.minimise.predicates import CommandPredicate
 from app.analysis.verify.invariants import InvariantWatch
 from app.bootstrap.engines import Engines
 from app.domain.errors import InputError
@@ -29,7 +29,7 @@ class StoryRun:
         those of `redra minimise`, except commands and decide replays.
         """
         parsed = predicates.parse(predicate, place)
-        if isinstance(parsed, Unlike | Command):
+        if isinstance(parsed, DifferencePredicate | CommandPredicate):
             raise InputError(f"a test cannot ask for {predicate!r}", place=place)
         return next((each.text for each in parsed.sightings(self._ran)), "")
 

@@ -15,9 +15,9 @@ import msgspec
 from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.minimise import beginnings, soundness, witnesses
 from app.analysis.minimise.beginnings import LaterBeginning
-from app.analysis.minimise.difference_predicate import Unlike
+from app.analysis.minimise.difference_predicate import DifferencePredicate
 from app.analysis.minimise.material import Candidate, Device, Material
-from app.analysis.minimise.predicates import Command, Predicate, Sighting
+from app.analysis.minimise.predicates import CommandPredicate, Predicate, Sighting
 from app.analysis.minimise.soundness import Faults
 from app.analysis.replay.classes import Sought
 from app.analysis.replay.differences import Aspect
@@ -90,7 +90,10 @@ class Judge:
 
     def digest(self, candidate: Tried) -> str:
         """The digest of a candidate's judgement: equal candidates have the same."""
-        is_near = isinstance(self.predicate, Unlike) and self.predicate.sought.placed is not None
+        is_near = (
+            isinstance(self.predicate, DifferencePredicate)
+            and self.predicate.sought.placed is not None
+        )
         near = "-near" if is_near else ""
         if isinstance(candidate, LaterBeginning):
             return f"{self.material.digest(candidate.candidate)}-{candidate.number}{near}"
@@ -133,15 +136,15 @@ class Judge:
         near: Predicate | None = None
         reports: list[DecideReport] = []
         match self.predicate:
-            case Unlike() as predicate:
+            case DifferencePredicate() as predicate:
                 report = anyio.run(partial(_decide, ran, self.settings))
                 reports.append(report)
-                if predicate.meant(report):
+                if predicate.matching(report):
                     self.predicate = predicate.settled(report, ran.events)
                     near = self.predicate.near(report)
-                sightings = _of_differences(predicate.meant(report), report, ran)
+                sightings = _of_differences(predicate.matching(report), report, ran)
                 histories = (ran.events,)
-            case Command(words=words):
+            case CommandPredicate(words=words):
                 sightings = _commanded(ran, words, self.settings.minimise_command_seconds)
             case predicate:
                 sightings = predicate.sightings(ran)
@@ -169,12 +172,12 @@ class Judge:
         reports: list[DecideReport] = []
         sightings: Sequence[Sighting]
         match self.predicate:
-            case Command(words=words):
+            case CommandPredicate(words=words):
                 sightings = _commanded(ran, words, self.settings.minimise_command_seconds)
-            case Unlike() as predicate:
+            case DifferencePredicate() as predicate:
                 report = anyio.run(partial(_decide, ran, self.settings, predicate.sought))
                 reports.append(report)
-                sightings = _of_differences(predicate.meant(report), report, ran)
+                sightings = _of_differences(predicate.matching(report), report, ran)
             case predicate:
                 sightings = predicate.sightings(ran)
         if not sightings or not soundness.faults_of(ran, reports).are_within(self.faults):
@@ -188,7 +191,7 @@ async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) ->
 
 
 def _of_differences(
-    meant: Sequence[DecideDifference], report: DecideReport, ran: Ran
+    matching: Sequence[DecideDifference], report: DecideReport, ran: Ran
 ) -> list[Sighting]:
     """The sightings of these differences, until shortly after each subject's last event."""
     keys: dict[str, ObjectKey] = {}
@@ -210,7 +213,7 @@ def _of_differences(
             devices=tuple(sorted(given[each.owner])),
             text=f"{each.aspect.value}, {each.subject}: {each.reason}",
         )
-        for each in meant
+        for each in matching
     ]
 
 

@@ -19,7 +19,7 @@ import msgspec
 from app.analysis.minimise import beginnings, predicates
 from app.analysis.minimise import material as materials
 from app.analysis.minimise.beginnings import LaterBeginning
-from app.analysis.minimise.difference_predicate import Unlike
+from app.analysis.minimise.difference_predicate import DifferencePredicate
 from app.analysis.minimise.material import Candidate, Material
 from app.analysis.minimise.predicates import PodCondition, Predicate, Sighting
 from app.analysis.minimise.reduction import FAR, NEAR, Reduction
@@ -198,15 +198,15 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
     """
     as_recorded: tuple[Material, Judge, Judged] | None = None
     meant = keep
-    if source.is_recording and isinstance(keep, PodCondition | predicates.Violated):
+    if source.is_recording and isinstance(keep, PodCondition | predicates.ViolationPredicate):
         as_recorded = _judged_whole(source, source.recorded, settings, keep)
         if as_recorded is not None:
             meant = as_recorded[1].predicate
-    if not isinstance(keep, Unlike):
+    if not isinstance(keep, DifferencePredicate):
         decided = _judged_whole(source, source.decided, settings, meant)
         if decided is not None:
             return decided
-    if as_recorded is None and not isinstance(keep, predicates.Differing):
+    if as_recorded is None and not isinstance(keep, predicates.SwitchPredicate):
         as_recorded = _judged_whole(source, source.recorded, settings, keep)
     if as_recorded is not None:
         return as_recorded
@@ -268,7 +268,7 @@ class _Search:
         the predicate, the result of the search.
         """
         whole, predicate = self.best, self.judge.predicate
-        if self._material.is_recorded and not isinstance(predicate, Unlike):
+        if self._material.is_recorded and not isinstance(predicate, DifferencePredicate):
             is_minimal = self._search_near_decided(first)
             if is_minimal is not None:
                 return is_minimal
@@ -278,7 +278,11 @@ class _Search:
                 return False
             self._judge_by(self.judge.by(predicate))
         is_minimal = self._search(first, whole)
-        if is_minimal and self._material.is_recorded and not isinstance(predicate, Unlike):
+        if (
+            is_minimal
+            and self._material.is_recorded
+            and not isinstance(predicate, DifferencePredicate)
+        ):
             return self._search_decided()
         return is_minimal
 
@@ -405,7 +409,8 @@ class _Search:
             self._material,
             self.best,
             self._may_stop(),
-            is_decided=not self._material.is_recorded or isinstance(self.judge.predicate, Unlike),
+            is_decided=not self._material.is_recorded
+            or isinstance(self.judge.predicate, DifferencePredicate),
             width=self._judges.width,
             is_out=self._is_out,
             report_progress=self._note,

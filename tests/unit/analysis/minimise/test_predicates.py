@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from app.analysis.minimise import predicates
-from app.analysis.minimise.predicates import Command, PodCondition
+from app.analysis.minimise.predicates import CommandPredicate, PodCondition
 from app.analysis.verify.invariants.placements import Switches
 from app.domain.errors import InputError
 from app.domain.log import EventType
@@ -84,8 +84,8 @@ def test_what_is_no_predicate_is_refused_in_one_sentence(text: str, problem: str
 
 
 def test_command_gets_the_bundle_where_it_says_so_or_at_its_end() -> None:
-    assert predicates.parse("command check {} -v") == Command(words=("check", "{}", "-v"))
-    assert predicates.parse("command check") == Command(words=("check", "{}"))
+    assert predicates.parse("command check {} -v") == CommandPredicate(words=("check", "{}", "-v"))
+    assert predicates.parse("command check") == CommandPredicate(words=("check", "{}"))
 
 
 def test_pod_that_waits_for_another_reason_is_not_the_same() -> None:
