@@ -400,14 +400,29 @@ def _print_doubts(report: Mapping[str, Any]) -> None:
         console.say(line)
 
 
+_TREATMENTS = {
+    "decided again": "decided again",
+    "outside": "taken as inputs (from users, drivers, kubelets and others)",
+    "controller that is not emulated": "taken from controllers that are not emulated",
+}
+"""The treatments of recorded writes in words, in their order; others follow as they are."""
+
+
+def recorded_writes_text(inputs: Mapping[str, int]) -> str:
+    """The sentence about the treatment of recorded writes in a decide replay."""
+    order = [what for what in (*_TREATMENTS, *inputs) if what in inputs]
+    parts = [f"{inputs[what]} {_TREATMENTS.get(what, what)}" for what in dict.fromkeys(order)]
+    return f"recorded writes: {', '.join(parts)}"
+
+
 def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     if output is Output.JSON:
         console.say_json(report)
         return
     console.say(f"history {report['history']} at revision {report['revision']}")
-    counts = ", ".join(f"{count} {what}" for what, count in report["inputs"].items())
-    console.say(f"recorded writes: {counts}")
-    console.say(f"ties taken from the recording: {report['tiesTakenFromTheRecording']}")
+    console.say(recorded_writes_text(report["inputs"]))
+    ties = report["tiesTakenFromTheRecording"]
+    console.say(f"choices among equal nodes taken from the recording: {ties}")
     rows = []
     for aspect, counted in report["aspects"].items():
         classes = ", ".join(f"{count} {why}" for why, count in counted["classes"].items())

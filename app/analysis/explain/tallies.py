@@ -152,7 +152,7 @@ def device_text(device: DeviceReason) -> str:
         return "chosen"
     if device.cause is not None:
         return device.cause.text
-    return device.note or "nothing is against it alone"
+    return device.note or "nothing excludes it by itself"
 
 
 def tally(

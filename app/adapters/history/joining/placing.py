@@ -39,7 +39,7 @@ from app.domain.log.records import (
     TerminatingEffect,
     join_losses,
 )
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -355,7 +355,8 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
             "bindings dated less than a second before their reservations, placed after them", early
         )
     if guessed:
-        notes.add(f"{guessed} changes have no version of their own: placed by time, a guess")
+        changes = counts.of(guessed, "change")
+        notes.add(f"{changes} without a version, placed by time, which is a guess")
 
 
 def _date(spool: Spool, row: int, record: Record) -> None:

@@ -300,7 +300,8 @@ def _span(span: DeviceSpan, now: Instant) -> Reason:
         text += f" to {sources.when(end)} ({sources.lasted(begin, end)}), ended by revision "
         text += str(span.end.revision)
     if span.pods:
-        text += f", for pod {listed(span.pods, len(span.pods))}"
+        pods = counts.plural(len(span.pods), "pod")
+        text += f", for {pods} {listed(span.pods, len(span.pods))}"
     return Reason(
         text=text, revision=span.begin.revision, about=span.begin.key, is_kept=span.end is None
     )

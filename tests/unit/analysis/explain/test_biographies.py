@@ -37,6 +37,26 @@ def test_only_claims_that_exclude_each_other_hold_a_device_twice(kinds, is_twice
     assert len(held.children) == 2
 
 
+@pytest.mark.parametrize(("pods", "words"), [(["a"], "for pod a"), (["a", "b"], "for pods a, b")])
+def test_pods_of_a_claim_are_named_in_the_singular_or_plural(pods, words):
+    cluster = Cluster()
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+    cluster.claim("c")
+    created = cluster.line.events[-1]
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "d0"}
+    users = [{"resource": "pods", "name": name, "uid": name} for name in pods]
+    status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": users}
+    body = json.dumps({**created.object, "status": status}).encode()
+    life.fold(msgspec.structs.replace(created, body=body, tree=None))
+    (held,) = (
+        child.text
+        for reason in life.reasons(cluster.line.now)
+        for child in (reason, *reason.children)
+        if ", for pod" in child.text
+    )
+    assert held.endswith(words)
+
+
 def publish(cluster, name, taints=(), *, generation=1, device="d0"):
     tree = {"name": device, "taints": [*taints]}
     pool = {"name": "n1", "generation": generation, "resourceSliceCount": 2}
