@@ -49,13 +49,13 @@ class ClusterClock:
         return min(since, self._limit) if self._is_own else Instant(max(clock.now(), since))
 
     def observe(self, time: Instant) -> None:
-        """Take in the time of a stored event: from now on the clock is not behind it."""
+        """Note the time of a stored event: from now on the clock is not behind it."""
         if time > self.now():
             self._anchor, self._steady = time, self._clock.steady()
             self._limit = max(self._limit, time)
 
-    def go_alone(self, rate: float) -> None:
-        """Leave the clock of the process; run `rate` times as fast as real time (0: stop)."""
+    def detach(self, rate: float) -> None:
+        """Leave the clock of the process, and run `rate` times as fast as real time (0: stop)."""
         self._anchor, self._steady = self.now(), self._clock.steady()
         self._is_own, self._rate = True, rate
 
@@ -63,8 +63,8 @@ class ClusterClock:
         """Stand still from this instant on, until the limit moves or a later event comes."""
         self._limit = max(limit, self.now())
 
-    def go_along(self) -> None:
-        """Run with the clock of the process from now on."""
+    def attach(self) -> None:
+        """Follow the clock of the process from now on."""
         self._anchor, self._steady = self.now(), self._clock.steady()
         self._is_own, self._rate, self._limit = False, 1.0, LATEST
 

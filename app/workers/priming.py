@@ -1,8 +1,8 @@
 """The start of controllers: those that start together read the past of their history together.
 
-A controller that starts folds the objects that were last changed long ago, as upstream's reads
-lists, and then the last events one by one. Those that start at about the same time share one pass:
-each event is read, decoded and interpreted once for all of them.
+A controller that starts folds the objects that were last changed long ago, as an upstream
+controller reads lists, and then the last events one by one. Those that start at about the same
+time share one pass: each event is read, decoded and interpreted once for all of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,10 +22,10 @@ from app.service import forking
 from app.service.runtime import HistoryRuntime
 
 GATHERED_FROM = 10_000
-"""Revisions of a history from which on a pass waits for controllers that are about to start."""
+"""The revision of a history from which on a pass waits for controllers that are about to start."""
 
 GATHER_SECONDS = 0.1
-"""The time in which all controllers of a process acquire their leases one after the other."""
+"""The seconds that a pass waits: in this time all controllers of a process acquire their leases."""
 
 TURN = 100
 """Events after which a pass yields to the event loop."""
@@ -62,19 +62,21 @@ class Priming:
         `make` is called again when a pass does not end. Raises what `make`, `take_in` or the log
         raise.
         """
-        mine = _Starting(make, take_in)
-        self._waiting.append(mine)
+        starting = _Starting(make, take_in)
+        self._waiting.append(starting)
         try:
             async with self._lock:
-                if mine in self._waiting:
+                if starting in self._waiting:
                     await self._prime_waiting()
         finally:
-            if mine in self._waiting:
-                self._waiting.remove(mine)
-        if mine.mistake is not None:
-            raise mine.mistake
-        assert mine.primed is not None, "a pass leaves a reconciler or its mistake"
-        return mine.primed
+            if starting in self._waiting:
+                self._waiting.remove(starting)
+        if starting.mistake is not None:
+            raise starting.mistake
+        assert starting.primed is not None, (
+            "a pass ends with a reconciler or with the error of its start"
+        )
+        return starting.primed
 
     async def _prime_waiting(self) -> None:
         if self._runtime.views.revision > GATHERED_FROM:
@@ -112,15 +114,15 @@ class _Pass:
         # Events before a fork are the work of another control plane, under other settings.
         forked = info.parent_revision + 1 if info.is_fork else 0
         until = Revision(max(forked, objects.revision - replayed_max))
-        old = left_over(objects, until) if until else []
-        await self._fold(old)
+        resting = left_over(objects, until) if until else []
+        await self._fold(resting)
         if collectors := [pair for pair in self._readers if pair[1].name == pod_gc.NAME]:
-            # Most nodes exist and are written time and again: nobody asks the log about them.
-            lasting = (key for key in objects.keys(*NODES) if objects.created(key) <= until)
-            names = self._named - {key.name for key in lasting}
+            # Most nodes exist and are written time and again; the log is not read about them.
+            existing = (key for key in objects.keys(*NODES) if objects.created(key) <= until)
+            names = self._named - {key.name for key in existing}
             for event in await forking.removals_of(self._runtime.log, info, names, until):
                 self._hand(event, collectors)
-        del old
+        del resting
         while events := await self._runtime.watches.past(until, self._runtime.watches.published):
             await self._fold(events)
             until = events[-1].revision

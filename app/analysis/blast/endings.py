@@ -61,7 +61,7 @@ def _stages(
 def _evicted(
     world: World, before: Consequences, after: Consequences
 ) -> Mapping[NamespacedName, Instant]:
-    """The pods that only the change evicts, with the instants; one that ends already is none."""
+    """The pods that only the change evicts, with the instants; not those that end already."""
     return {
         place: after.pods[place].time
         for place in after.pods.keys() - before.pods.keys()

@@ -104,6 +104,6 @@ def _meet(first: SlicePatch, second: SlicePatch, subjects: Subjects) -> bool:
         if not device.patches:
             continue
         published = compiling.device_of((device.id[0], device.id[1]), device.tree, device.text)
-        if len(patches.choosing(published, both, classes)[0]) > 1:
+        if len(patches.select(published, both, classes)[0]) > 1:
             return True
     return False

@@ -56,13 +56,15 @@ async def _why(store: Store, settings: Settings, histories: Histories, query: Se
 
 
 def _question(query: ServedQuery) -> Question:
-    given = query.parameters
-    kind = given.get("kind", "")
-    namespace, name = placed(kind, given.get("name", ""), given.get("namespace") or "default")
+    parameters = query.parameters
+    kind = parameters.get("kind", "")
+    namespace, name = placed(
+        kind, parameters.get("name", ""), parameters.get("namespace") or "default"
+    )
     return Question(
         kind=kind,
         namespace=namespace,
         name=name,
-        node=given.get("node", ""),
-        help=given.get("help") == "true",
+        node=parameters.get("node", ""),
+        help=parameters.get("help") == "true",
     )

@@ -73,21 +73,21 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> 
     Raises InputError for an unreadable quantity.
     """
     spec = json_tree.mapping(tree, "spec", "devices")
-    chosen = json_tree.mapping(spec, "filter")
+    device_filter = json_tree.mapping(spec, "filter")
     name = meta.name(tree)
     capacity = dra.capacity(spec)
     compiling.capacity_of(capacity, f"ResourceSlicePatch {name}: spec.devices.capacity")
-    selectors, problem = _compiled(json_tree.objects(chosen, "selectors"), compiler)
+    selectors, problem = _compiled(json_tree.objects(device_filter, "selectors"), compiler)
     return SlicePatch(
         name=name,
         uid=meta.uid(tree),
         priority=json_tree.integer(spec, "priority") or 0,
         created_at=meta.creation_timestamp(tree),
         created=created,
-        class_name=dra.device_class_name(chosen),
-        driver=json_tree.text(chosen, "driver"),
-        pool=json_tree.text(chosen, "pool"),
-        device=json_tree.text(chosen, "device"),
+        class_name=dra.device_class_name(device_filter),
+        driver=json_tree.text(device_filter, "driver"),
+        pool=json_tree.text(device_filter, "pool"),
+        device=json_tree.text(device_filter, "device"),
         selectors=selectors,
         problem=problem,
         attributes=dra.attributes(spec),
@@ -112,7 +112,7 @@ def merge(
     device: Device, patches: Iterable[SlicePatch], classes: Mapping[str, ClassFilter]
 ) -> tuple[Device, tuple[PatchProblem, ...]]:
     """The device with all matching patches applied, and the patches that failed on it."""
-    matching, problems = choosing(device, patches, classes)
+    matching, problems = select(device, patches, classes)
     if not matching:
         return device, tuple(problems)
     attributes = dict(device.attributes)
@@ -138,7 +138,7 @@ def merge(
     return changed, tuple(problems)
 
 
-def choosing(
+def select(
     device: Device, patches: Iterable[SlicePatch], classes: Mapping[str, ClassFilter]
 ) -> tuple[list[SlicePatch], list[PatchProblem]]:
     """The patches that select a device, in order of precedence, and those that failed on it."""

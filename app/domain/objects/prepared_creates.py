@@ -4,8 +4,8 @@ Pruning, defaults, closed gates, and the fields that the first writer owns are f
 object without its metadata, and of the rules. The cache finds the result by the text of the object
 without its metadata. Names, metadata, namespaces, quotas and validation are checked each time.
 
-Claims that differ in their names alone are *twins*: what is stored of them differs in name, uid,
-times and revision. A twin is found by the text of the claim without its name. Its metadata and its
+Claims that differ only in their names are *twins*: their stored objects differ in name, uid, times
+and revision. A twin is found by the text of the claim without its name. Its metadata and its
 spec are judged once; its name, its namespace, quotas and policies are checked each time.
 """
 
@@ -32,10 +32,10 @@ _KINDS = frozenset({("", "Pod"), (api_groups.RESOURCE, "ResourceClaim")})
 _TWIN_KINDS = frozenset({(api_groups.RESOURCE, "ResourceClaim")})
 """Kinds of which a new object is stored as it is sent, whatever other objects there are."""
 
-_OF_ONE = ("generateName", "ownerReferences")
+_UNIQUE_METADATA = ("generateName", "ownerReferences")
 """Metadata of objects that controllers make: no two have the same."""
 
-_OF_NAMESPACE = b'"adminAccess"'
+_ADMIN_ACCESS = b'"adminAccess"'
 """The field of a claim whose validation depends on the labels of the namespace."""
 
 _encode = msgspec.json.Encoder().encode
@@ -59,11 +59,11 @@ class PreparedObject(NamedTuple):
 
 
 class Twin(NamedTuple):
-    """The stored form of an earlier object, for objects that differ from it in their names alone.
+    """The stored form of an earlier object, for objects that differ from it only in their names.
 
-    `rest` is the object without metadata, `metadata` what the client sent of it and the generation,
-    `owned` the `fieldsV1` of the creator. All are shared and never changed. Validation finds no
-    error; a claim that `is_judged_alone` is valid in every namespace.
+    `rest` is the object without metadata, `metadata` the metadata that the client sent and the
+    generation, `owned` the `fieldsV1` of the creator. All are shared and never changed. Validation
+    finds no error; a claim that `is_judged_alone` is valid in every namespace.
     """
 
     rest: JsonObject
@@ -141,7 +141,7 @@ class Forms:
         if metadata.__class__ is not dict or metadata.get("name").__class__ is not str:
             return None
         nameless = {key: part for key, part in metadata.items() if key != "name"}
-        if any(key in nameless for key in _OF_ONE):
+        if any(key in nameless for key in _UNIQUE_METADATA):
             return None
         return self._key(kind, validation, {**tree, "metadata": nameless})
 
@@ -173,7 +173,7 @@ class Forms:
         if entries is None:
             return
         rest = {part: tree[part] for part in tree if part != "metadata"}
-        judged_alone = _OF_NAMESPACE not in key.text
+        judged_alone = _ADMIN_ACCESS not in key.text
         self._twins[key] = Twin(rest, metadata, entries[0]["fieldsV1"], warnings, judged_alone)
 
     def find(self, key: FormKey) -> PreparedObject | None:

@@ -71,7 +71,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         if admins := [span.text for span in life.holders if span.end is None]:
             text += f"; {listed(admins, len(admins))}"
     reasons = (
-        *map(pools.unnoticing, olds),
+        *map(pools.not_noticed, olds),
         *_drawing(views, device_id, quirks),
         *devices.patched(views, device_id),
         *devices.for_nodes(views, device_id),

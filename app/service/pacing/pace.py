@@ -18,7 +18,7 @@ MAX = math.inf
 """The speed at which events are shown as fast as possible."""
 
 SPEED_MIN, SPEED_MAX = 0.001, 100_000.0
-"""The bounds of other speeds; beyond them a speed would mean standing still, or `max`."""
+"""The bounds of other speeds. A lower speed would be a pause, a higher one the speed `MAX`."""
 
 STEP = "step"
 
@@ -111,6 +111,6 @@ class PacedPosition:
             self.is_paused = paused
 
 
-def place_text(position: Instant) -> str:
+def position_text(position: Instant) -> str:
     """The text of a position."""
     return timestamps.micro_text(position)

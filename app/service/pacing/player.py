@@ -387,10 +387,10 @@ class Player:
 
     def _set_clock(self, runtime: HistoryRuntime) -> None:
         if self.shifts:
-            runtime.clock.go_along()
+            runtime.clock.attach()
         else:
             is_over = self.state is PlayerState.ENDED
-            runtime.clock.go_alone(0.0 if is_over else self._pace.rate)
+            runtime.clock.detach(0.0 if is_over else self._pace.rate)
 
     @property
     def _rate(self) -> float:

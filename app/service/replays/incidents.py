@@ -43,7 +43,7 @@ def _step(step: IncidentStep, line: ReplayTimeline, refusals: list[str]) -> None
             (edit,), line.views.objects, line.rules.profile, manager=MANAGER
         )
         try:
-            line.submit(_meant(command, step), actor=ACTOR)
+            line.submit(_with_options(command, step), actor=ACTOR)
         except Rejected as refusal:
             refusals.append(str(refusal))
         if step.repeat == 1:
@@ -60,7 +60,7 @@ def _edits(step: IncidentStep) -> list[Edit]:
     return [edits.Apply(tree=tree) for tree in step.trees()]
 
 
-def _meant(command: Command, step: IncidentStep) -> Command:
+def _with_options(command: Command, step: IncidentStep) -> Command:
     """The command with what an edit cannot express: its subresource, its grace period."""
     if step.status is not None and isinstance(command, PatchObject):
         return PatchObject(

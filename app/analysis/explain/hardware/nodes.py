@@ -74,7 +74,7 @@ def _devices(views: LiveViews, name: str, quirks: Quirks) -> Iterator[Reason]:
             text = f"pool {'/'.join(place)} has generation {generation}, which is not for this node"
             olds = [one for one in views.old_pools(place, quirks) if name in one.nodes]
             children = tuple(
-                pool_reasons.unnoticing(one, pool_reasons.used(views, one.pool.slices))
+                pool_reasons.not_noticed(one, pool_reasons.used(views, one.pool.slices))
                 for one in olds
             )
         yield Reason(text=text, children=children, count=sum(len(one.devices) for one in slices))

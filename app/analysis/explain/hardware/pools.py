@@ -32,7 +32,7 @@ def state_of(views: LiveViews, place: PoolId) -> tuple[str, str]:
     return pool.state.value.capitalize(), f"{text} is {pool.state.value}: {pool.problem}"
 
 
-def unnoticing(old: OldPool, uses: Iterable[Reason] = ()) -> Reason:
+def not_noticed(old: OldPool, uses: Iterable[Reason] = ()) -> Reason:
     """The reason that nodes still get devices of an older generation, with their use below it."""
     names = sorted(old.slices)
     text = (
@@ -51,7 +51,7 @@ def of_pool(views: LiveViews, place: PoolId, quirks: Quirks) -> Iterator[Reason]
     yield Reason(text=text, is_kept=True)
     yield from used(views, newest)
     for old in views.old_pools(place, quirks):
-        yield unnoticing(old, used(views, old.pool.slices))
+        yield not_noticed(old, used(views, old.pool.slices))
     for resource_slice in everywhere[:SLICES_MAX]:
         yield _slice_line(views, resource_slice, is_newest=resource_slice in newest)
     if (rest := len(everywhere) - SLICES_MAX) > 0:
@@ -69,22 +69,22 @@ def of_slice(
     if newest and newest[0].generation > generation:
         names = [resource_slice.name for resource_slice in newest]
         event = views.objects.event(ObjectKey(*api_resources.RESOURCE_SLICES, "", names[0]))
-        olds = [one for one in views.old_pools(place, quirks) if meta.name(tree) in one.slices]
-        end = "" if olds else "; its devices are not allocated any more"
+        older = [one for one in views.old_pools(place, quirks) if meta.name(tree) in one.slices]
+        end = "" if older else "; its devices are not allocated any more"
         yield Reason(
             text=f"obsolete: it is of generation {generation} of pool {'/'.join(place)}, and "
             f"generation {newest[0].generation} is there (slice {listed(names, len(names))}){end}",
-            children=tuple(map(unnoticing, olds)),
+            children=tuple(map(not_noticed, older)),
             revision=0 if event is None else event.revision,
             is_kept=True,
         )
     else:
         _, text = state_of(views, place)
         yield Reason(text=text, is_kept=True)
-        behind = [one for one in everywhere if one not in newest]
-        for resource_slice in behind[:SLICES_MAX]:
+        obsolete = [one for one in everywhere if one not in newest]
+        for resource_slice in obsolete[:SLICES_MAX]:
             yield _slice_line(views, resource_slice, is_newest=False)
-        if (rest := len(behind) - SLICES_MAX) > 0:
+        if (rest := len(obsolete) - SLICES_MAX) > 0:
             yield Reason(text=counts.of(rest, "more obsolete slice"), count=rest)
     created = sources.creation(events)
     if created is not None:

@@ -15,7 +15,7 @@ _IMMUTABLE = ("spec.driver", "spec.pool.name", "spec.nodeName")
 
 
 def take_slice(cluster: Cluster, event: Event, _: None) -> None:
-    """Applies a write of a ResourceSlice. Parity: objects.md 7, what of it is immutable."""
+    """Applies a write or deletion of a ResourceSlice. Parity: objects.md 7 (immutable fields)."""
     is_whole = cluster.note_published(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
     if event.type is _DELETED:
@@ -53,9 +53,10 @@ def _note_changed_slice(
 
 
 def _judge_generation(cluster: Cluster, event: Event) -> None:
-    """Notes a spec that changed while the generation stood still, or a generation that fell.
+    """Notes a spec that changed without its generation, or a generation that decreased.
 
-    A server raises it with each change of the spec, so no write that is missing explains either.
+    A server increases the generation with each change of the spec, so a missing write explains
+    neither.
     The line of a removal may show an earlier state. Parity: objects.md 2.
     """
     if not (event.uid and is_shown(event.stamp.origin)):
@@ -108,7 +109,7 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
 
 
 def take_template(cluster: Cluster, event: Event, _: None) -> None:
-    """Applies a write or deletion of a ResourceClaimTemplate. Parity: objects.md 6, immutable."""
+    """Applies a write or deletion of a ResourceClaimTemplate. Parity: objects.md 6 (immutable)."""
     is_dated = not cluster.unseen.covers(event.key)
     is_whole = cluster.unseen.note_write(event)
     key = event.key

@@ -22,7 +22,7 @@ class Capacities:
     def __init__(self, slices: Sequence[JsonView], holding: Holding, *, grows: bool) -> None:
         self._holding = holding
         # The names that have a request policy on some device that can be shared.
-        self._ruled = {
+        self._with_policy = {
             name
             for tree in slices
             for device in json_tree.objects(tree, "spec", "devices")
@@ -69,13 +69,13 @@ class Capacities:
         return [
             name
             for name, amount in ask.capacity.items()
-            if name in self._ruled and amounts.is_long(amount)
+            if name in self._with_policy and amounts.is_long(amount)
         ]
 
     def explain_list(self, ask: Ask, selectable: Sequence[Piece], listed: Sequence[Piece]) -> bool:
         """Whether quirk q20 explains a list of mode All.
 
-        Before this node was asked, the request may have got an amount for which exactly the listed
+        Before this node was tried, the request may have got an amount for which exactly the listed
         ones of the selectable devices have room.
         """
         names = self.growing(ask)

@@ -266,7 +266,7 @@ def _parts(schema: JsonView, path: str) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _check_alternatives(schema: JsonView, path: str) -> Iterator[FieldError]:
-    """Yields the errors of patterns in the schemas that a value is compared with besides."""
+    """Yields the errors of patterns in the schemas of `not`, `allOf`, `anyOf` and `oneOf`."""
     refused = schema.get("not")
     if isinstance(refused, dict):
         yield from _check_patterns(refused, f"{path}.not")
