@@ -25,7 +25,7 @@ from app.analysis.scan.sightings import IncidentSighting
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts, Difference, DifferenceKind
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
-from app.analysis.verify.parts import Deciders, PartFound, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import Deciders, PartFindings, PartVerifier, VerifiedPart
 from app.analysis.verify.reallocate import WINDOW
 from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.pages import Page
@@ -123,7 +123,7 @@ class Oversight:
         self._begin = begin
         self._differences = [0, 0, 0]
         self._incidents: set[str] = set()
-        self._found: PartFound | None = None
+        self._found: PartFindings | None = None
         self.revision = Revision(0)
 
     def take(self, events: Sequence[Event]) -> list[Observation]:
@@ -157,9 +157,9 @@ class Oversight:
         if self._found is not None:
             return []
         settled = self.settle()
-        self._found = self._verifier.found()
+        self._found = self._verifier.findings()
         violations = self._invariants.news(is_end=True)
-        return settled + self._new(violations, self._scan.found())
+        return settled + self._new(violations, self._scan.sightings())
 
     def compared(self) -> tuple[ComparisonCounts, ComparisonCounts, ComparisonCounts]:
         """The comparisons of decisions, effects and allocations; only after the end."""

@@ -20,7 +20,7 @@ from app.adapters import packed_events
 from app.adapters.history.formats.bundle import BundleWriter
 from app.adapters.memory import MemoryViewStore
 from app.adapters.shared_events import SharedBytes, SharedEvents
-from app.analysis.verify.parts import Division, PartFound, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import Division, PartFindings, PartVerifier, VerifiedPart
 from app.bootstrap import executors
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import LOST_MAX, Task
@@ -165,7 +165,7 @@ async def test_several_processes_find_what_one_finds(
 ) -> None:
     verify_part = part_workers.verify_part
 
-    def verify_noted(content: bytes, data: Any) -> PartFound:
+    def verify_noted(content: bytes, data: Any) -> PartFindings:
         (tmp_path / str(os.getpid())).touch()
         until = time.monotonic() + PATIENCE_SECONDS
         # A worker that is slow to begin gets its part, however fast the other one is.
@@ -214,7 +214,7 @@ async def test_forks_that_die_change_nothing(
 ) -> None:
     verify_part = part_workers.verify_part
 
-    def verify_the_second_time(content: bytes, data: Any) -> PartFound:
+    def verify_the_second_time(content: bytes, data: Any) -> PartFindings:
         kill_the_first_time(str(tmp_path).encode(), data[0])
         return verify_part(content, data)
 

@@ -256,12 +256,12 @@ class Recording:
     @property
     def overused(self) -> Mapping[str, str]:
         """The uids of claims whose allocation no order of events allows, and why."""
-        return self._overuse.found()
+        return self._overuse.overused()
 
     @property
     def contradictory(self) -> Mapping[ObjectKey, str]:
         """The objects that writes are about whose own content is impossible, and why."""
-        return self._contradictory.found()
+        return self._contradictory.problems()
 
     @property
     def gates_shown(self) -> Set[str]:

@@ -88,9 +88,9 @@ class Scan:
     def news(self) -> list[IncidentSighting]:
         """The sightings that later events cannot change; not those that show only by lasting."""
         broken_rules.see(self._invariants.news(), self._counting, self._by_rules)
-        return [*self._sightings.found(), *self._by_rules.found()]
+        return [*self._sightings.sightings(), *self._by_rules.sightings()]
 
-    def found(self, now: Instant = Instant(0)) -> list[IncidentSighting]:
+    def sightings(self, now: Instant = Instant(0)) -> list[IncidentSighting]:
         """The sightings of the history, if nothing more happens in it until `now`."""
         sightings = self._sightings.copy()
         violations = self._invariants.violations()
@@ -99,9 +99,9 @@ class Scan:
         if self._attempts is not None:
             self._attempts.end(sightings, now)
         broken_rules.see(violations, self._counting, sightings)
-        return sightings.found()
+        return sightings.sightings()
 
     def report(self, now: Instant = Instant(0)) -> ScanReport:
         """The same sightings, and the number of attempts that were not made again."""
         left_out = 0 if self._attempts is None else self._attempts.left_out
-        return ScanReport(sightings=self.found(now), attempts_left_out=left_out)
+        return ScanReport(sightings=self.sightings(now), attempts_left_out=left_out)

@@ -138,7 +138,7 @@ class Sightings:
             },
         )
 
-    def found(self) -> list[IncidentSighting]:
+    def sightings(self) -> list[IncidentSighting]:
         """All sightings, in the order of their first revisions."""
         made = [
             IncidentSighting(

@@ -132,7 +132,7 @@ class VerifiedPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartFound:
+class PartFindings:
     """The findings of a part: its last revision, the number of events, and the comparisons.
 
     `unfoldable` says which event could not be folded and why; later events are not judged.
@@ -308,7 +308,7 @@ class PartVerifier:
                 "altered, or this is a defect of redra"
             )
 
-    def found(self) -> PartFound:
+    def findings(self) -> PartFindings:
         """The findings of the part."""
         missing = "the observed revision is not in the log"
         reason = "an event before it cannot be folded" if self._unfoldable else missing
@@ -317,7 +317,7 @@ class PartVerifier:
                 for decision in left:
                     self._decisions.not_comparable(reason, decision)
         decisions, effects = self._decisions.result(is_whole=self._part.ends)
-        return PartFound(
+        return PartFindings(
             revision=self._views.revision,
             events=self._events,
             decisions=decisions,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.adapters.shared_events import SharedBytes, SharedEvents
-from app.analysis.verify.parts import Division, PartFound, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import Division, PartFindings, PartVerifier, VerifiedPart
 from app.bootstrap import executors, garbage_collection
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying.forks import Forks
@@ -88,7 +88,7 @@ class FoldingAhead:
         self._following: frozenset[str] | None = None
         self._waiting: list[Event] = []
 
-        def work(number: int, heard: Iterator[Any]) -> PartFound:
+        def work(number: int, heard: Iterator[Any]) -> PartFindings:
             return verify_ahead(history, shared, ends[number], heard)
 
         running.begin(work, numbers)
@@ -135,7 +135,7 @@ class FoldingAhead:
 
 def verify_ahead(
     history: HistoryInfo, shared: SharedEvents, end: Revision, heard: Iterator[Any]
-) -> PartFound:
+) -> PartFindings:
     """Verify a part that is known last; until then, fold the events up to `end` as they come.
 
     `heard` are the controllers that follow the log, ranges of frames with events, then the part.
@@ -164,13 +164,13 @@ def verify_ahead(
 
 def _verify_rest(
     verifier: PartVerifier, part: VerifiedPart, left: Sequence[Iterator[Sequence[Event]]]
-) -> PartFound:
+) -> PartFindings:
     """Take what is left of the events up to the end of the part."""
     for frames in left:
         for events in frames:
             for event in events:
                 if event.revision > part.until:
-                    return verifier.found()
+                    return verifier.findings()
                 verifier.take_sound(event)
             executors.send_message(events[-1].revision)
-    return verifier.found()
+    return verifier.findings()

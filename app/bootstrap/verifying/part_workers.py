@@ -14,7 +14,7 @@ from anyio.from_thread import BlockingPortal
 
 from app.adapters import packed_events
 from app.adapters.packed_events import PackedEvents
-from app.analysis.verify.parts import Division, PartFound, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import Division, PartFindings, PartVerifier, VerifiedPart
 from app.bootstrap import executors, garbage_collection
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.executors import Done, Executor, Task
@@ -65,7 +65,7 @@ def count_of(wanted: int) -> int:
     return wanted or (min(usable(), WORKERS_MAX) if executors.is_installed() else 1)
 
 
-def verify_part(content: _Content, data: _Data) -> PartFound:
+def verify_part(content: _Content, data: _Data) -> PartFindings:
     """Verify a part of the history whose events are the content."""
     _, history, part = data
     garbage_collection.expect_large_heap()
@@ -74,10 +74,10 @@ def verify_part(content: _Content, data: _Data) -> PartFound:
         for events in _pages(content):
             for event in events:
                 if event.revision > part.until:
-                    return verifier.found()
+                    return verifier.findings()
                 verifier.take_sound(event)
             executors.send_message(events[-1].revision)
-        return verifier.found()
+        return verifier.findings()
 
 
 def _pages(content: _Content) -> Iterator[Sequence[Event]]:
@@ -204,7 +204,7 @@ class PartWorkers:
 
     async def verify(
         self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
-    ) -> list[PartFound]:
+    ) -> list[PartFindings]:
         """Verify the parts for which workers were started, each on one worker.
 
         Raises InputError when all workers that tried a part have died.
@@ -218,8 +218,8 @@ class PartWorkers:
             answers = await to_thread.run_sync(running, abandon_on_cancel=True)
         return list(answers)
 
-    def _run(self, parts: Sequence[VerifiedPart], heard: executors.Heard) -> list[PartFound]:
-        by_place: dict[int, PartFound] = {}
+    def _run(self, parts: Sequence[VerifiedPart], heard: executors.Heard) -> list[PartFindings]:
+        by_place: dict[int, PartFindings] = {}
         for done in self._results(parts, heard):
             place, _, part = done.task.data
             if done.problem:

@@ -257,7 +257,7 @@ async def _sightings(side: Side) -> list[IncidentSighting]:
     for first in range(0, len(side.events), TURN):
         scan.follow(side.events[first : first + TURN])
         await lowlevel.checkpoint()
-    return scan.found()
+    return scan.sightings()
 
 
 async def _with_gates(log: EventLog, history: HistoryInfo) -> HistoryInfo:

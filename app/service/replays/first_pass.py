@@ -14,7 +14,7 @@ from app.analysis.verify.claim_writes import ClaimWriteWatch
 from app.analysis.verify.consistency import ConsistencyWatch
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.invariants.violations import IN_FLIGHT
-from app.analysis.verify.parts import Cut, Division, PartFound, VerifiedPart
+from app.analysis.verify.parts import Cut, Division, PartFindings, VerifiedPart
 from app.analysis.verify.redecide import belongs
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision
@@ -224,7 +224,7 @@ async def conclude(
     consistency: ConsistencyWatch,
     audit: SnapshotAudit | None,
     log: EventLog,
-    judged: Sequence[PartFound],
+    judged: Sequence[PartFindings],
 ) -> None:
     """Note the problems of the history's own events, its end, kept states, and all parts."""
     for problem in consistency.end([each for part in judged for each in part.malformed]):

@@ -24,7 +24,7 @@ from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation, ViolationKind
-from app.analysis.verify.parts import Deciders, Division, PartFound, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import Deciders, Division, PartFindings, PartVerifier, VerifiedPart
 from app.analysis.views import features_of, projections_of
 from app.domain.allocation import Quirks
 from app.domain.controllers import registry
@@ -107,7 +107,7 @@ class Workers(Protocol):
 
     async def verify(
         self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
-    ) -> Sequence[PartFound]:
+    ) -> Sequence[PartFindings]:
         """Verify the parts that were given to `start`.
 
         `reached` gets a part's place and revision. Raises InputError.
@@ -269,7 +269,7 @@ async def verify(
     here = PartVerifier(parts[0], deciders)
     parts_progress = _PartsProgress(parts, until, progress)
 
-    async def verify_here() -> PartFound:
+    async def verify_here() -> PartFindings:
         async for page in kept.pages(log, history, parts[0].until, bounds):
             for number, event in enumerate(page, start=1):
                 # The body is judged, not the tree that the log in memory still holds beside it.
@@ -281,7 +281,7 @@ async def verify(
         if audit is not None:
             # Not in the first pass, for which other processes wait.
             await audit.follow(kept.pages(log, history, ahead.revision, bounds), to_end=ends)
-        return here.found()
+        return here.findings()
 
     await ahead.ask(second, deciders.compiler, progress)
     if workers is None or len(parts) == 1:
@@ -355,12 +355,12 @@ async def _may_lack_end(log: EventLog, history: HistoryInfo, until: Revision) ->
 
 async def _divided(
     parts: Sequence[VerifiedPart],
-    verify_here: Callable[[], Awaitable[PartFound]],
+    verify_here: Callable[[], Awaitable[PartFindings]],
     workers: Workers,
     parts_progress: "_PartsProgress",
-) -> list[PartFound]:
+) -> list[PartFindings]:
     """Verify the first part here and the others on the workers."""
-    there: list[PartFound] = []
+    there: list[PartFindings] = []
     # Before the first part is begun: a process must not be forked while a thread computes, and
     # loading a library beside that thread takes many times as long.
     await workers.start(parts[1:])
@@ -448,7 +448,7 @@ class _PartsProgress:
 
 
 def _report(
-    ahead: FirstPass, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
+    ahead: FirstPass, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFindings]
 ) -> VerifyReport:
     """The report, joined from the parts in order."""
     violations = [

@@ -16,7 +16,7 @@ from tests.cluster import Cluster
 def seen(cluster: Cluster) -> dict[str, int]:
     scan = Scan()
     scan.follow(cluster.line.events)
-    return {one.incident: one.times for one in scan.found()}
+    return {one.incident: one.times for one in scan.sightings()}
 
 
 def test_pod_that_named_its_node_is_found_after_its_end():
@@ -99,7 +99,7 @@ def test_claim_that_had_its_device_when_the_recording_began_was_not_placed_late(
     now = structs.replace(last.stamp, time=events[-1].stamp.time + 60 * SECOND)
     scan = Scan()
     scan.follow([*events, structs.replace(last, stamp=now)])
-    assert seen(cluster) == {one.incident: one.times for one in scan.found()} == {}
+    assert seen(cluster) == {one.incident: one.times for one in scan.sightings()} == {}
 
 
 @pytest.mark.parametrize("name", ["gpu.deviceclass.resource.k8s.io/devices",
@@ -138,7 +138,7 @@ def test_message_of_a_sighting_is_quoted_to_the_words_that_decide():
     cluster.pod(template="gpu")
     scan = Scan()
     scan.follow(cluster.settle().line.events)
-    (one,) = scan.found()
+    (one,) = scan.sightings()
     assert one.message.endswith(f"requires the `{label}: true` label on the containing namespace")
 
 
@@ -156,7 +156,7 @@ def certainties(cluster: Cluster, *, lacking: Set[str] = frozenset(), gap: str |
     scan.follow(events[:number])
     scan.follow([] if gap is None else [gap_of(allocated, gap)])
     scan.follow(events[number:])
-    return {one.incident: str(one.certainty) for one in scan.found()}
+    return {one.incident: str(one.certainty) for one in scan.sightings()}
 
 
 @pytest.mark.parametrize(

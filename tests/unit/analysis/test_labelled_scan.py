@@ -14,7 +14,7 @@ def seen(cluster: Cluster, labels: str) -> list[tuple[int, list[str]]]:
     """How often the incident occurs at objects with the labels, and those objects."""
     scan = Scan(labelled=LabelledObjects(labels) if labels else None)
     scan.follow(cluster.line.events)
-    sightings = [one for one in scan.found() if one.incident == INCIDENT]
+    sightings = [one for one in scan.sightings() if one.incident == INCIDENT]
     return [(one.times, [key.name for key in one.objects]) for one in sightings]
 
 

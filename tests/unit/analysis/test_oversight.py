@@ -159,4 +159,4 @@ def test_planted_incident_is_told_once_and_nothing_else(name: str) -> None:
     oversight = Oversight(deciders_of(info), invariants=Switches(), scan=Switches())
     observations = fed(oversight, played.events, 5)
     incidents = [each.name for each in observations if each.judge is JudgeName.INCIDENT]
-    assert sorted(incidents) == sorted({each.incident for each in whole.found()})
+    assert sorted(incidents) == sorted({each.incident for each in whole.sightings()})

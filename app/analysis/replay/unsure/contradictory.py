@@ -61,23 +61,25 @@ class Contradictory:
             if problem := next(_of_claim(event.object), ""):
                 self._made[event.key] = problem
         elif author == SCHEDULER and event.key.resource == "events":
-            said = core.event_object(event.object)
-            if said.reason == SCHEDULED and said.subject.uid:
-                pod = ObjectKey(*api_resources.PODS, said.subject.namespace, said.subject.name)
-                self._assigned[said.subject.uid] = pod, said.text
+            reported = core.event_object(event.object)
+            if reported.reason == SCHEDULED and reported.subject.uid:
+                pod = ObjectKey(
+                    *api_resources.PODS, reported.subject.namespace, reported.subject.name
+                )
+                self._assigned[reported.subject.uid] = pod, reported.text
 
-    def found(self) -> Mapping[ObjectKey, str]:
+    def problems(self) -> Mapping[ObjectKey, str]:
         """The objects that such writes are about, each with a text; call it after the last event.
 
         A pod gets its node once. Parity: controllers.md 4.6.
         """
-        said = {
+        elsewhere = {
             pod: f"its Event says `{text}`, and it is on {self._nodes[uid]}"
             for uid, (pod, text) in self._assigned.items()
             if uid in self._nodes
             and text != messages.assigned(pod.namespace, pod.name, self._nodes[uid])
         }
-        return {**self._made, **said}
+        return {**self._made, **elsewhere}
 
 
 def _of_claim(claim: JsonView) -> Iterator[str]:

@@ -95,7 +95,7 @@ class Impossible:
         """Whether an eviction shows that there were rules, of which none was recorded."""
         return self._watch.lacks_rules
 
-    def found(self) -> Mapping[ObjectKey, str]:
+    def problems(self) -> Mapping[ObjectKey, str]:
         """The pods and claims about which an impossible fact was recorded, with its text."""
         return {**self.broken(), **self._found}
 

@@ -133,7 +133,7 @@ class Lacks:
         """Notes what the recording as a whole shows; call it after the last event."""
         self.odd_times.conclude()
         are_others_lost = self.omissions.lost.has_any
-        for line in self.last_lines.found(are_others_lost=are_others_lost):
+        for line in self.last_lines.lost_lines(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
             if not (line.keeps_devices or self.last_lines.has_ended(line.uid)):
                 self.changed_unseen.setdefault(line.key, line.since)

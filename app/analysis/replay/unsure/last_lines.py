@@ -199,7 +199,7 @@ class LastLines:
         key = self._key_of.get(uid, _NO_KEY)
         return uid in self._key_of and key not in self._living
 
-    def found(self, *, are_others_lost: bool) -> Iterator[LostLine]:
+    def lost_lines(self, *, are_others_lost: bool) -> Iterator[LostLine]:
         """The objects with a lost last line, and all that they own; call it after the last event.
 
         What they own ends with them. That two lines in a row are lost is taken into account only

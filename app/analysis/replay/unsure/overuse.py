@@ -39,7 +39,7 @@ class OveruseAudit:
         self._lacks = lacks
         self._seen: list[_Overuse] = []
 
-    def found(self) -> Mapping[str, str]:
+    def overused(self) -> Mapping[str, str]:
         """The overused resources, by the uids of the claims concerned.
 
         An unrecorded write may only show in a later event, so call this at the end.

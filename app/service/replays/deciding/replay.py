@@ -286,7 +286,7 @@ async def decide(
         if omissions.lacks_rules and not has_lacks:
             has_lacks = True
             facts = await judge(rules.profile, only_invariants=False)
-    impossible = facts.found() if facts is not None and has_lacks else {}
+    impossible = facts.problems() if facts is not None and has_lacks else {}
     prover = prover_of(runs, compare, proofs, variant, impossible)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)

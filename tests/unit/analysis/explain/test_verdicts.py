@@ -175,7 +175,7 @@ LATER = NODE.replace(
 async def test_claim_waits_for_a_pod_only_where_tables_hide_nothing(tmp_path, shown, is_found):
     scan = Scan()
     scan.follow((await recorded(tmp_path, **shown, node_yaml=LATER))[2])
-    assert (WAITING in [one.incident for one in scan.found()]) is is_found
+    assert (WAITING in [one.incident for one in scan.sightings()]) is is_found
 
 
 KUBELET = (

@@ -215,7 +215,7 @@ def test_scan_names_no_pod_with_a_node_name_whose_allocation_may_be_left_out(ver
     story.other()
     scan = Scan()
     scan.follow(as_log(story, users=(SCHEDULER, NODE), verbs=verbs))
-    assert ("pod-with-a-node-name" in {each.incident for each in scan.found()}) is is_shown
+    assert ("pod-with-a-node-name" in {each.incident for each in scan.sightings()}) is is_shown
 
 
 def test_device_in_two_claims_needs_no_kubelet_and_no_update_to_be_wrong():

@@ -37,7 +37,7 @@ def accused(*events):
     judge = Contradictory()
     for each, author in events:
         judge.note(each, author)
-    return set(judge.found())
+    return set(judge.problems())
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_end_that_somebody_else_may_have_set_accuses_no_kubelet(honest):
             judge.note_gap(each)
         else:
             judge.note(each, "")
-    assert not judge.found()
+    assert not judge.problems()

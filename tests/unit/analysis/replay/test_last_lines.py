@@ -55,7 +55,7 @@ def found(*events, is_any=True, are_others_lost=False):
     lines = LastLines(Leftover(is_any=is_any))
     for second, each in enumerate(events):
         lines.note(each, at(second))
-    return [(line.key, line.since) for line in lines.found(are_others_lost=are_others_lost)]
+    return [(line.key, line.since) for line in lines.lost_lines(are_others_lost=are_others_lost)]
 
 
 USED = state(CLAIM, **reserved("p"))
@@ -128,7 +128,7 @@ def test_it_was_lost_between_the_last_line_and_the_act():
     lines = LastLines(Leftover(is_any=True))
     for second, each in ((3, state(POD)), (5, USED), (8, FREED), (9, FREED)):
         lines.note(each, at(second))
-    assert [line.since for line in lines.found(are_others_lost=False)] == [at(3)]
+    assert [line.since for line in lines.lost_lines(are_others_lost=False)] == [at(3)]
     assert lines.versions.spans == [(at(3), at(8))]
 
 
@@ -138,7 +138,7 @@ def test_act_is_decided_before_its_request():
     freed = replace(FREED, stamp=replace(FREED.stamp, origin=origin))
     for second, each in ((3, state(POD)), (5, USED), (8, freed)):
         lines.note(each, at(second))
-    assert [line.since for line in lines.found(are_others_lost=False)] == [at(3)]
+    assert [line.since for line in lines.lost_lines(are_others_lost=False)] == [at(3)]
     assert lines.versions.spans == [(at(3), at(6))]
 
 
@@ -157,7 +157,7 @@ def test_controller_acts_no_later_than_twice_its_slowest_act():
     )
     for second, each in timed:
         lines.note(each, at(second))
-    assert [line.key for line in lines.found(are_others_lost=False)] == [POD]
+    assert [line.key for line in lines.lost_lines(are_others_lost=False)] == [POD]
     assert lines.versions.spans == [(at(14), at(20))]
 
 
@@ -166,4 +166,4 @@ def test_claim_keeps_its_devices_when_it_is_reserved_once_more():
         lines = LastLines(Leftover(is_any=True))
         for second, each in enumerate((state(CLAIM, kept=PROTECTED, **status), BOUND)):
             lines.note(each, at(second))
-        assert [line.keeps_devices for line in lines.found(are_others_lost=False)] == [keeps]
+        assert [line.keeps_devices for line in lines.lost_lines(are_others_lost=False)] == [keeps]

@@ -15,7 +15,7 @@ from app.adapters.packed_events import PackedEvents
 from app.adapters.shared_events import SharedBytes, SharedEvents
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.invariants import InvariantWatch
-from app.analysis.verify.parts import START, Cut, Division, PartFound, VerifiedPart
+from app.analysis.verify.parts import START, Cut, Division, PartFindings, VerifiedPart
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying import folding_ahead, part_workers
 from app.bootstrap.verifying.folding_ahead import Assigned, LogFollowers
@@ -64,9 +64,9 @@ class InThisProcess:
 
     async def verify(
         self, parts: Sequence[VerifiedPart], reached: Callable[[int, Revision], None]
-    ) -> list[PartFound]:
+    ) -> list[PartFindings]:
         self.parts += parts
-        found: list[PartFound] = []
+        found: list[PartFindings] = []
         for place, part in enumerate(parts):
             latest = min(part.after - 1, *part.observers) if part.observers else part.after - 1
             end = Revision(latest if place % 4 < 2 else latest // 2)
@@ -79,7 +79,7 @@ class InThisProcess:
             reached(place, part.until)
         return found
 
-    def _verify_ahead(self, part: VerifiedPart, end: Revision) -> PartFound:
+    def _verify_ahead(self, part: VerifiedPart, end: Revision) -> PartFindings:
         self.ahead += 1
         assigned = Assigned(self._shared.put(pickle.dumps(part)))
         heard = iter([LogFollowers(part.deciders), *self._spans, assigned])
