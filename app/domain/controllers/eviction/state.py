@@ -8,11 +8,8 @@ whose eviction has changed are processed.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from sys import intern
 
-import msgspec
-
-from app.domain.controllers import pods
+from app.domain.controllers import claim_readings, pods
 from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.taints import (
     NO_EXECUTE,
@@ -26,16 +23,14 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources
-from app.domain.values.fields import dra, entries, meta
+from app.domain.values.fields import dra, entries
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import (
     NO_UID,
     DeviceId,
     DeviceName,
-    DriverName,
     NamespacedName,
     PoolId,
-    PoolName,
     Uid,
 )
 from app.domain.values.json_tree import JsonObject
@@ -292,12 +287,13 @@ class TaintState:
 
     def _track(self, event: Event, tree: JsonObject, old: TrackedClaim | None) -> TrackedClaim:
         same = old is not None and old.uid == event.uid
-        results = old.results if old is not None and same else _results_of(tree)
+        reading = claim_readings.of_event(event)
+        results = old.results if old is not None and same else reading.results
         return TrackedClaim(
             namespace=event.key.namespace,
             name=event.key.name,
             uid=event.uid,
-            owner_uid=meta.controller_uid(tree),
+            owner_uid=reading.owner_uid,
             results=results,
             references=dra.reserved_for(tree),
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
@@ -387,20 +383,6 @@ class TaintState:
         self._note_eviction(place, claim)
         for name, _ in claim.reserved:
             changes.pods[(place[0], name)] = None
-
-
-def _results_of(tree: JsonObject) -> tuple[DeviceResult, ...]:
-    """The devices of a claim, whose names exist once."""
-    return tuple(
-        msgspec.structs.replace(
-            result,
-            request=intern(result.request),
-            driver=DriverName(intern(result.driver)),
-            pool=PoolName(intern(result.pool)),
-            device=DeviceName(intern(result.device)),
-        )
-        for result in dra.results(tree)
-    )
 
 
 def _no_execute(device: JsonObject) -> tuple[tuple[int, NoExecuteTaint], ...]:

@@ -69,6 +69,8 @@ def exit_code(pod: JsonView) -> int | None:
 
 def _micros(pod: JsonView, name: str) -> int | None:
     text = meta.annotation(pod, name)
+    if not text:
+        return None
     try:
         seconds = float(text)
     except ValueError:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from app.domain.controllers import claim_readings
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import Event, EventType
 from app.domain.values.fields import dra
@@ -68,7 +69,8 @@ class DeviceIndex:
             del self._claims[place]
             self._touch(before[1])
         if is_set:
-            pools = tuple(dict.fromkeys(_pools_of(allocation)))
+            results = claim_readings.of_event(event).results
+            pools = tuple(dict.fromkeys((each.driver, each.pool) for each in results))
             self._claims[place] = (event.uid, pools)
             self._touch(pools)
         return AllocationChange(was_set=before is not None, is_set=is_set)
