@@ -30,6 +30,7 @@ MEASUREMENTS = (
 ALONE = (
     "growth",
     "large",
+    "long",
     "why",
     "calls",
     "counts",

@@ -17,12 +17,15 @@ from app.bootstrap.history_settings import history_settings
 from app.bootstrap.process_settings import settings
 from app.bootstrap.stores import open_store
 from app.domain.log import Event, Head, HistoryId, ObjectKey, Revision, chain
+from app.domain.objects.write.commands import DeleteObject
+from app.domain.values.api_resources import RESOURCE_CLAIMS
 from app.domain.values.identifiers import NO_UID, Uid
 from app.ports import EventLog
 from app.service.histories import DEFAULT_HISTORY
 from app.service.runtime import HistoryRuntime
 from bench import cluster
 from bench.cluster import Cluster, node, pod, prepare, slice_of, submit_all
+from bench.writer import BENCH
 
 APPENDED = 5_000
 """Events of one append."""
@@ -37,11 +40,15 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How many nodes, devices of each, and pods with a claim for one device each."""
+    """How many nodes, devices of each, and pods with a claim for one device each.
+
+    `gone` pods came and went before those, of which only the log has events.
+    """
 
     nodes: int
     devices: int
     pods: int
+    gone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,11 @@ def _uid(uid: str, number: int) -> Uid:
     return Uid(f"{uid[:-8]}{number:08x}") if uid else NO_UID
 
 
-async def stories(devices: int) -> tuple[Story, Story]:
-    """What a control plane writes about a node with so many devices, and about a pod there."""
+async def stories(devices: int) -> tuple[Story, Story, Story]:
+    """What a control plane writes about a node with so many devices, and about a pod there.
+
+    The third one is of a pod that comes and goes; its Event objects go, too.
+    """
     async with cluster.history_in_memory() as made:
         runtime = made.runtime
         await prepare(made, 0)
@@ -107,7 +117,15 @@ async def stories(devices: int) -> tuple[Story, Story]:
         started = runtime.views.objects.get(ObjectKey("", "pods", "default", POD)) or {}
         assert started["status"]["phase"] == "Running"
         about_node = [event for event in events if event.revision <= placed]
-        return Story(about_node), Story(events[len(about_node) :])
+        await runtime.submit(DeleteObject(key=ObjectKey("", "pods", "default", POD)), actor=BENCH)
+        await _until_calm(runtime)
+        for key in runtime.views.objects.keys("", "events"):
+            if key.name.startswith(POD):
+                await runtime.submit(DeleteObject(key=key), actor=BENCH)
+        gone = await _until_calm(runtime)
+        life = await runtime.log.read(runtime.info.id, after=placed, limit=gone)
+        assert runtime.views.objects.count(*RESOURCE_CLAIMS) == 0
+        return Story(about_node), Story(events[len(about_node) :]), Story(life)
 
 
 async def _until_calm(runtime: HistoryRuntime) -> Revision:
@@ -118,12 +136,17 @@ async def _until_calm(runtime: HistoryRuntime) -> Revision:
     return runtime.head.revision
 
 
-def copies(after: Revision, told: tuple[Story, Story], size: Size) -> Iterator[Event]:
-    """Nodes, then pods spread over their devices, after a revision."""
-    for_node, for_pod = told
+def copies(after: Revision, told: tuple[Story, Story, Story], size: Size) -> Iterator[Event]:
+    """Nodes, then pods that went, then pods spread over the devices, after a revision."""
+    for_node, for_pod, for_life = told
     for number in range(size.nodes):
         names = {NODE: f"node-{number:04}"}
         for event in for_node.copy(after, names, number):
+            yield event
+            after = event.revision
+    for number in range(size.gone):
+        names = {NODE: f"node-{number % size.nodes:04}", POD: f"gone-{number:07}", "gpu-0": "gpu-0"}
+        for event in for_life.copy(after, names, number):
             yield event
             after = event.revision
     for number in range(size.pods):

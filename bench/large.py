@@ -64,20 +64,28 @@ class Spent:
 
 
 @contextmanager
-def started(folder: Path, what: str) -> Iterator[Server]:
-    """A `redra up` on the folder, timed until it listens, until it places a pod, and until rest."""
+def started(folder: Path, what: str, costs: dict[str, float] | None = None) -> Iterator[Server]:
+    """A `redra up` on the folder, timed until it listens, until it places a pod, and until rest.
+
+    The processor seconds of the main process until then are put into `costs`.
+    """
     began = time.perf_counter()
+    costs = {} if costs is None else costs
     with up(folder) as server:
         spent = Spent(server, began, Usage(main=0, projector=0, database=0))
-        spent.tell(f"{what}: listens")
+        costs[LISTENS] = spent.tell(f"{what}: listens").main
         asyncio.run(_run_one(server, f"first-{time.time_ns()}"))
         used = spent.tell(f"{what}: a new pod has run and gone")
+        costs[PLACES] = used.main
         if what == WARM:
             figures.note("large.start", used.main)
         _rest(server)
         spent.tell(f"{what}: at rest", f"; {_words(memory(server.process))}")
         yield server
 
+
+LISTENS, PLACES = "listens, s CPU", "a pod has run and gone, s CPU"
+"""The names of what a start costs."""
 
 COLD, WARM = "without kept states", "with kept states"
 
