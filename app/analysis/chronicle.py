@@ -7,10 +7,13 @@ grows: the timeline up to a revision is a prefix of the timeline up to a later o
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
+from app.analysis.recordings import uncertainty
 from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.invariants.stock import Evictor
+from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log.doubts import Doubt
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row
 from app.domain.values.timestamps import Instant
@@ -119,6 +122,16 @@ class Chronicle:
     def violations(self, *, until: Revision, now: Instant = Instant(0)) -> list[Violation]:
         """The violations of invariants that began up to a revision, as judged at `now`."""
         return [each for each in self._watch.violations(now) if each.begin.revision <= until]
+
+    def doubts(self, recorded: tuple[Doubt, ...], *, until: Revision) -> tuple[Doubt, ...]:
+        """The doubts of the recording, and one where its objects do not fit each other.
+
+        Then something is missing, though nothing tells of which kind: what was not recorded once
+        may be there still.
+        """
+        known = self.violations(until=until)
+        unsure = [each.message for each in known if each.kind is ViolationKind.UNSURE]
+        return uncertainty.with_unfitting(recorded, unsure)
 
     def evictors(self, revision: Revision) -> tuple[Evictor, ...]:
         """The taints that evicted the pod that was marked at a revision; empty if not known."""

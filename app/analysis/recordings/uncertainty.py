@@ -49,6 +49,9 @@ NO_ALLOCATION = msgspec.structs.replace(
 )
 """The doubts about an effect without a cause; a rule that nobody recorded may be the cause."""
 
+UNFITTING = msgspec.structs.replace(NO_CAUSE, text="recorded objects do not fit each other")
+"""The doubt about a recording in which a rule is broken, unless objects or changes are missing."""
+
 _UNSURE_ORDER = {
     Affects.ORDER: "order: the recording does not show the order of all changes",
     Affects.TIME: "times: the recording does not show the times of all changes",
@@ -132,6 +135,14 @@ def unseen(recorded: Iterable[Doubt]) -> frozenset[str]:
     recorded = tuple(recorded)
     gaps = {doubt.kind.partition(".")[0] for doubt in recorded if doubt.code in _HIDES}
     return lacking(recorded) | (frozenset(JUDGED) if "" in gaps else frozenset(gaps))
+
+
+def with_unfitting(recorded: tuple[Doubt, ...], messages: Sequence[str]) -> tuple[Doubt, ...]:
+    """The doubts of a recording, and one about objects that do not fit, as the messages say."""
+    if not messages:
+        return recorded
+    text = f"{UNFITTING.text}: {messages[0]}"
+    return (msgspec.structs.replace(UNFITTING, count=len(messages), text=text), *recorded)
 
 
 def lines(recorded: Sequence[Doubt]) -> list[str]:

@@ -300,7 +300,7 @@ class Answers:
             _visible(reader, chronicle),
             self._limits.lanes,
         )
-        return recorded_doubts.doubted(answer, doubts)
+        return recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
 
     async def trace(self, inquiry: Inquiry) -> ViewerTrace:
         """All events up to the moment, as tracks of a trace viewer."""
@@ -353,7 +353,10 @@ class Answers:
         quirks = registry.allocator_quirks_of(views.profile, options)
         wanted = pools_wanted(inquiry)
         answer = device_map.of(runtime.info.name, views, wanted, self._limits.map, quirks)
-        return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
+        if not runtime.info.is_recorded:
+            return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
+        chronicle, doubts = await self._chronicles.of(runtime)
+        return recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
         """A filtered page of the timeline, newest entries first, with rows the reader may see."""
@@ -412,7 +415,7 @@ class Answers:
                 namespace=namespace,
             ),
         )
-        answer = recorded_doubts.doubted(answer, doubts)
+        answer = recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         answer = await violated.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:

@@ -57,6 +57,16 @@ async def test_answers_name_the_kind_that_was_not_recorded(name, kind, tmp_path)
             assert (certainty, GROUPED[kind] in kinds) == ("unsure", True), question
 
 
+async def test_eviction_for_a_rule_that_nobody_recorded_makes_answers_unsure(tmp_path):
+    """Nothing tells that rules are left out but what they did: devices may be tainted still."""
+    log = without(until(TAINTS, MOMENTS[TAINTS]), "devicetaintrules")
+    async with served(log, tmp_path) as history:
+        for question in ("map", "lanes", "findings"):
+            answer = await history.ask(question)
+            assert answer["certainty"] == "unsure", question
+            assert [one for one in answer["doubts"] if "is evicted for a taint" in one["text"]]
+
+
 @draws.BY_DAY
 @pytest.mark.parametrize("name", MOMENTS)
 async def test_answers_about_whole_recordings_are_sure(name, tmp_path):
