@@ -30,6 +30,7 @@ LOST = [
     # what allocations rest on
     (VERSIONS, 43),  # the creation of a class, its only line
     (TAINTS, 486),  # the deletion of a rule
+    (TAINTS, 208),  # taints of a slice, until a line lets the pods be tried that they kept waiting
     # what shows in a write of somebody else
     (TAINTS, 361),  # the first status of a rule
     (TAINTS, 84),  # the names of a pod's claims, in the condition of an attempt
@@ -48,21 +49,14 @@ MORE = [
     (TAINTS, 46),  # the creation of a slice, which updates show
     (TAINTS, 306),  # the last update of a slice
     (TAINTS, 309),
+    (TAINTS, 210),  # as 208
+    (MIG, 43),  # the creation of the slice with the counters of a pool
 ]
 """Further lines that allocations rest on."""
 
 OPEN = {
-    # The taints of a slice, which a line shows 17 s later: who is not evicted in the run keeps its
-    # devices for good, and what others get in their place is not told from a wrong choice.
-    (TAINTS, 208),
-    # The deletion of a rule, whose device a single claim gets. That its pods are not evicted for
-    # four seconds is a second witness, which the importer does not ask.
+    # The deletion of a rule, whose device a single claim gets.
     (TAINTS, 494),
-    # An update of a slice on which allocations rest, as for 208.
-    (TAINTS, 210),
-    # The creation of the slice with the counters of a pool: no line shows that there is one, and
-    # devices draw upon it.
-    (MIG, 43),
     # An allocation, and the creation of a claim.
     (MIG, 117),
     (MIG, 446),

@@ -246,7 +246,7 @@ def read_quantity(value: object, place: str) -> Quantity:
 def _consumption(tree: JsonView, place: str) -> Consumption:
     return tuple(
         (
-            json_tree.text(consumption, "counterSet"),
+            dra.counter_set(consumption),
             tuple(counters_of(consumption, f"{place}.consumesCounters[{index}]").items()),
         )
         for index, consumption in enumerate(dra.consumptions(tree))

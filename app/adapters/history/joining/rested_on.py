@@ -6,9 +6,12 @@ or rule is a mistake of the scheduler, or a later line is lost. Two things tell 
 line leaves a version of the store that no line is about. And who sees another state gives such
 devices again: so claims of several decisions have to show it. A class that no line shows needs no
 second claim, as it decides about all devices of a request, and a claim of it would have got none.
+A slice that no line shows is not told by the number of slices alone, which is as wrong where a
+scheduler gives devices of an incomplete pool: devices draw upon counters that it has to publish.
 Parity: history-formats.md 4.5.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,7 +27,7 @@ from app.domain.log.doubts import LOST_OF_MIN
 from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality
 from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import api_groups, api_resources
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, entries
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
@@ -86,11 +89,34 @@ class _Publisher:
 
 
 @dataclass(slots=True)
+class _Pool:
+    """The slices of a pool that lines show, and what they say of the others."""
+
+    slices: set[ObjectKey] = field(default_factory=set)
+    announced: int = 0
+    drawn_upon: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
+
+    def read(self, key: ObjectKey, tree: JsonView) -> None:
+        """Read a state of one of its slices."""
+        self.slices.add(key)
+        self.announced = max(self.announced, dra.pool(tree).resource_slice_count)
+        self.published.update(map(entries.name, dra.shared_counters(tree)))
+        for device in dra.devices(tree):
+            self.drawn_upon.update(map(dra.counter_set, dra.consumptions(device)))
+
+    @property
+    def lacks_counters(self) -> bool:
+        """Whether counters that devices draw upon have to be in a further slice."""
+        return len(self.slices) < self.announced and not self.drawn_upon <= self.published
+
+
+@dataclass(slots=True)
 class _Shown:
     """What the lines show, and the allocations that rest on something else."""
 
     classes: set[ObjectKey] = field(default_factory=set)
-    pools: set[PoolId] = field(default_factory=set)
+    pools: dict[PoolId, _Pool] = field(default_factory=lambda: defaultdict(_Pool))
     publishers: dict[ObjectKey, _Publisher] = field(default_factory=dict)
     allocated: set[ObjectKey] = field(default_factory=set)
     of_class: dict[ObjectKey, _Line] = field(default_factory=dict)
@@ -105,12 +131,18 @@ class _Shown:
             self._read_claim(line, op, tree or {})
         elif op == Op.DELETED or tree is None:
             self.publishers.pop(line.key, None)
-            self.pools |= {_pool_of(tree)} if tree else set()
+            if tree and kind == api_resources.RESOURCE_SLICES:
+                self.pools[_pool_of(tree)].read(line.key, tree)
         elif kind == api_resources.RESOURCE_SLICES:
-            self.pools.add(_pool_of(tree))
+            self.pools[_pool_of(tree)].read(line.key, tree)
             self.publishers[line.key] = _Publisher(line, devices=_tainted(tree))
         else:
             self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
+
+    def is_unpublished(self, pool: PoolId) -> bool:
+        """Whether no line is about a slice of a pool, or about the one with its counters."""
+        known = self.pools.get(pool)
+        return bool(self.pools) and (known is None or known.lacks_counters)
 
     def _read_claim(self, line: _Line, op: str, claim: JsonView) -> None:
         results = () if op == Op.DELETED else dra.results(claim)
@@ -138,7 +170,7 @@ def note(spool: Spool, notes: Notes) -> None:
     unpublished = [
         (pool, list(lines.values()))
         for pool, lines in sorted(shown.of_pool.items())
-        if shown.pools and pool not in shown.pools and len(lines) >= LOST_OF_MIN
+        if shown.is_unpublished(pool) and len(lines) >= LOST_OF_MIN
     ]
     # Without any deletion, those are left out, which is noted elsewhere.
     tells_ends = spool.database.execute(_ENDS).fetchone() is not None
@@ -156,8 +188,9 @@ def note(spool: Spool, notes: Notes) -> None:
             _put(spool, key, line, f"{key.name} is not in the log, and devices were given for it")
     for (driver, name), lines in unpublished:
         if versions.may_hide(Instant(0), lines[0].span.since):
+            which = "the slice with counters" if (driver, name) in shown.pools else "a slice"
             message = (
-                f"no line is about a slice of pool {name} of {driver}, and {len(lines)} claims got "
+                f"no line is about {which} of pool {name} of {driver}, and {len(lines)} claims got "
                 "devices of it"
             )
             notes.add(message)

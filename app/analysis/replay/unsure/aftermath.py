@@ -2,6 +2,9 @@
 
 What a lost line led to, a run does at another instant than the recorded control plane. Until both
 have done it, the object differs, and so may what others did by its state: pods compete for devices.
+
+What is published differs until the line that shows the loss. That line changes something else in a
+run than it did there, though: it lets other pods be tried, which other pods have kept waiting.
 """
 
 from collections import Counter, defaultdict
@@ -10,6 +13,7 @@ from dataclasses import dataclass, field
 
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.unsure.dependence import TAINTS
 from app.analysis.replay.unsure.lacks import Lacks
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
@@ -38,6 +42,9 @@ class Aftermath:
             for uid, key in trace.keys.items():
                 uids[key].add(uid)
         for key, since, settled in lines:
+            if key[:2] in TAINTS:
+                unlike[key] = settled
+                continue
             related = {each for uid in uids[key] for each in self.races.related(uid, again)}
             times = (
                 step.time

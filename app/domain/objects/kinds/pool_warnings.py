@@ -114,7 +114,7 @@ def _missing_counters(trees: list[JsonObject]) -> list[str]:
     for tree in trees:
         for device in dra.devices(tree):
             for used in dra.consumptions(device):
-                name = json_tree.text(used, "counterSet")
+                name = dra.counter_set(used)
                 lacking = (
                     [
                         f"counter {counter} of set {name}"

@@ -67,6 +67,9 @@ counters = paths.mapping("counters")
 consumptions = paths.objects("consumesCounters")
 """The counters of its pool that one entry of a slice's `spec.devices` consumes."""
 
+counter_set = paths.text("counterSet")
+"""The counter set that one such entry is about."""
+
 device_selector = paths.get("spec", "deviceSelector")
 """The selector of a DeviceTaintRule, or None when it has none."""
 

@@ -272,7 +272,7 @@ def _device(
         f"{path}.consumesCounters",
         limits.consumptions,
         partial(_consumption, limits=limits),
-        key=lambda item: json_tree.text(item, "counterSet"),
+        key=lambda item: dra.counter_set(item),
     )
     errors += _device_node_selection(tree, path, per_device)
     errors += node_resources.check(tree, path)

@@ -1,0 +1,74 @@
+"""Slices of which no line is left, as far as the devices of the other slices show them."""
+
+import pytest
+
+from app.domain.log.records import Op
+from tests.unit.history.worlds import CLAIMS, NAMESPACES, audit, audit_records, tree
+
+SLICES = ("resource.k8s.io", "v1", "resourceslices", "ResourceSlice")
+DRIVER = "gpu.example.com"
+COUNTERS = {"memory": {"value": "1"}}
+
+
+def published(name, rv, count, *, draws="", sets=()):
+    device = {"name": name}
+    if draws:
+        device["consumesCounters"] = [{"counterSet": draws, "counters": COUNTERS}]
+    spec = {
+        "driver": DRIVER,
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": count},
+        "allNodes": True,
+        "devices": [device],
+        "sharedCounters": [{"name": each, "counters": COUNTERS} for each in sets],
+    }
+    state = tree(SLICES, name, "", rv=rv, spec=spec)
+    return audit("create", state, type_=SLICES, name=name, namespace="", second=rv)
+
+
+def given(name, device, rv):
+    asked = {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}
+    result = {"request": "r", "driver": DRIVER, "pool": "p", "device": device}
+    for number, status in enumerate(({}, {"allocation": {"devices": {"results": [result]}}})):
+        state = tree(CLAIMS, name, rv=rv + number, spec={"devices": asked}, status=status)
+        verb, part = ("update", "status") if number else ("create", "")
+        yield audit(verb, state, type_=CLAIMS, name=name, subresource=part, second=rv + number)
+
+
+def gaps(folder, *slices, claims=("x", "y"), first=5):
+    space = tree(NAMESPACES, "default", rv=1)
+    lines = [audit("create", space, type_=NAMESPACES, name="default", second=1), *slices]
+    for number, name in enumerate(claims):
+        lines += given(name, "a", first + 2 * number)
+    records = audit_records(folder, *lines)
+    return [(each.resource, each.name) for each in records if each.op is Op.GAP]
+
+
+def test_slice_with_the_counters_that_devices_draw_upon_is_missed(tmp_path):
+    assert gaps(tmp_path, published("a", 3, 2, draws="s")) == [("resourceslices", "")]
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        # an incomplete pool, of which no device can be given
+        (published("a", 3, 2),),
+        (published("a", 3, 2, draws="s", sets=("s",)),),
+        # a pool that is complete and wrong
+        (published("a", 3, 1, draws="s"),),
+        (published("a", 3, 2, draws="s"), published("b", 4, 2, draws="s")),
+        # all of it is there
+        (published("a", 3, 2, draws="s"), published("b", 4, 2, sets=("s",))),
+    ],
+    ids=["incomplete", "with its counters", "wrong", "wrong with two slices", "whole"],
+)
+def test_no_slice_is_missed_where_the_number_of_slices_alone_tells_of_it(slices, tmp_path):
+    assert gaps(tmp_path, *slices) == []
+
+
+def test_slice_that_one_claim_shows_is_not_missed(tmp_path):
+    assert gaps(tmp_path, published("a", 3, 2, draws="s"), claims=("x",)) == []
+
+
+def test_slice_that_no_version_is_left_for_is_not_missed(tmp_path):
+    """Version 1 is of the namespace, so nothing was written between it and the slice."""
+    assert gaps(tmp_path, published("a", 2, 2, draws="s"), first=3) == []
