@@ -248,13 +248,23 @@ async def bindings_under_way(
         if each.key[:2] == api_resources.RESOURCE_CLAIMS
         for uid in facts.consumers(each.object)
     }
+    pods = [
+        each.key
+        for each in objects
+        if each.key[:2] == api_resources.PODS
+        and not core.node_name(each.object)
+        and (each.uid in reserved or core.nominated_node_name(each.object))
+    ]
+    return await decisions_under_way(log, history, pods, until)
+
+
+async def decisions_under_way(
+    log: EventLog, history: HistoryInfo, pods: Sequence[ObjectKey], until: Revision
+) -> list[Event]:
+    """The scheduler's last decisions about these pods, of those that place without binding yet."""
     decisions: list[Event] = []
-    for each in objects:
-        if each.key[:2] != api_resources.PODS or core.node_name(each.object):
-            continue
-        if each.uid not in reserved and not core.nominated_node_name(each.object):
-            continue
-        key = DECISION._replace(namespace=each.key.namespace, name=each.key.name)
+    for pod in pods:
+        key = DECISION._replace(namespace=pod.namespace, name=pod.name)
         decided = await log.read_object(history.id, key, until=until, limit=_DECISIONS_MAX)
         last = next((each for each in decided if each.object["controller"] == SCHEDULING), None)
         if last is not None and last.object["outcome"] in waiting_binding.UNDER_WAY:

@@ -13,7 +13,9 @@ import anyio.lowlevel
 
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.plan import Reconciler, is_for_all
-from app.domain.controllers.resources import is_of, left_over
+from app.domain.controllers.pods import PodFacts, facts_of, is_reserved_for, named_claims
+from app.domain.controllers.resources import claim_key, is_of, left_over, pod_key
+from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
 from app.domain.log import Event, Revision
 from app.domain.values.api_resources import NODES, PODS
 from app.domain.values.fields import core
@@ -102,6 +104,7 @@ class _Pass:
         self._readers: list[tuple[_Starting, Reconciler]] = []
         self._by_place: dict[GroupResource, list[tuple[_Starting, Reconciler]]] = {}
         self._named: set[str] = set()
+        self._unplaced: list[tuple[PodFacts, str]] = []
         for each in starting:
             try:
                 self._readers.append((each, each.make()))
@@ -122,6 +125,14 @@ class _Pass:
             names = self._named - {key.name for key in existing}
             for event in await forking.removals_of(self._runtime.log, info, names, until):
                 self._hand(event, collectors)
+        if schedulers := [pair for pair in self._readers if pair[1].name == SCHEDULING]:
+            pods = [
+                pod_key(pod.namespace, pod.name)
+                for pod, nominated in self._unplaced
+                if nominated or self._has_claim(pod)
+            ]
+            for event in await forking.decisions_under_way(self._runtime.log, info, pods, until):
+                self._hand(event, schedulers)
         del resting
         while events := await self._runtime.watches.past(until, self._runtime.watches.published):
             await self._fold(events)
@@ -136,9 +147,22 @@ class _Pass:
             event = kept.without_managers()
             self._hand(event, self._readers_of(event))
             if is_of(event.key, PODS):
-                self._named.add(core.node_name(event.object))
+                self._note_pod(event)
             if number % TURN == TURN - 1:
                 await anyio.lowlevel.checkpoint()
+
+    def _note_pod(self, event: Event) -> None:
+        """Note a node that is named; and a pod that has no node yet."""
+        node = core.node_name(event.object)
+        self._named.add(node)
+        if not node:
+            self._unplaced.append((facts_of(event), core.nominated_node_name(event.object)))
+
+    def _has_claim(self, pod: PodFacts) -> bool:
+        """Whether a claim is reserved for the pod, as for one that was placed and is not bound."""
+        objects = self._runtime.views.objects
+        claims = (objects.get(claim_key(pod.namespace, c.name or "")) for c in named_claims(pod))
+        return any(claim and is_reserved_for(claim, pod.uid) for claim in claims)
 
     def _hand(self, event: Event, readers: Sequence[tuple[_Starting, Reconciler]]) -> None:
         for each, reconciler in readers:

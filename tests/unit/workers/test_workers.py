@@ -247,6 +247,40 @@ async def test_long_history_is_not_folded_from_its_beginning(replayed_max):
         assert len(placed) == len(set(placed)), "nothing is decided twice"
 
 
+async def make_slow_device(runtime: HistoryRuntime) -> None:
+    """A device of its own class that nobody makes ready, and a template for it."""
+    device = {"name": "d", "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    pool = {"name": "slow", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "slow.example.com", "nodeName": "n1", "pool": pool, "devices": [device]}
+    tree = {"kind": "ResourceSlice", "metadata": {"name": "slow"}, "spec": spec}
+    await make(runtime, RESOURCE, "resourceslices", tree)
+    selector = {"cel": {"expression": "device.driver == 'slow.example.com'"}}
+    exactly = {"deviceClassName": "gpu", "selectors": [selector]}
+    requests = [{"name": "gpu", "exactly": exactly}]
+    metadata = {"name": "slow", "namespace": "default"}
+    template = {"metadata": metadata, "spec": {"spec": {"devices": {"requests": requests}}}}
+    template["kind"] = "ResourceClaimTemplate"
+    await make(runtime, RESOURCE, "resourceclaimtemplates", template)
+
+
+async def test_scheduler_that_starts_from_a_list_goes_on_waiting_for_devices_of_a_placed_pod():
+    async with cluster() as (store, runtime):
+        await make_slow_device(runtime)
+        async with anyio.create_task_group() as first:
+            first.start_soon(supervisor.run, runtime, setting_of(store, "one"))
+            await make_pod(runtime, "slow", "slow")
+            while await decisions(runtime) != ["slow"]:
+                await runtime.wait_for(runtime.views.revision + 1, 0.1)
+            first.cancel_scope.cancel()
+        async with anyio.create_task_group() as second:
+            setting = setting_of(store, "two", replayed_max=0)
+            second.start_soon(supervisor.run, runtime, setting)
+            await make_pod(runtime, "last")
+            await wait_until(runtime, lambda: is_bound(runtime, "last"))
+            second.cancel_scope.cancel()
+        assert await decisions(runtime) == ["slow", "last"]
+
+
 async def test_pod_gc_that_starts_from_a_list_counts_from_the_removal_of_the_node():
     async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
         spec = {"containers": [{"name": "c", "image": "i:1"}], "nodeName": "n1"}
