@@ -25,12 +25,12 @@ MOMENTS_MAX = 4_096
 
 def joined(values: Sequence[str | None]) -> str | None:
     """The values as one text, or None where `split` would not give these values back."""
-    absent = values.count(None)
-    marked = [ABSENT if value is None else value for value in values]
-    text = SEPARATOR.join(marked)
-    if not text or text.count(SEPARATOR) != len(values) - 1 or text.count(ABSENT) != absent:
+    # Searching a text is many times quicker than counting in it.
+    present = "".join([value for value in values if value is not None])
+    if SEPARATOR in present or ABSENT in present:
         return None
-    return text
+    # An empty text is split into no value at all.
+    return SEPARATOR.join([ABSENT if value is None else value for value in values]) or None
 
 
 def split(parameter: str, sql_type: str) -> str:

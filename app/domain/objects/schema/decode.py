@@ -55,7 +55,9 @@ def decode_json(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) -> Decoded:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
         raise BadRequest(f"the body is not JSON: {problem}") from problem
     # Nesting is at most the number of brackets, which is below the bound for nearly every body.
-    if text.count(b"{") + text.count(b"[") > bounds.depth_max and _depth(value) > bounds.depth_max:
+    depth_max = bounds.depth_max
+    most = _up_to(depth_max, text, b"{") + _up_to(depth_max, text, b"[")
+    if most > depth_max and _depth(value) > depth_max:
         raise TooLarge(f"the body is nested more than {bounds.depth_max} deep")
     keys = repeated_keys(text, _encoder.encode(value))
     return Decoded(value=value, problems=tuple(f'duplicate field "{key}"' for key in keys))
@@ -112,6 +114,14 @@ def _check_size(text: bytes, bounds: DecodeBounds) -> None:
         raise TooLarge(f"the body has {len(text)} bytes; at most {bounds.bytes_max} are accepted")
 
 
+def _up_to(most: int, text: bytes, mark: bytes) -> int:
+    """The number of marks in a text, or `most` + 1 where there are more.
+
+    `bytes.count` looks at each byte, `bytes.replace` searches for marks: a quarter of the time.
+    """
+    return len(text) - len(text.replace(mark, b"", most + 1))
+
+
 def _depth(value: Any) -> int:
     """The nesting depth of a value, computed level by level without recursion."""
     depth = 0
@@ -139,9 +149,18 @@ def repeated_keys(text: bytes, encoded: bytes) -> tuple[str, ...]:
     has as many colons as the encoded value, and one or more in addition for each lost key.
     """
     has_numbers = b"\\u003a" in text or b"\\u003A" in text
-    if not has_numbers and text.count(b":") == encoded.count(b":"):
+    if not has_numbers and _count(text, b":") == _count(encoded, b":"):
         return ()
     return _duplicates(text)
+
+
+_FEW = 1_000
+"""The number of marks up to which a search for each takes less time than a look at each byte."""
+
+
+def _count(text: bytes, mark: bytes) -> int:
+    marks = _up_to(_FEW, text, mark)
+    return marks if marks <= _FEW else text.count(mark)
 
 
 class _Repeated(dict[str, Any]):
