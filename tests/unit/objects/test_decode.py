@@ -27,6 +27,28 @@ def test_duplicate_keys_of_json_are_named(text: bytes, problems: tuple[str, ...]
     assert decode.decode_json(text).problems == problems
 
 
+@pytest.mark.parametrize("colons", [998, 999, 1_000, 1_001, 3_000])
+def test_duplicate_key_beside_many_colons_is_named(colons: int) -> None:
+    inside = b":" * colons
+    assert decode.decode_json(b'{"a":"%b"}' % inside).problems == ()
+    doubled = decode.decode_json(b'{"a":"%b","b":1,"b":2}' % inside)
+    assert doubled.problems == ('duplicate field "b"',)
+
+
+@pytest.mark.parametrize("depth", [98, 99, 100, 101, 102])
+def test_nesting_is_bounded_however_objects_and_lists_share_it(depth: int) -> None:
+    for objects in (1, depth // 2, depth):
+        lists = depth - objects
+        text = b'{"a":' * objects + b"[" * lists + b"1" + b"]" * lists + b"}" * objects
+        if depth > DecodeBounds().depth_max:
+            with pytest.raises(TooLarge):
+                decode.decode_json(text)
+        else:
+            assert decode.decode_json(text).problems == ()
+        wide = b'{"a":[%b{}]}' % (b"[]," * depth)
+        assert len(decode.decode_json(wide).value["a"]) == depth + 1
+
+
 def test_the_last_of_two_equal_keys_counts() -> None:
     assert decode.decode_json(b'{"a":1,"a":2}').value == {"a": 2}
     assert decode.decode_yaml(b"a: 1\na: 2\n").value == {"a": 2}
