@@ -12,7 +12,7 @@ from typing import Any
 
 from app.adapters.history import documents, json_text, kinds, line_marks, path_kinds
 from app.adapters.history.audit import envelopes, tables
-from app.adapters.history.enclosed import checkpoints, managed_states, texts
+from app.adapters.history.enclosed import checkpoints, managed_states, texts, yaml_blocks
 from app.adapters.history.formats import keyed, logged_events, simkube
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.storage import etcdctl, kine_sql
@@ -197,6 +197,8 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
         )
     if b"," in first and tables.is_table(source):
         return Detected(Format.AUDIT)
+    if yaml_blocks.begins_in_node(head):
+        return Detected(Format.MIXTURE)
     try:
         return Detected(_of_documents(source, head))
     except BoundReached:

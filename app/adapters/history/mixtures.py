@@ -389,7 +389,10 @@ class _Block:
         if end <= 0:
             return False
         number = self._first + self._at
-        for line_number, value in self._values(self._lines[self._at : end], number):
+        lines, gaps = yaml_blocks.without_gaps(self._lines[self._at : end])
+        for at in gaps:
+            self._damage(descriptions.LEFT_OUT, self._at + at)
+        for line_number, value in self._values(lines, number):
             self._take(line_number, value)
         self._at = end
         return True
@@ -451,12 +454,10 @@ class _Block:
 
     def _parsed(self, lines: list[str], number: int) -> list[tuple[int, Any]]:
         content = "\n".join(lines).encode("utf-8", "replace")
-        return [
-            (number, value)
-            for _, value in yaml_documents.parse_documents(
-                content, self._place, self._limits, first_line=number
-            )
-        ]
+        parsed = yaml_documents.parse_documents(
+            content, self._place, self._limits, first_line=number
+        )
+        return [(number, value) for _, value in parsed]
 
     def _uncut(self, number: int, value: Any, lines: list[str]) -> tuple[int, Any]:
         if texts.is_cut_list(value):

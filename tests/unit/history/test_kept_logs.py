@@ -57,6 +57,7 @@ KEPT = {
 FORMS = {
     "over lines": lambda value: json.dumps(value, indent=2),
     "on one line": json.dumps,
+    "behind a byte order mark": lambda value: "\ufeff" + json.dumps(value, indent=2),
     "behind a line": lambda value: "\n" + json.dumps(value, indent=4) + "\n",
 }
 

@@ -295,7 +295,8 @@ ENTRIES = (
         name="Tables of kubectl get",
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by=(
-            "their titles, and the command above them; also between bars or commas, and in tables "
+            "their titles, and the command above them or in the name of the file; "
+            "also between bars or commas, and in tables "
             "of HTML; rows may "
             "stand beside the titles; "
             "rows of pods, claims, nodes and Events also without them; columns that somebody "
@@ -305,7 +306,7 @@ ENTRIES = (
         gives="names, nodes, phases, what a container waits for, whether claims are allocated, "
         "what is being deleted: parts of objects (`printed`)",
         lacks="everything that a table does not show; the namespace, where no command tells it; "
-        "the output of templates (`jsonpath`), which is named; "
+        "rows that are cut and the output of templates (`jsonpath`), which are named; "
         "what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),

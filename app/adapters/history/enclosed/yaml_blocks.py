@@ -18,6 +18,17 @@ _ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
 _KYAML_FIELD = re.compile(r"\s+(?:apiVersion|kind|metadata|items|spec): ")
 
 
+_DEEPER = r"\[(?:Object|Array)\]"
+_SHORTENED = re.compile(
+    rf"(?:'[^']*'|[\w.$/-]+): (?:\[ {_DEEPER}(?:, {_DEEPER})* \]|{_DEEPER})(?:, ?)?"
+    r"|(?:^|,)\s*\.\.\. \d+ more \w+"
+)
+"""What Node.js shows in place of deeper objects, and of further items."""
+
+_UNDEFINED = re.compile(r"(?:'[^']*'|[\w.$/-]+): undefined(?:, ?)?")
+_NODE_BEGIN = re.compile(rb"\s*\{\s*\n\s+apiVersion: '")
+
+
 def goes_on(line: str) -> bool:
     """True for a line that may continue a YAML document."""
     return bool(GOES_ON.match(line) or ELLIPSIS.match(line))
@@ -74,3 +85,17 @@ def kyaml_end(lines: list[str], at: int) -> int:
             # Behind its bracket, code of another language has a comma or more.
             return 0 if bare.startswith(close) else -1
     return -1
+
+
+def without_gaps(lines: list[str]) -> tuple[list[str], list[int]]:
+    """The lines of an object that Node.js shows, without what it shortens, and their indexes."""
+    bare = [_UNDEFINED.sub("", line) for line in lines]
+    gaps = [at for at, line in enumerate(bare) if _SHORTENED.search(line)]
+    for at in gaps:
+        bare[at] = _SHORTENED.sub("", bare[at])
+    return bare, gaps
+
+
+def begins_in_node(head: bytes) -> bool:
+    """True for the beginning of an object as Node.js shows it, which is YAML but for its gaps."""
+    return _NODE_BEGIN.match(head) is not None

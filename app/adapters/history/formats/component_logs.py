@@ -102,6 +102,9 @@ _STAMPED_IN = (
 """The fields with the time of a line, the last ones also the titles of tables."""
 
 _DOCUMENT = re.compile(rb"\s*(?:[\[{]|---\s|(?:insertId|textPayload|jsonPayload|labels|logName):)")
+_MARK = "\ufeff".encode()
+"""The byte order mark, which some editors write before a text."""
+
 MESSAGE_BYTES_MAX = 256
 """Bytes of a message that the end of a piece may cut."""
 
@@ -252,7 +255,9 @@ def _of_document(
 
 def _documents(source: ByteSource) -> list[tuple[str, Any]] | None:
     """The documents of a text that consists of documents only; None for the lines of a log."""
-    if _DOCUMENT.match(source.head(64)) is None or documents.is_json_lines(source):
+    if _DOCUMENT.match(source.head(64).removeprefix(_MARK)) is None or documents.is_json_lines(
+        source
+    ):
         return None
     try:
         return list(documents.read_documents(source))

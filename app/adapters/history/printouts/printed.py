@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from app.adapters.history.printouts import (
     columns,
     event_objects,
+    foreign,
     pages,
     parts,
     pod_words,
@@ -123,6 +124,8 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
     line = lines[at].strip()
     if commands.is_template_above(number):
         return TEMPLATE
+    if unread := foreign.problem(line):
+        return unread
     if pages.EVENT_TITLES.match(lines[at]):
         return NO_PAGE if pages.is_below_page(lines, at) else NO_SUBJECT
     if _EVENT_ROW.match(line):

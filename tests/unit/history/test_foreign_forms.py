@@ -1,0 +1,77 @@
+"""Objects as programs in other languages print them: read, or named."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.printouts import descriptions, foreign
+from app.adapters.history.reading import ReadOptions
+from app.bootstrap.rules import rules_for
+from app.domain.errors import InputError
+from app.domain.objects.profile import Profile
+from tests.unit.history.test_wrapped_texts import CLAIM
+
+RULES = rules_for(Profile())
+
+NODE_JS = """{
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: 'web-1',
+    namespace: 'shop',
+    uid: 'u-1',
+    creationTimestamp: 2026-01-02T03:04:05.000Z,
+    deletionTimestamp: undefined,
+    labels: { 'app.example.com/part': 'web', tier: undefined },
+    finalizers: [ 'a.example.com/b', 'a.example.com/c', ... 3 more items ],
+    ownerReferences: [ [Object], [Object] ]
+  },
+  spec: { nodeName: 'n1', containers: [Array] },
+  status: { phase: 'Running', conditions: [ [Object] ] }
+}
+"""
+
+
+def read(tmp_path, text, name="app.log"):
+    path = tmp_path / name
+    path.write_text(text)
+    with open_history([path], ReadOptions(rules=RULES)) as history:
+        lost = [f"{place}: {problem}" for place, problem in history.refused_places]
+        return [record.object for record in history.records()], lost
+
+
+@pytest.mark.parametrize("before", ["", "starting\n"])
+def test_object_that_node_shows_has_no_gap_as_a_value(tmp_path, before):
+    (pod,), lost = read(tmp_path, before + NODE_JS)
+    assert pod["metadata"]["labels"] == {"app.example.com/part": "web"}
+    assert pod["metadata"]["finalizers"] == ["a.example.com/b", "a.example.com/c"]
+    assert not {"ownerReferences", "deletionTimestamp"} & pod["metadata"].keys()
+    assert (pod["spec"], pod["status"]) == ({"nodeName": "n1"}, {"phase": "Running"})
+    first = before.count("\n")
+    lines = [first + at for at in (11, 12, 14, 15)]
+    assert lost == [f"app.log:{line}: {descriptions.LEFT_OUT}" for line in lines]
+
+
+FOREIGN = {
+    "Go": "cache.go:90: update &Pod{ObjectMeta:{web-1  shop  u-1},Spec:PodSpec{NodeName:n1,},}",
+    "Go, with packages": 'unknown type &v1.ResourceClaim{TypeMeta:v1.TypeMeta{Kind:""}}',
+    "Java": "class V1Pod {",
+    "fabric8": "got Pod(apiVersion=v1, kind=Pod, metadata=ObjectMeta(name=web-1))",
+    "JavaScript": "V1beta1ResourceClaim {",
+}
+
+
+@pytest.mark.parametrize("form", FOREIGN)
+def test_object_in_a_form_that_nobody_reads_is_named(tmp_path, form):
+    trees, lost = read(tmp_path, f"{CLAIM}---\nAnd it said\n{FOREIGN[form]}\n")
+    assert len(trees) == 1
+    assert [each.partition(": ")[2] for each in lost] == [foreign.OBJECT]
+    with pytest.raises(InputError, match=foreign.OBJECT[:30]):
+        read(tmp_path, f"{FOREIGN[form]}\n", "alone.log")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["namespace &Pods{}", "and/or", "apps/v1", "class V1PodBuilder {", "pod/web-1"],
+)
+def test_words_are_no_objects(line):
+    assert foreign.problem(line) == ""
