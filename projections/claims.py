@@ -55,7 +55,7 @@ class _Claim(msgspec.Struct, gc=False, array_like=True):
         return msgspec.structs.replace(self, body=self.body.plain)
 
 
-class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class _ClaimingPod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The fields of a pod that the row of a claim shows."""
 
     uid: Uid
@@ -85,7 +85,7 @@ class _ShownStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     devices: Raw = raw_parts.ABSENT
 
 
-class _Shown(msgspec.Struct, frozen=True, gc=False):
+class _ShownClaim(msgspec.Struct, frozen=True, gc=False):
     """The parts of a claim that rows show; other parts, such as managed fields, are not decoded."""
 
     metadata: _ShownMetadata = _ShownMetadata()
@@ -121,7 +121,7 @@ class ClaimsProjection(LateRows, PagedView):
         self._claims: dict[tuple[str, str], _Claim] = {}
         self._latest: deque[tuple[tuple[str, str], _Claim]] = deque()
         self._packer = Packer()
-        self._pods: dict[tuple[str, str], _Pod] = {}
+        self._pods: dict[tuple[str, str], _ClaimingPod] = {}
         self._noted: dict[ObjectKey, tuple[Uid, outlines.SeenPod | None]] = {}
         self._users: Multimap[tuple[str, str], str] = Multimap()
         self._changes = RowChanges((CLAIMS, CLAIM_DEVICES), self._compute)
@@ -166,7 +166,7 @@ class ClaimsProjection(LateRows, PagedView):
             place = key[2:]
             old, pod = pods.get(place), None
             if seen is not None and seen.claims is not None:
-                pod = _Pod(uid, seen.node, seen.phase, seen.deleting, seen.claims)
+                pod = _ClaimingPod(uid, seen.node, seen.phase, seen.deleting, seen.claims)
             if pod != old:
                 if old is not None:
                     self._drop_pod(place, old)
@@ -217,7 +217,7 @@ class ClaimsProjection(LateRows, PagedView):
         for number in range(count):
             self._touched_devices.add((*key, number))
 
-    def _set_pod(self, key: tuple[str, str], pod: _Pod) -> None:
+    def _set_pod(self, key: tuple[str, str], pod: _ClaimingPod) -> None:
         self._pods[key] = pod
         namespace, name = key
         for claim in pod.claims:
@@ -225,7 +225,7 @@ class ClaimsProjection(LateRows, PagedView):
             self._users.add(place, name)
             self._touched.add(place)
 
-    def _drop_pod(self, key: tuple[str, str], pod: _Pod) -> None:
+    def _drop_pod(self, key: tuple[str, str], pod: _ClaimingPod) -> None:
         del self._pods[key]
         namespace, name = key
         for claim in pod.claims:
@@ -243,7 +243,7 @@ class ClaimsProjection(LateRows, PagedView):
             return _device_row(namespace, name, int(key[2]), shown.status)
         return self._claim_row((namespace, name), claim, shown)
 
-    def _claim_row(self, key: tuple[str, str], claim: _Claim, shown: _Shown) -> Row:
+    def _claim_row(self, key: tuple[str, str], claim: _Claim, shown: _ShownClaim) -> Row:
         (namespace, name), metadata, status = key, shown.metadata, shown.status
         allocation = _allocation(status.allocation) if status.allocation else _NOTHING
         results = allocation.devices.results
@@ -360,11 +360,11 @@ def _owner(references: Raw) -> str:
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.json.Decoder()
-_shown = raw_parts.splitter(_Shown)
+_shown = raw_parts.splitter(_ShownClaim)
 _allocation = records.of_bytes(_Allocation)
 _consumers = records.of_list_bytes(dra.Consumer)
 _owners = records.of_list_bytes(meta.Owner)
 _NOTHING = _Allocation()
 _snapshot = msgspec.msgpack.Decoder(
-    tuple[Revision, list[tuple[NamespacedName, _Claim]], list[tuple[NamespacedName, _Pod]]]
+    tuple[Revision, list[tuple[NamespacedName, _Claim]], list[tuple[NamespacedName, _ClaimingPod]]]
 )

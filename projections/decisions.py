@@ -25,7 +25,7 @@ PLAIN_MAX = 5_000
 _DECIDED_TYPE = EventType.DECISION_RECORDED
 
 
-class _Decided(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class _StoredDecision(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One decision: the fields of its stamp, and the body as stored."""
 
     revision: Revision
@@ -50,19 +50,19 @@ class DecisionsProjection(PagedView):
 
     def __init__(self) -> None:
         self.revision = Revision(0)
-        self._decided = PackedList(_Decided, PLAIN_MAX)
+        self._decided = PackedList(_StoredDecision, PLAIN_MAX)
         self._numbers: dict[Revision, int] = {}
         self._about: dict[tuple[str, str], list[Revision]] = {}
         self._changes = AppendedRows(DECISIONS.name, self._key, self._row)
 
     def _take(self, page: Page) -> None:
         """Append the decisions; other events only move the revision."""
-        new: list[_Decided] = []
+        new: list[_StoredDecision] = []
         for event in page.events:
             if event.type is _DECIDED_TYPE:
                 stamp, key = event.stamp, event.key
                 new.append(
-                    _Decided(
+                    _StoredDecision(
                         event.revision,
                         stamp.time,
                         key.namespace,
@@ -112,7 +112,7 @@ class DecisionsProjection(PagedView):
         self._append(decided)
         self.revision = revision
 
-    def _append(self, decided: Sequence[_Decided]) -> None:
+    def _append(self, decided: Sequence[_StoredDecision]) -> None:
         first = len(self._decided)
         self._decided.extend(decided)
         for number, one in enumerate(decided, first):
@@ -150,4 +150,4 @@ def _body(text: bytes) -> JsonObject:
 
 
 _encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_Decided]])
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_StoredDecision]])

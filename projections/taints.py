@@ -33,7 +33,7 @@ NAMED_MAX = 100
 """Devices or claims that the row of a rule names; the counts include all."""
 
 
-class _Held(msgspec.Struct, frozen=True, array_like=True):
+class _HeldDevice(msgspec.Struct, frozen=True, array_like=True):
     """One result of a claim's allocation: the device and the tolerations copied to it."""
 
     device: DeviceId
@@ -41,10 +41,10 @@ class _Held(msgspec.Struct, frozen=True, array_like=True):
     tolerations: tuple[JsonObject, ...]
 
 
-class _Claim(msgspec.Struct, frozen=True, array_like=True):
+class _ReservedClaim(msgspec.Struct, frozen=True, array_like=True):
     """The devices that a claim holds, and the names of the pods for which it is reserved."""
 
-    held: tuple[_Held, ...]
+    held: tuple[_HeldDevice, ...]
     pods: tuple[str, ...]
 
 
@@ -92,7 +92,7 @@ class TaintsProjection(LateRows, PagedView):
         self._merged: dict[PoolId, _Merged] = {}
         self._rules: dict[str, TaintRule] = {}
         self._noted: dict[ObjectKey, outlines.SeenClaim | None] = {}
-        self._claims: dict[_ClaimName, _Claim] = {}
+        self._claims: dict[_ClaimName, _ReservedClaim] = {}
         self._holders: Multimap[DeviceId, _ClaimName] = Multimap()
         self._rows: dict[DeviceId, int] = {}
         self._dirty_pools: set[PoolId] = set()
@@ -146,7 +146,7 @@ class TaintsProjection(LateRows, PagedView):
                 self._set_claim(key[2:], None)
         self._noted.clear()
 
-    def _set_claim(self, name: _ClaimName, claim: _Claim | None) -> None:
+    def _set_claim(self, name: _ClaimName, claim: _ReservedClaim | None) -> None:
         old = self._claims.get(name)
         if claim == old:
             return
@@ -313,8 +313,8 @@ class TaintsProjection(LateRows, PagedView):
 
 def _concern_row(
     name: _ClaimName,
-    claim: _Claim,
-    held: _Held,
+    claim: _ReservedClaim,
+    held: _HeldDevice,
     taint: Taint,
     despite: Collection[str] | None,
 ) -> JsonObject:
@@ -363,11 +363,13 @@ def _same_effect(old: TaintRule, new: TaintRule) -> bool:
     )
 
 
-def _claim_of(held: tuple[outlines.Held, ...], consumers: tuple[dra.Consumer, ...]) -> _Claim:
+def _claim_of(
+    held: tuple[outlines.Held, ...], consumers: tuple[dra.Consumer, ...]
+) -> _ReservedClaim:
     """The devices and pods of an allocated claim."""
-    return _Claim(
+    return _ReservedClaim(
         tuple(
-            _Held((each.driver, each.pool, each.device), each.request, each.tolerations)
+            _HeldDevice((each.driver, each.pool, each.device), each.request, each.tolerations)
             for each in held
         ),
         tuple(user.name for user in consumers if user.resource == "pods"),
@@ -390,7 +392,7 @@ def _slice_of(spec: outlines.SliceSpecOutline) -> _Slice:
     )
 
 
-def _first(item: tuple[_ClaimName, _Claim]) -> _ClaimName:
+def _first(item: tuple[_ClaimName, _ReservedClaim]) -> _ClaimName:
     return item[0]
 
 
@@ -400,6 +402,6 @@ _snapshot = msgspec.msgpack.Decoder(
         Revision,
         list[tuple[str, _Slice]],
         list[tuple[str, JsonObject]],
-        list[tuple[_ClaimName, _Claim]],
+        list[tuple[_ClaimName, _ReservedClaim]],
     ]
 )

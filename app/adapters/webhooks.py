@@ -43,7 +43,9 @@ class HttpsWebhooks:
             raise _failed(shown, f"malformed HTTP response: {problem}") from problem
         return _accepted(answer)
 
-    async def _exchange(self, target: WebhookTarget, body: bytes, seconds: int) -> "_Answer":
+    async def _exchange(
+        self, target: WebhookTarget, body: bytes, seconds: int
+    ) -> "_ArrivingResponse":
         context = _context(target.authority)
         stream = await anyio.connect_tcp(
             target.host,
@@ -55,7 +57,7 @@ class HttpsWebhooks:
         )
         async with stream:
             await stream.send(_head(target, len(body), seconds) + body)
-            answer = _Answer(self._bytes_max)
+            answer = _ArrivingResponse(self._bytes_max)
             while not answer.is_complete:
                 try:
                     answer.take(await stream.receive(_CHUNK))
@@ -66,7 +68,7 @@ class HttpsWebhooks:
         return answer
 
 
-class _Answer:
+class _ArrivingResponse:
     """An HTTP response while it arrives."""
 
     def __init__(self, bytes_max: int) -> None:
@@ -142,7 +144,7 @@ def _context(authority: str) -> ssl.SSLContext:
         raise WebhookFailed(text) from problem
 
 
-def _accepted(answer: _Answer) -> bytes:
+def _accepted(answer: _ArrivingResponse) -> bytes:
     """The body of a successful response. Raises WebhookFailed for another status.
 
     Parity: objects.md 15.4; texts of client-go.

@@ -118,7 +118,7 @@ class LabelledObjects:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Claim:
+class _ClaimScope:
     """The namespace, the classes and the devices of a claim."""
 
     namespace: str
@@ -131,7 +131,7 @@ class Selector:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._claims: dict[ObjectKey, _Claim] = {}
+        self._claims: dict[ObjectKey, _ClaimScope] = {}
         self._nodes: dict[ObjectKey, str] = {}
         self._pools: dict[str, tuple[PoolId, frozenset[DeviceName], str]] = {}
         self._rules: dict[str, outlines.SelectorOutline | None] = {}
@@ -302,7 +302,7 @@ class Selector:
                 devices = frozenset(result.id for result in results)
                 for device in devices:
                     self._note("device", "/".join(device))
-                self._claims[key] = _Claim(
+                self._claims[key] = _ClaimScope(
                     namespace=key.namespace, classes=frozenset(_classes(event)), devices=devices
                 )
                 if is_gone:

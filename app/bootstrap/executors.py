@@ -61,7 +61,7 @@ class Task:
     data: Any
 
 
-Heard: TypeAlias = Callable[[Task, Any], None]
+OnMessage: TypeAlias = Callable[[Task, Any], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +84,11 @@ class Executor(Protocol):
         function: Function,
         bundles: Mapping[str, bytes],
         tasks: Sequence[Task],
-        heard: Heard | None = None,
+        on_message: OnMessage | None = None,
     ) -> Iterator[Done]:
         """Run tasks and yield each as it ends; `bundles` maps digests to contents.
 
-        A bundle that was sent before may be missing. `heard` is called, in a separate thread,
+        A bundle that was sent before may be missing. `on_message` is called, in a separate thread,
         with the messages that tasks send with `send_message`.
         """
         ...
@@ -115,7 +115,7 @@ class InlineExecutor:
         function: Function,
         bundles: Mapping[str, bytes],
         tasks: Sequence[Task],
-        heard: Heard | None = None,
+        on_message: OnMessage | None = None,
     ) -> Iterator[Done]:
         """Run tasks and yield each as it ends, in order."""
         self._bundles |= bundles
@@ -141,11 +141,11 @@ class DaskExecutor:
         function: Function,
         bundles: Mapping[str, bytes],
         tasks: Sequence[Task],
-        heard: Heard | None = None,
+        on_message: OnMessage | None = None,
     ) -> Iterator[Done]:
         """Run tasks and yield each as it ends. Raises InputError when there is no worker."""
         self._contents |= bundles
-        if heard is None:
+        if on_message is None:
             yield from self._mapped(function, tasks)
             return
         by_digest = {task.digest: task for task in tasks}
@@ -154,7 +154,7 @@ class DaskExecutor:
             digest, message = event[1]
             # Other programs may use the same scheduler.
             if digest in by_digest:
-                heard(by_digest[digest], message)
+                on_message(by_digest[digest], message)
 
         self._client.subscribe_topic(_TOPIC, hear)
         try:

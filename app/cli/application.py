@@ -137,7 +137,7 @@ def _visible_complaints() -> Iterator[None]:
         raise
 
 
-class _Program(TyperGroup):
+class _RootGroup(TyperGroup):
     """The root command group; its help lists the commands in sections."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -169,7 +169,7 @@ class _Program(TyperGroup):
 
 
 root = typer.Typer(
-    cls=_Program,
+    cls=_RootGroup,
     name="redra",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -31,7 +31,7 @@ TURN_MAX = 100
 
 
 @dataclass(slots=True)
-class _Kept:
+class _KeptChronicle:
     chronicle: Chronicle
     doubts: tuple[Doubt, ...]
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -55,7 +55,7 @@ class Chronicles:
     """
 
     def __init__(self, *, kept_max: int, events_max: int) -> None:
-        self._kept: Bounded[int, _Kept] = Bounded(kept_max)
+        self._kept: Bounded[int, _KeptChronicle] = Bounded(kept_max)
         self._events_max = events_max
 
     async def of(self, runtime: HistoryRuntime) -> tuple[Chronicle, tuple[Doubt, ...]]:
@@ -119,18 +119,18 @@ class Chronicles:
                 await anyio.lowlevel.checkpoint()
         return kept.chronicle
 
-    async def _kept_of(self, runtime: HistoryRuntime) -> _Kept:
+    async def _kept_of(self, runtime: HistoryRuntime) -> _KeptChronicle:
         kept = self._kept.recent(runtime.life)
         if kept is None:
             doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
             switches = await switches_over_time(runtime.log, runtime.info)
             chronicle = Chronicle(switches, uncertainty.lacking(doubts))
             # Another question may have started a chronicle meanwhile.
-            kept = self._kept.get(runtime.life) or _Kept(chronicle, doubts)
+            kept = self._kept.get(runtime.life) or _KeptChronicle(chronicle, doubts)
             self._kept[runtime.life] = kept
         return kept
 
-    async def _read_on(self, kept: _Kept, runtime: HistoryRuntime) -> None:
+    async def _read_on(self, kept: _KeptChronicle, runtime: HistoryRuntime) -> None:
         """Fold as many events as one question may read."""
         async with kept.lock:
             until = min(runtime.views.revision, kept.chronicle.revision + self._events_max)

@@ -77,7 +77,7 @@ class WebhookReviewer:
         for left in reversed(range(CHANGES_MAX)):
             uid = self.uids.uid()
             stamp = Stamp(time=self.now(), actor=actor, verb=verb or verb_of(command), uid=uid)
-            asking = _Asking(self)
+            asking = _ReviewAttempt(self)
             try:
                 reviewed = await asking.review(command, stamp)
                 outcome = await send(reviewed, uid)
@@ -100,7 +100,7 @@ class WebhookReviewer:
         """Review a request that writes no object; returns its warnings. Raises if it is refused."""
         if not hooks.are_there(self.objects()):
             return ()
-        asking = _Asking(self)
+        asking = _ReviewAttempt(self)
         try:
             await asking.about(attributes)
         except Rejected as refusal:
@@ -109,7 +109,7 @@ class WebhookReviewer:
         return tuple(asking.warnings)
 
 
-class _Asking:
+class _ReviewAttempt:
     """One attempt to have a request reviewed."""
 
     def __init__(self, setting: WebhookReviewer) -> None:

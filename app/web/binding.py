@@ -39,7 +39,7 @@ class BoundSheet:
 
 
 @dataclass(frozen=True, slots=True)
-class _Address:
+class _PageAddress:
     """The parts of a page's URL: the page, its subject, and the moment."""
 
     part: str
@@ -55,7 +55,7 @@ class _Places:
     shown: dict[tuple[str, tuple[tuple[str, str], ...]], str] = field(default_factory=dict)
     rows: frozenset[str] = frozenset()
 
-    def find(self, url: str, here: _Address) -> str:
+    def find(self, url: str, here: _PageAddress) -> str:
         """The anchor for a link on a sheet; empty when its target is not in the file."""
         if url.startswith("#"):
             return ""
@@ -87,7 +87,7 @@ def bind(sheets: Sequence[Sheet]) -> list[BoundSheet]:
     regions = {sheet.title for sheet in sheets}
     bound = []
     for number, sheet in enumerate(sheets, start=1):
-        reader = _Reader(sheet, places, names, regions)
+        reader = _ContentCopier(sheet, places, names, regions)
         reader.feed(sheet.html)
         reader.close()
         bound.append(BoundSheet(anchor=f"s{number}", title=sheet.title, content=reader.content))
@@ -112,7 +112,7 @@ class _RowFinder(HTMLParser):
             self.rows.append(name)
 
 
-def _address(url: str) -> _Address | None:
+def _address(url: str) -> _PageAddress | None:
     """The address in the URL of a page; None for any other URL."""
     parts = urlsplit(url)
     steps = parts.path.split("/")
@@ -122,10 +122,10 @@ def _address(url: str) -> _Address | None:
     parameters = dict(parse_qsl(parts.query))
     named = ("kind", "namespace", "name", "node", "help") if steps[4] in _OF_OBJECTS else ()
     subject = tuple((name, parameters.get(name, "")) for name in named)
-    return _Address(part=steps[4], moment=moment, subject=subject)
+    return _PageAddress(part=steps[4], moment=moment, subject=subject)
 
 
-class _Reader(HTMLParser):
+class _ContentCopier(HTMLParser):
     """Copies the content of `main`, with links changed to anchors in the file.
 
     `names` are the ids and `regions` the labels of landmarks that the file has so far.
@@ -137,7 +137,7 @@ class _Reader(HTMLParser):
         self._names = names
         self._regions = regions
         self._title = sheet.title
-        self._here = _address(sheet.url) or _Address("", "", ())
+        self._here = _address(sheet.url) or _PageAddress("", "", ())
         self._parts: list[str] = []
         self._is_inside = False
         self._silent: list[str] = []

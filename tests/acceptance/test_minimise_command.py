@@ -285,13 +285,13 @@ def test_result_is_the_same_with_workers_one_of_which_dies(
     sent, killed = 0, 0
     run = DaskExecutor.map
 
-    def count(self, function, bundles, tasks, heard=None):
+    def count(self, function, bundles, tasks, on_message=None):
         nonlocal sent, killed
         sent += len(tasks)
         if not killed and sent > 10:
             killed = next(iter(self._client.run(os.getpid).values()))
             os.kill(killed, signal.SIGKILL)
-        return run(self, function, bundles, tasks, heard)
+        return run(self, function, bundles, tasks, on_message)
 
     with mock.patch.object(DaskExecutor, "map", count), forked_dask_workers():
         together = minimise(recording, "evicted web", tmp_path / "small.zip", "--workers", 2)

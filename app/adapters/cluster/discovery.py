@@ -111,24 +111,24 @@ class _Version(msgspec.Struct, rename="camel"):
     version: str
 
 
-class _Group(msgspec.Struct, rename="camel"):
+class _ApiGroup(msgspec.Struct, rename="camel"):
     name: str
     versions: list[_Version]
 
 
 class _Groups(msgspec.Struct, rename="camel"):
-    groups: list[_Group] = []
+    groups: list[_ApiGroup] = []
 
 
-class _Resource(msgspec.Struct, rename="camel"):
+class _ApiResource(msgspec.Struct, rename="camel"):
     name: str
     kind: str
     namespaced: bool = False
     verbs: list[str] = []
 
 
-class _Resources(msgspec.Struct, rename="camel"):
-    resources: list[_Resource] = []
+class _ApiResourceList(msgspec.Struct, rename="camel"):
+    resources: list[_ApiResource] = []
 
 
 async def _versions(requests: Requests, groups: set[str]) -> list[GroupResource]:
@@ -144,7 +144,7 @@ async def _versions(requests: Requests, groups: set[str]) -> list[GroupResource]
 async def _kinds(requests: Requests, group: str, version: str) -> list[ServedKind]:
     path = prefix(group, version)
     try:
-        listed = _decoded(await requests.get(path), _Resources, path)
+        listed = _decoded(await requests.get(path), _ApiResourceList, path)
     except (NotFound, Forbidden):
         return []
     return [

@@ -35,7 +35,7 @@ _EXTENSION = "client.authentication.k8s.io/exec"
 _CLUSTER_FIELDS = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")
 
 
-class _Variable(msgspec.Struct):
+class _EnvironmentVariable(msgspec.Struct):
     """A variable of the environment of a plug-in."""
 
     name: str
@@ -48,7 +48,7 @@ class _WrittenPlugin(msgspec.Struct, rename="camel"):
     command: str = ""
     api_version: str = ""
     args: list[str] | None = None
-    env: list[_Variable] | None = None
+    env: list[_EnvironmentVariable] | None = None
     interactive_mode: str = ""
     install_hint: str = ""
     provide_cluster_info: bool = False

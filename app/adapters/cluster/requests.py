@@ -259,7 +259,7 @@ def _reason(problem: OSError) -> str:
     return os.strerror(number) if number is not None and number > 0 else str(problem)
 
 
-class _Status(msgspec.Struct):
+class _ApiStatus(msgspec.Struct):
     message: str = ""
 
 
@@ -273,7 +273,7 @@ async def _refusal(answer: aiohttp.ClientResponse, path: str) -> Exception:
 def refusal(code: int, status: bytes, path: str, retry_after: str = "") -> Exception:
     """The error for a status code and a Status."""
     try:
-        text = msgspec.json.decode(status, type=_Status).message
+        text = msgspec.json.decode(status, type=_ApiStatus).message
     except (msgspec.DecodeError, RecursionError):
         text = status.decode(errors="replace")
     text = text.strip()[:_MESSAGE_MAX] or f"the server answers {code}"

@@ -32,7 +32,7 @@ _ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(slots=True)
-class _Collection:
+class _PathRecords:
     """The records of one API path. `objects` is shared by all versions of the resource."""
 
     api_version: str
@@ -59,7 +59,7 @@ class CaptureWriter:
         self._records: IO[bytes] = TemporaryFile()  # noqa: SIM115  closed by `finish`
         self._archive = zipfile.ZipFile(self._records, "w", allowZip64=True)
         self._compress = zstandard.ZstdCompressor().compress
-        self._collections: dict[str, _Collection] = {}
+        self._collections: dict[str, _PathRecords] = {}
         self._objects: dict[tuple[str, str], dict[ObjectKey, bytes]] = {}
         self._digest = b""
         self._count = self._left_out = 0
@@ -104,7 +104,7 @@ class CaptureWriter:
         collection.watched_times.append(moment)
         collection.types.append(type_)
 
-    def _collection(self, event: Event) -> tuple[str, _Collection]:
+    def _collection(self, event: Event) -> tuple[str, _PathRecords]:
         tree = event.object
         api_version = meta.api_version(tree)
         _, version = kinds.split_version(api_version)
@@ -113,7 +113,7 @@ class CaptureWriter:
         collection = self._collections.get(path)
         if collection is None:
             objects = self._objects.setdefault((group, resource), {})
-            collection = _Collection(api_version, meta.kind(tree), objects)
+            collection = _PathRecords(api_version, meta.kind(tree), objects)
             self._collections[path] = collection
         return path, collection
 

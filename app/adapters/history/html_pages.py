@@ -88,7 +88,7 @@ def texts(text: str) -> Texts:
     One that it holds in two ways, as GitHub's do, counts once. One that it shows twice in the same
     way was printed twice, and may say that something is again as it was.
     """
-    page = _Page()
+    page = _PageParser()
     page.feed(text)
     page.close()
     pasted: list[Pasted] = []
@@ -101,7 +101,7 @@ def texts(text: str) -> Texts:
 
 
 @dataclass(slots=True)
-class _Cell:
+class _LineText:
     """The text of an element that holds one line of a file or of a change."""
 
     tag: str
@@ -110,7 +110,7 @@ class _Cell:
     parts: list[str] = field(default_factory=list)
 
 
-class _Page(HTMLParser):
+class _PageParser(HTMLParser):
     """A parser of an HTML page; elements within a text, such as colours, are ignored."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class _Page(HTMLParser):
         self._table_line = 1
         self._sign = ""
         self._is_left = False
-        self._cell: _Cell | None = None
+        self._cell: _LineText | None = None
         self._unfinished = 0
         self._rows: list[list[str]] = []
         self._rows_line = 1
@@ -231,9 +231,9 @@ class _Page(HTMLParser):
             self._sign = next((_SIGNS[name] for name in classes if name in _SIGNS), "")
             self._is_left = attrs.get("data-split-side") == "left"
         if _CELLS.intersection(classes):
-            self._cell = _Cell(tag=tag, marker=attrs.get("data-code-marker") or "")
+            self._cell = _LineText(tag=tag, marker=attrs.get("data-code-marker") or "")
 
-    def _end_cell(self, cell: _Cell) -> None:
+    def _end_cell(self, cell: _LineText) -> None:
         """Keep the line. A change in two columns shows a line without changes in both."""
         self._cell = None
         text = "".join(cell.parts).removesuffix("\n")

@@ -44,7 +44,7 @@ LEFT_OUT = "leftOut"
 """The key in the result of `finish` for the number of events that the format cannot represent."""
 
 
-class _Request(FieldRecord, frozen=True):
+class _IneffectiveRequest(FieldRecord, frozen=True):
     """A request that changed nothing."""
 
     verb: str = ""
@@ -53,7 +53,7 @@ class _Request(FieldRecord, frozen=True):
     message: str = ""
 
 
-_request = records.of_tree(_Request)
+_request = records.of_tree(_IneffectiveRequest)
 
 
 class AuditWriter:

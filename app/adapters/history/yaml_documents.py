@@ -42,7 +42,7 @@ _STANDARD = "tag:yaml.org,2002:"
 
 
 @dataclass(slots=True)
-class _Open:
+class _UnfinishedNode:
     """A collection under construction; `size` counts its nodes with aliases expanded."""
 
     value: dict[str, Any] | list[Any]
@@ -58,10 +58,10 @@ class _RepeatedKey(Exception):
 
 
 @dataclass(slots=True)
-class _Builder:
+class _TreeBuilder:
     place: str
     limits: ImportLimits
-    stack: list[_Open] = field(default_factory=list)
+    stack: list[_UnfinishedNode] = field(default_factory=list)
     anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
     root: Any = None
     size: int = 0
@@ -77,7 +77,7 @@ class _Builder:
             raise BoundReached(
                 f"nested deeper than {self.limits.depth_max}", place=self.place, cure="flatten it"
             )
-        self.stack.append(_Open(value, anchor))
+        self.stack.append(_UnfinishedNode(value, anchor))
 
     def close(self) -> None:
         done = self.stack.pop()
@@ -137,7 +137,7 @@ def parse_documents(
     text, as words between lines of `---` are, come only `with_texts`.
     """
     before = first_line - 1
-    builder = _Builder(place, limits)
+    builder = _TreeBuilder(place, limits)
     line = first_line
     try:
         for event in yaml.parse(content, Loader=yaml.CSafeLoader):

@@ -99,7 +99,7 @@ class StoredCheckpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
+class _ColumnType:
     """The conversion of a declared type: its SQL type, and functions for both directions.
 
     `text` gives the value as a text that the server reads as the type, `encode` as the driver
@@ -131,15 +131,19 @@ def _json_text(value: object) -> str:
     return canonical_json(value).decode()
 
 
-_KINDS: Mapping[str, _Kind] = {
-    "text": _Kind(sql="text", text=None, encode=storable, decode=_as_is),
-    "integer": _Kind(sql="bigint", text=str, encode=_as_is, decode=_as_is),
-    "boolean": _Kind(sql="boolean", text=str, encode=_as_is, decode=_as_is),
-    "instant": _Kind(
+_KINDS: Mapping[str, _ColumnType] = {
+    "text": _ColumnType(sql="text", text=None, encode=storable, decode=_as_is),
+    "integer": _ColumnType(sql="bigint", text=str, encode=_as_is, decode=_as_is),
+    "boolean": _ColumnType(sql="boolean", text=str, encode=_as_is, decode=_as_is),
+    "instant": _ColumnType(
         sql="timestamptz", text=columns.moment, encode=_moment, decode=timestamps.from_datetime
     ),
-    "decimal": _Kind(sql="numeric", text=None, encode=Decimal, decode=lambda value: f"{value:f}"),
-    "json": _Kind(sql="json", text=_json_text, encode=canonical_json, decode=msgspec.json.decode),
+    "decimal": _ColumnType(
+        sql="numeric", text=None, encode=Decimal, decode=lambda value: f"{value:f}"
+    ),
+    "json": _ColumnType(
+        sql="json", text=_json_text, encode=canonical_json, decode=msgspec.json.decode
+    ),
 }
 
 

@@ -139,7 +139,7 @@ def blast(
     ended = then
     if endings.are_needed(world, before, after, then):
         ended = endings.waiting(world, previewed, before, after, bounds.waiting_max)
-    tries = _Tries(before=waiting, after=then, ended=ended)
+    tries = _PlacementTries(before=waiting, after=then, ended=ended)
     comparison = protection.with_deletions(comparison, deletions, bounds.listed_max)
     return _with_waiting(world, comparison, tries, bounds)
 
@@ -170,7 +170,7 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
         again = World(frozen)
         previewed = _pretend(again, [key])
         ended = endings.waiting(again, previewed, before, after, bounds.waiting_max)
-    tries = _Tries(before=without, after=waiting, ended=ended)
+    tries = _PlacementTries(before=without, after=waiting, ended=ended)
     return _with_waiting(world, comparison, tries, bounds)
 
 
@@ -426,7 +426,7 @@ def _compare(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tries:
+class _PlacementTries:
     """The placements of waiting pods before, after, and once the evicted pods have ended."""
 
     before: Waiting
@@ -435,7 +435,7 @@ class _Tries:
 
 
 def _with_waiting(
-    world: World, radius: BlastRadius, tries: _Tries, bounds: BlastBounds
+    world: World, radius: BlastRadius, tries: _PlacementTries, bounds: BlastBounds
 ) -> BlastRadius:
     """The answer with the fates of waiting pods."""
     after = tries.after

@@ -146,7 +146,7 @@ def counters(devices: Devices) -> Mapping[tuple[str, str], CounterSum]:
 def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: str) -> Largest:
     best, is_least = Largest(), False
     for node in nodes:
-        tries = _Tries(allocator, node, device_class)
+        tries = _ClaimTries(allocator, node, device_class)
         # One try shows that a node gives no more than the best so far, as most do.
         if best.count < COUNT_MAX and tries.fits(best.count + 1):
             best = Largest(count=_count(tries, best.count + 1), node=meta.name(node))
@@ -154,7 +154,7 @@ def _largest(allocator: Allocator, nodes: Sequence[JsonObject], device_class: st
     return replace(best, is_least=is_least)
 
 
-def _count(tries: "_Tries", fits: int) -> int:
+def _count(tries: "_ClaimTries", fits: int) -> int:
     """The largest count that fits on a node, found by doubling and then bisection."""
     fails = fits * 2
     while fails <= COUNT_MAX and tries.fits(fails):
@@ -169,7 +169,7 @@ def _count(tries: "_Tries", fits: int) -> int:
 
 
 @dataclass(slots=True)
-class _Tries:
+class _ClaimTries:
     """Claims for devices of one class, tried on one node."""
 
     allocator: Allocator

@@ -73,7 +73,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
     testimonies: dict[str, Mapping[int, Testimony]] = {}
     for name, side in sides.items():
         times = [side.instant(event.stamp.time) for event in side.events]
-        line = _Line(
+        line = _TimedSide(
             side=side, times=times, placed=_placements(differences, name), within=bounds.within
         )
         queries = [
@@ -175,7 +175,7 @@ def _order(difference: PodDifference) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _TimedSide:
     """One side by time: the instants of its events, and the placements that differ.
 
     `placed` are pairs of an instant and the revision as of which the placement was decided.
@@ -234,7 +234,7 @@ def _numbers(difference: PodDifference) -> tuple[int, int]:
     return number, number + 1
 
 
-def _queries(difference: PodDifference, name: str, line: _Line) -> Iterator[Query]:
+def _queries(difference: PodDifference, name: str, line: _TimedSide) -> Iterator[Query]:
     """The queries to one side about a difference."""
     pair, parted = difference.pair, difference.parted
     course = pair.side(name)
@@ -274,12 +274,12 @@ def _explained(
     is_alone = len(moments) > 1 and difference.parted.aspect is PodAspect.PLACEMENT
     for precedence in Precedence:
         holds = partial(linking.holds, difference, precedence=precedence)
-        for heard in moments if is_alone else ():
-            parting = _parting(difference, heard, courses, holds, known, is_alone=True)
+        for instants in moments if is_alone else ():
+            parting = _parting(difference, instants, courses, holds, known, is_alone=True)
             if parting.causes:
                 return parting
-        for heard in moments:
-            candidates.append(_parting(difference, heard, courses, holds, known))
+        for instants in moments:
+            candidates.append(_parting(difference, instants, courses, holds, known))
             if any(map(holds, candidates[-1].causes)):
                 return candidates[-1]
         if difference.parted.aspect is PodAspect.MESSAGES:

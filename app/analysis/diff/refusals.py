@@ -104,7 +104,7 @@ def _kin(event: Event) -> tuple[str, str, str]:
     return event.key.namespace, event.key.resource, "" if owner is None else owner.name
 
 
-class _State:
+class _SideState:
     """The objects of a side at an instant, which only goes forward."""
 
     def __init__(self, side: Side) -> None:
@@ -131,7 +131,7 @@ def _judged(
     guards: Mapping[ObjectKey, InputDifference],
 ) -> Iterator[tuple[Event, tuple[ObjectKey, str]]]:
     """The creations that a side refuses at their instants, each with its cause and the words."""
-    here, there = _State(side), _State(other)
+    here, there = _SideState(side), _SideState(other)
     for time, event in missing:
         here.advance(time)
         there.advance(time)

@@ -49,7 +49,7 @@ class PodCauses:
 
 
 @dataclass(slots=True)
-class _Group:
+class _PodsOfCause:
     """Pods with the same cause, with the first and the last revision at which it showed."""
 
     first: Revision
@@ -61,7 +61,7 @@ class _Group:
         self.pods[pod] = revision
         self.first, self.last = min(self.first, revision), max(self.last, revision)
 
-    def add(self, other: "_Group") -> None:
+    def add(self, other: "_PodsOfCause") -> None:
         """Takes in the pods of a group with a cause of the same kind."""
         together = {**self.pods, **other.pods}
         self.pods = dict(sorted(together.items(), key=lambda one: one[1]))
@@ -84,7 +84,7 @@ def waiting(
     the log is not read to the end, what a pod shows itself is newer than what was read about it.
     """
     is_whole = chronicle.revision >= until
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _PodsOfCause] = {}
     latest: dict[ObjectKey, str] = {}
     for entry in chronicle.of_kind("PodUnschedulable", until=until):
         if namespace not in ("", entry.subject.namespace):
@@ -138,7 +138,7 @@ def _requested(pods: Mapping[ObjectKey, Revision]) -> Finding:
     Nothing tells whether they got a node: a cluster writes that with other requests.
     """
     one = len(pods) == 1
-    group = _Group(min(pods.values()), max(pods.values()), dict(pods))
+    group = _PodsOfCause(min(pods.values()), max(pods.values()), dict(pods))
     return Finding(
         kind=FindingKind.REQUESTED_PODS,
         severity=Severity.NOTICE,
@@ -168,7 +168,7 @@ def unrecorded(
     troubles = _last_attempts(chronicle, until)
     if reads_events:
         troubles = {**_warned_of(chronicle, views, until), **troubles}
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _PodsOfCause] = {}
     for pod, (cause, revision) in troubles.items():
         if cause and namespace in ("", pod.namespace) and not _is_recorded(chronicle, pod, until):
             _note(groups, cause, pod, revision)
@@ -192,7 +192,7 @@ def evicted(
     chronicle: Chronicle, views: LiveViews, until: Revision, namespace: str = ""
 ) -> Iterator[Finding]:
     """Pods that were chosen for disruption, by the condition's reason, with the taints."""
-    groups: dict[str, _Group] = {}
+    groups: dict[str, _PodsOfCause] = {}
     evictions: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for entry in chronicle.of_kind("PodEvicted", until=until):
         if namespace in ("", entry.subject.namespace):
@@ -405,10 +405,10 @@ def _created(chronicle: Chronicle, views: LiveViews, pod: ObjectKey, until: Revi
     return made[-1].revision if made else views.objects.created(pod)
 
 
-def _note(groups: dict[str, _Group], cause: str, pod: ObjectKey, revision: Revision) -> None:
+def _note(groups: dict[str, _PodsOfCause], cause: str, pod: ObjectKey, revision: Revision) -> None:
     group = groups.get(cause)
     if group is None:
-        group = groups[cause] = _Group(revision, revision)
+        group = groups[cause] = _PodsOfCause(revision, revision)
     group.note(pod, revision)
 
 
@@ -420,7 +420,7 @@ def _of_a_kind(groups: Iterable[str]) -> Iterator[list[str]]:
     yield from kinds.values()
 
 
-def _newest(group: _Group) -> tuple[Subject, ...]:
+def _newest(group: _PodsOfCause) -> tuple[Subject, ...]:
     pods = list(group.pods.items())[-OBJECTS_SHOWN_MAX:]
     return tuple(Subject.of(pod, revision) for pod, revision in reversed(pods))
 
@@ -436,4 +436,4 @@ def _pods(count: int) -> str:
     return counts.of(count, "pod")
 
 
-_EMPTY = _Group(Revision(0), Revision(0))
+_EMPTY = _PodsOfCause(Revision(0), Revision(0))

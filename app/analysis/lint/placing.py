@@ -59,7 +59,7 @@ def check(
     nodes = _nodes(subjects)
     if not nodes or not _are_whole(subjects) or any(_is_slice(text) for text in wrong):
         return
-    asking = _Asking(subjects, nodes, features, bounds)
+    asking = _PlacementAttempts(subjects, nodes, features, bounds)
     for claim in subjects.claims:
         if claim.subject.text not in wrong and _is_judged(claim, choices):
             reason = asking.reason_against(claim)
@@ -105,7 +105,7 @@ def _nodes(subjects: Subjects) -> Sequence[Node]:
     return [Node(name=name, labels={}) for name in names or ["any node"]]
 
 
-class _Asking:
+class _PlacementAttempts:
     """The attempts to allocate the claims, each content once."""
 
     def __init__(

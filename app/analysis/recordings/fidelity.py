@@ -180,7 +180,7 @@ _OP_TITLES = {
 
 
 @dataclass(slots=True)
-class _Kind:
+class _KindCounts:
     ops: Counter[str] = field(default_factory=Counter)
     losses: Counter[str] = field(default_factory=Counter)
     times: Counter[str] = field(default_factory=Counter)
@@ -202,7 +202,7 @@ class FidelityCollector:
     """Counts records in order, then creates the report."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._kinds: dict[tuple[str, str], _KindCounts] = {}
         self._gaps: list[str] = []
         self._gap_count = 0
         self._records = 0
@@ -245,7 +245,7 @@ class FidelityCollector:
             resource, _, group = name.partition(".")
             collector.note_listed(group, resource)
         for each in json_tree.objects(counted, "kinds"):
-            kind = _Kind()
+            kind = _KindCounts()
             for name in _COUNTERS:
                 setattr(kind, name, Counter(each[name]))
             for name in _PLAIN:
@@ -260,7 +260,7 @@ class FidelityCollector:
         place = (record.group, record.resource)
         kind = self._kinds.get(place)
         if kind is None:
-            kind = self._kinds[place] = _Kind()
+            kind = self._kinds[place] = _KindCounts()
         op = record.op
         kind.ops[op] += 1
         for loss in record.losses:
@@ -326,14 +326,14 @@ class FidelityCollector:
             listed=tuple(sorted(_kind_name(*place) for place in self._listed)),
         )
 
-    def _judged(self) -> _Kind:
+    def _judged(self) -> _KindCounts:
         """The kinds that the verdicts use: those that take part in allocation, else all.
 
         A Secret that was left out, or an undecodable kind of another group, does not affect a
         history of devices.
         """
         chosen = [kind for place, kind in self._kinds.items() if is_judged(*place)]
-        together = _Kind()
+        together = _KindCounts()
         for kind in chosen or self._kinds.values():
             together.ops += kind.ops
             together.losses += kind.losses
@@ -342,7 +342,7 @@ class FidelityCollector:
             together.undated += kind.undated
         return together
 
-    def _can_decide(self, judged: _Kind) -> Judgeability:
+    def _can_decide(self, judged: _KindCounts) -> Judgeability:
         seen = {
             resource
             for (_, resource), kind in self._kinds.items()
@@ -370,7 +370,7 @@ def _kind_name(group: str, resource: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-def _can_rebuild(judged: _Kind, refused: int) -> Judgeability:
+def _can_rebuild(judged: _KindCounts, refused: int) -> Judgeability:
     reasons = _reasons(judged, _REBUILD)
     partial = judged.qualities[Quality.PARTIAL] + judged.qualities[Quality.IDENTITY]
     if partial:
@@ -388,7 +388,7 @@ def _can_rebuild(judged: _Kind, refused: int) -> Judgeability:
     )
 
 
-def _can_time(judged: _Kind) -> Judgeability:
+def _can_time(judged: _KindCounts) -> Judgeability:
     reasons = []
     derived = judged.times[TimeQuality.DERIVED]
     none = judged.times[TimeQuality.NONE]
@@ -413,7 +413,7 @@ def _can_time(judged: _Kind) -> Judgeability:
     )
 
 
-def _reasons(judged: _Kind, texts: dict[Loss, str]) -> list[str]:
+def _reasons(judged: _KindCounts, texts: dict[Loss, str]) -> list[str]:
     return [
         f"{text} ({judged.losses[loss]})" for loss, text in texts.items() if judged.losses[loss]
     ]

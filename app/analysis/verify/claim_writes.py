@@ -58,16 +58,16 @@ class _Result(msgspec.Struct, frozen=True, gc=False):
     share_id: str = msgspec.field(default="", name="shareID")
 
 
-class _Devices(msgspec.Struct, frozen=True, gc=False):
+class _WrittenDevices(msgspec.Struct, frozen=True, gc=False):
     results: tuple[_Result, ...] = ()
 
 
-class _Allocation(msgspec.Struct, frozen=True, gc=False):
-    devices: _Devices = _Devices()
+class _WrittenAllocation(msgspec.Struct, frozen=True, gc=False):
+    devices: _WrittenDevices = _WrittenDevices()
 
 
 _consumers = msgspec.json.Decoder(tuple[_Consumer, ...]).decode
-_allocation = msgspec.json.Decoder(_Allocation).decode
+_allocation = msgspec.json.Decoder(_WrittenAllocation).decode
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ _REPEATED = ("group", "namespace", "name", "uid", "revision")
 """The parts of an object that its event repeats."""
 
 
-class _Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _RepeatedMetadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The parts of an object's metadata that its event repeats."""
 
     name: str | None = None
@@ -85,7 +85,7 @@ class _Named(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     api_version: str
     kind: str
-    metadata: _Metadata
+    metadata: _RepeatedMetadata
 
 
 class _Subject(msgspec.Struct, frozen=True, gc=False):
@@ -110,7 +110,7 @@ class _Following(msgspec.Struct, frozen=True, gc=False):
     metadata: _Course
 
 
-class _AllMetadata(_Metadata, frozen=True, gc=False, rename="camel"):
+class _AllMetadata(_RepeatedMetadata, frozen=True, gc=False, rename="camel"):
     """The parts of both, which are read at once where both can be read."""
 
     creation_timestamp: str | None = None

@@ -34,13 +34,13 @@ _CONVERTED_MAX = 8_192
 _INCLUDES = ("", "Metadata", "Object", "None")
 
 
-class _Metadata(msgspec.Struct):
+class _StoredMetadata(msgspec.Struct):
     """The metadata of a stored object as raw bytes; other fields are not decoded."""
 
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_metadata = msgspec.json.Decoder(_Metadata)
+_metadata = msgspec.json.Decoder(_StoredMetadata)
 _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 _Place: TypeAlias = tuple[int, int, str, str, int, bool]

@@ -146,7 +146,7 @@ class HttpRequest:
         return b"".join(parts)
 
     async def _receive_part(self, seconds_max: float) -> Message:
-        begun = _Begun(self.receive())
+        begun = _StartedReceive(self.receive())
         if begun.is_done:
             # Nearly always the body has already arrived, and no timeout is needed.
             message = begun.message
@@ -161,7 +161,7 @@ class HttpRequest:
         return message
 
 
-class _Begun:
+class _StartedReceive:
     """A `receive` that has run up to its first wait, if any; `await` continues it."""
 
     __slots__ = ("_coroutine", "_waits_for", "is_done", "message")

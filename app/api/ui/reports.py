@@ -42,7 +42,7 @@ async def compose(
     await answers.whole_chronicle(inquiry.runtime, views.revision)
     links = Links(history=inquiry.runtime.info.name, moment=str(views.revision))
     pinned = replace(inquiry, moment=links.moment)
-    builder = _Builder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
+    builder = _ReportBuilder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
     await builder.add("Findings", FINDINGS)
     scanned, unscanned = await _scanned(answers, builder, bounds.scan_seconds)
     sightings = () if scanned is None else scanned.sightings
@@ -73,7 +73,7 @@ async def compose(
     return report.page(frame, sheets, omitted, version("redra"))
 
 
-class _Builder:
+class _ReportBuilder:
     """Makes pages one after the other, while they fit into `bytes_max` together.
 
     `hidden` counts the objects that the user may not read.
@@ -132,7 +132,7 @@ class _Builder:
 
 
 async def _scanned(
-    answers: Answers, builder: "_Builder", seconds: float
+    answers: Answers, builder: "_ReportBuilder", seconds: float
 ) -> tuple[ScanReport | None, str]:
     """The scan as far as it comes in this time, and why no page shows defects: empty if one does.
 
@@ -153,7 +153,7 @@ async def _scanned(
     return scan, f"{examined}; what only later events show may be missing"
 
 
-async def _add_timeline(answers: Answers, builder: _Builder, bounds: ReportBounds) -> bool:
+async def _add_timeline(answers: Answers, builder: _ReportBuilder, bounds: ReportBounds) -> bool:
     """Add the pages of the timeline that fit, newest first; returns whether older ones remain."""
     before, rows = Revision(0), 0
     while rows < bounds.rows_max:

@@ -88,8 +88,8 @@ class FoldingAhead:
         self._following: frozenset[str] | None = None
         self._waiting: list[Event] = []
 
-        def work(number: int, heard: Iterator[Any]) -> PartFindings:
-            return verify_ahead(history, shared, ends[number], heard)
+        def work(number: int, messages: Iterator[Any]) -> PartFindings:
+            return verify_ahead(history, shared, ends[number], messages)
 
         running.begin(work, numbers)
 
@@ -134,17 +134,17 @@ class FoldingAhead:
 
 
 def verify_ahead(
-    history: HistoryInfo, shared: SharedEvents, end: Revision, heard: Iterator[Any]
+    history: HistoryInfo, shared: SharedEvents, end: Revision, messages: Iterator[Any]
 ) -> PartFindings:
     """Verify a part that is known last; until then, fold the events up to `end` as they come.
 
-    `heard` are the controllers that follow the log, ranges of frames with events, then the part.
+    `messages` are the controllers that follow the log, ranges of frames with events, then the part.
     """
     garbage_collection.expect_large_heap()
-    verifier = PartVerifier.ahead(deciders_of(history), next(heard).names)
+    verifier = PartVerifier.ahead(deciders_of(history), next(messages).names)
     with garbage_collection.one_pass():
         left: list[Iterator[Sequence[Event]]] = []
-        for message in heard:
+        for message in messages:
             if isinstance(message, Assigned):
                 part = pickle.loads(shared.read(message.span))  # noqa: S301 this program wrote it
                 verifier.begin(part)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from app.bootstrap import executors
-from app.bootstrap.executors import LOST_MAX, Done, Function, Heard, Task
+from app.bootstrap.executors import LOST_MAX, Done, Function, OnMessage, Task
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 """The ticks of the system in one second of processor time."""
@@ -94,7 +94,7 @@ Early: TypeAlias = Callable[[int, Iterator[Any]], Any]
 of a task, which the last message describes."""
 
 
-class _Answer(NamedTuple):
+class _TaskResult(NamedTuple):
     """The last message of a fork: the result of its task, or its problem as text."""
 
     result: Any
@@ -156,14 +156,14 @@ class Forks:
                 self._left.append(task)
         self.end_early()
 
-    def results(self, heard: Heard) -> Iterator[Done]:
-        """Yield the tasks as they end; `heard` gets the messages of `executors.send_message`."""
+    def results(self, on_message: OnMessage) -> Iterator[Done]:
+        """Yield the tasks as they end; `on_message` gets what `executors.send_message` sends."""
         while self._running and not self._is_closed:
             pipes = [fork.receive for fork in self._running]
             ready = set(wait(pipes, self.silence_seconds / _LOOKS))
             for fork in [*self._running]:
                 if fork.receive in ready:
-                    done = self._heard(fork, heard)
+                    done = self._received(fork, on_message)
                 elif not ready and fork.looks_hung():
                     done = self._replaced(fork)
                 elif not ready and fork.loops(self.step_seconds):
@@ -185,16 +185,16 @@ class Forks:
             for fork in self._running:
                 fork.end()
 
-    def _heard(self, fork: _Fork, heard: Heard) -> Done | None:
+    def _received(self, fork: _Fork, on_message: OnMessage) -> Done | None:
         """Take the next message of a fork; returns the end of its task."""
         fork.before = None
         try:
             message = fork.receive.recv()
         except (EOFError, OSError):
             return self._replaced(fork)
-        if isinstance(message, _Answer):
+        if isinstance(message, _TaskResult):
             return Done(task=fork.task, result=message.result, problem=message.problem)
-        heard(fork.task, message)
+        on_message(fork.task, message)
         return None
 
     def _replaced(self, fork: _Fork) -> Done | None:
@@ -229,7 +229,7 @@ class Forks:
         """Start a fork without a task. Raises OSError when the system does not allow one more."""
 
         def run(receive: Connection, send: Connection) -> None:
-            def heard() -> Iterator[Any]:
+            def messages() -> Iterator[Any]:
                 while True:
                     try:
                         yield send.recv()
@@ -237,7 +237,7 @@ class Forks:
                         os._exit(1)  # The command has died, and nobody waits for the answer.
 
             nothing = Task(digest="", bundle="", data=None)
-            self._run(lambda _content, _data: work(number, heard()), nothing, receive, send)
+            self._run(lambda _content, _data: work(number, messages()), nothing, receive, send)
 
         connection, end, pid = _started(run, is_duplex=True)
         return _Early(connection=connection, end=end, pid=pid)
@@ -257,17 +257,17 @@ class Forks:
         receive.close()
         threading.Thread(target=_end_with_parent, daemon=True).start()
 
-        def told(message: Any) -> None:
+        def send_back(message: Any) -> None:
             try:
                 send.send(message)
             except OSError:
                 # The command has died, and nobody waits for the answer.
                 os._exit(1)
 
-        executors.send_messages_by(told)
+        executors.send_messages_by(send_back)
         done = executors.run_here(function, self.content, task)
         # The task is known there, and may be large.
-        told(_Answer(done.result, done.problem))
+        send_back(_TaskResult(done.result, done.problem))
 
 
 def _started(

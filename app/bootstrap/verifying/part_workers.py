@@ -211,16 +211,18 @@ class PartWorkers:
         """
         async with BlockingPortal() as portal:
 
-            def heard(task: Task, message: object) -> None:
+            def report(task: Task, message: object) -> None:
                 portal.start_task_soon(reached, task.data[0], Revision(int(str(message))))
 
-            running = partial(self._run, parts, heard)
+            running = partial(self._run, parts, report)
             answers = await to_thread.run_sync(running, abandon_on_cancel=True)
         return list(answers)
 
-    def _run(self, parts: Sequence[VerifiedPart], heard: executors.Heard) -> list[PartFindings]:
+    def _run(
+        self, parts: Sequence[VerifiedPart], on_message: executors.OnMessage
+    ) -> list[PartFindings]:
         by_place: dict[int, PartFindings] = {}
-        for done in self._results(parts, heard):
+        for done in self._results(parts, on_message):
             place, _, part = done.task.data
             if done.problem:
                 raise InputError(
@@ -232,12 +234,14 @@ class PartWorkers:
             by_place[place] = done.result
         return [by_place[place] for place in range(len(parts))]
 
-    def _results(self, parts: Sequence[VerifiedPart], heard: executors.Heard) -> Iterator[Done]:
+    def _results(
+        self, parts: Sequence[VerifiedPart], on_message: executors.OnMessage
+    ) -> Iterator[Done]:
         if self._forks is not None:
-            return self._forks.results(heard)
+            return self._forks.results(on_message)
         assert self._executor is not None, "workers were started"
         content, tasks = self._tasks(parts)
-        return self._executor.map(verify_part, {tasks[0].bundle: content}, tasks, heard)
+        return self._executor.map(verify_part, {tasks[0].bundle: content}, tasks, on_message)
 
     def _new_forks(self) -> Forks:
         self._forks = Forks(

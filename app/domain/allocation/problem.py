@@ -115,7 +115,7 @@ class _InUse:
     held: int
 
 
-class _Devices:
+class _DeviceCache:
     """Cached data about the devices of a view, independent of the claims."""
 
     __slots__ = (
@@ -230,7 +230,7 @@ class ProblemBuilder:
     def in_use(self, view: NodeView) -> tuple[int, int]:
         """The devices allocated as a whole, and those with aggregated capacity."""
         stamps = tuple([self._state.stamp_of(pool.id) for pool in view.usable])
-        devices_of = view.part(_Devices)
+        devices_of = view.part(_DeviceCache)
         known = devices_of.in_use
         if (
             known is not None
@@ -415,7 +415,7 @@ class ProblemBuilder:
 
 def facts_in(view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
     """The facts about the devices of a view for a constraint; cached with the view."""
-    known = view.part(_Devices).facts
+    known = view.part(_DeviceCache).facts
     key = (constraint.domain, constraint.identifier)
     facts = known.get(key)
     if facts is None:
@@ -425,7 +425,7 @@ def facts_in(view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
 
 def _draws(view: NodeView) -> Draws:
     """The amounts that the devices of a view draw from counters."""
-    known = view.part(_Devices)
+    known = view.part(_DeviceCache)
     if known.draws is None:
         known.draws = counters.draws_of(view.devices)
     return known.draws
@@ -433,7 +433,7 @@ def _draws(view: NodeView) -> Draws:
 
 def _counting_pools(view: NodeView, consuming: int) -> Sequence[int]:
     """The usable pools that have devices with counters."""
-    known = view.part(_Devices)
+    known = view.part(_DeviceCache)
     if known.counting_pools is None:
         known.counting_pools = tuple(
             sorted({view.pool_index[i] for i in range(len(view.devices)) if consuming >> i & 1})
@@ -443,7 +443,7 @@ def _counting_pools(view: NodeView, consuming: int) -> Sequence[int]:
 
 def _with_capacity(view: NodeView) -> int:
     """The devices that have capacities."""
-    known = view.part(_Devices)
+    known = view.part(_DeviceCache)
     if known.with_capacity is None:
         devices = view.devices if view.traits.capacity else ()
         known.with_capacity = sum(
@@ -454,7 +454,7 @@ def _with_capacity(view: NodeView) -> int:
 
 def _with_policies(view: NodeView) -> int:
     """The devices that have a capacity with a request policy."""
-    known = view.part(_Devices)
+    known = view.part(_DeviceCache)
     if known.with_policies is None:
         devices = view.devices if view.traits.policies else ()
         known.with_policies = sum(
@@ -467,7 +467,7 @@ def _with_policies(view: NodeView) -> int:
 
 def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:
     """The multi-allocatable devices and the counter-consuming ones."""
-    shapes = view.part(_Devices).shapes
+    shapes = view.part(_DeviceCache).shapes
     known = shapes.get(consumable)
     if known is None:
         multi = consuming = 0

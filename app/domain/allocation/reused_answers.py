@@ -41,7 +41,7 @@ class _Earlier:
     answer: RememberedAnswer
 
 
-class _Kept(Bounded[object, _Earlier]):
+class _NodeAnswers(Bounded[object, _Earlier]):
     """The answers of one node, by question."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def signature(plans: Sequence[ClaimPlan]) -> Signature:
 
 def recall(view: NodeView, key: object, state: AllocatedState) -> RememberedAnswer | None:
     """The answer of an earlier attempt if nothing has changed since, else None."""
-    kept = view.part(_Kept).get(key)
+    kept = view.part(_NodeAnswers).get(key)
     if kept is None or kept.state is not state:
         return None
     return kept.answer if kept.stamps == _stamps(view, state) else None
@@ -72,7 +72,7 @@ def recall(view: NodeView, key: object, state: AllocatedState) -> RememberedAnsw
 def keep(view: NodeView, key: object, state: AllocatedState, answer: RememberedAnswer) -> None:
     """Remembers an answer with the view."""
     stamps = _stamps(view, state)
-    view.part(_Kept)[key] = _Earlier(state=state, stamps=stamps, answer=answer)
+    view.part(_NodeAnswers)[key] = _Earlier(state=state, stamps=stamps, answer=answer)
 
 
 def may_be_kept(problem: Problem) -> bool:

@@ -44,7 +44,7 @@ class StepEnd(Enum):
     LIMIT = auto()
 
 
-class _Kind(Enum):
+class _ChoiceKind(Enum):
     CLAIM = auto()
     ALTERNATIVES = auto()
     DEVICE = auto()
@@ -55,7 +55,7 @@ class _Kind(Enum):
 class _Choice:
     """A choice point: its position, the devices left to try, and the current take."""
 
-    kind: _Kind
+    kind: _ChoiceKind
     claim: int
     request: int
     row: RequestRow | None = None
@@ -137,13 +137,13 @@ class Search:
             if claim == len(rows):
                 return StepEnd.SUCCESS
             if request == len(rows[claim]):
-                self._stack.append(_Choice(kind=_Kind.CLAIM, claim=claim, request=request))
+                self._stack.append(_Choice(kind=_ChoiceKind.CLAIM, claim=claim, request=request))
                 claim, request, number = claim + 1, 0, 0
                 continue
             alternatives = rows[claim][request]
             row = alternatives[0]
             if row.request.alternative is not None:
-                choice = _Choice(kind=_Kind.ALTERNATIVES, claim=claim, request=request)
+                choice = _Choice(kind=_ChoiceKind.ALTERNATIVES, claim=claim, request=request)
                 if not self._problem.quirks.q18:
                     choice.books = self._usage.books()
                 self._stack.append(choice)
@@ -167,14 +167,14 @@ class Search:
             return StepEnd.LIMIT
         if row.takes_all:
             self._stack.append(
-                _Choice(kind=_Kind.LIST, claim=claim, request=request, row=row, number=number)
+                _Choice(kind=_ChoiceKind.LIST, claim=claim, request=request, row=row, number=number)
             )
             return None
         pending = row.candidates
         if start:
             pending &= -1 << start
         choice = _Choice(
-            kind=_Kind.DEVICE,
+            kind=_ChoiceKind.DEVICE,
             claim=claim,
             request=request,
             row=row,
@@ -192,14 +192,14 @@ class Search:
     def _resume(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:
         """Continues at a choice point; `signal` is None when it was just created."""
         match choice.kind:
-            case _Kind.CLAIM:
+            case _ChoiceKind.CLAIM:
                 self._stack.pop()
                 return StepEnd.FAIL
-            case _Kind.ALTERNATIVES:
+            case _ChoiceKind.ALTERNATIVES:
                 return self._next_alternative(choice, signal)
-            case _Kind.LIST:
+            case _ChoiceKind.LIST:
                 return self._list(choice, signal)
-            case _Kind.DEVICE:
+            case _ChoiceKind.DEVICE:
                 return self._next_device(choice, signal)
 
     def _next_alternative(self, choice: _Choice, signal: StepEnd | None) -> StepEnd | None:

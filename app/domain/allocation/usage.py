@@ -211,10 +211,6 @@ class Usage:
         """The capacity of the device that shares of this attempt consume."""
         return self._allocating.get(device)
 
-    def taken(self) -> int:
-        """The devices that some claim of this attempt took as a whole."""
-        return self._taken
-
     def alike_now(self, device: int, others: int) -> int:
         """The devices of `others` that this attempt has used to the same amounts as `device`.
 

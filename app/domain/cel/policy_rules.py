@@ -106,14 +106,14 @@ class VariableScope(msgspec.Struct, frozen=True, kw_only=True):
     variables: tuple[tuple[str, str], ...] | None = None
 
 
-class _Program(msgspec.Struct, frozen=True):
+class _CompiledExpression(msgspec.Struct, frozen=True):
     code: Code
     slots: int
     type: Type
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT_MAX)
-def _compiled(expression: str, scope: VariableScope) -> _Program | str:
+def _compiled(expression: str, scope: VariableScope) -> _CompiledExpression | str:
     """Returns the program of an expression, or the error if it cannot be compiled."""
     names: dict[str, Type] = {
         "object": types.DYN,
@@ -138,7 +138,7 @@ def _compiled(expression: str, scope: VariableScope) -> _Program | str:
         return problem.text
     except RecursionError:
         return f"compilation failed: expression recursion limit exceeded: {DEPTH_MAX}"
-    return _Program(code, compiler.slots, checked.types[checked.root.id])
+    return _CompiledExpression(code, compiler.slots, checked.types[checked.root.id])
 
 
 def _variable_types(scope: VariableScope) -> dict[str, Type]:

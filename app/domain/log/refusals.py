@@ -22,14 +22,14 @@ Its code is 500, as that of a failure of the server itself, which a client may t
 _MARKS = (*(f'"code":{code}'.encode() for code in CODES), _UNREACHED.encode())
 
 
-class _Request(FieldRecord, frozen=True):
+class _RefusalRequest(FieldRecord, frozen=True):
     verb: str = ""
     subresource: str = ""
     code: int | None = None
     message: str = ""
 
 
-_request = records.of_tree(_Request)
+_request = records.of_tree(_RefusalRequest)
 
 
 def is_refusal(event: Event) -> bool:

@@ -40,7 +40,7 @@ class WebhookTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Address:
+class _TargetAddress:
     host: str
     port: int
     path: str = ""
@@ -50,8 +50,8 @@ class _Address:
 class Targets:
     """The allow-list. Keys of `services` are namespace, name and port; port 0 means any port."""
 
-    addresses: tuple[_Address, ...] = ()
-    services: Mapping[tuple[str, str, int], _Address] = field(default_factory=dict)
+    addresses: tuple[_TargetAddress, ...] = ()
+    services: Mapping[tuple[str, str, int], _TargetAddress] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -102,8 +102,8 @@ def parse(text: str) -> Targets:
 
     Raises InputError for any other item.
     """
-    addresses: list[_Address] = []
-    services: dict[tuple[str, str, int], _Address] = {}
+    addresses: list[_TargetAddress] = []
+    services: dict[tuple[str, str, int], _TargetAddress] = {}
     for item in re.split(r"[,\s]+", text.strip()):
         if not item:
             continue
@@ -126,7 +126,7 @@ def parse(text: str) -> Targets:
     return Targets(addresses=tuple(addresses), services=services)
 
 
-def _address(url: str) -> _Address | None:
+def _address(url: str) -> _TargetAddress | None:
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -138,7 +138,7 @@ def _address(url: str) -> _Address | None:
         return None
     if not _is_plain(url):
         return None
-    return _Address(host=parts.hostname, port=port or HTTPS_PORT, path=parts.path)
+    return _TargetAddress(host=parts.hostname, port=port or HTTPS_PORT, path=parts.path)
 
 
 def _is_plain(text: str) -> bool:
@@ -146,7 +146,7 @@ def _is_plain(text: str) -> bool:
     return all(" " < char <= "~" for char in text)
 
 
-def _is_below(address: _Address, held: _Address) -> bool:
+def _is_below(address: _TargetAddress, held: _TargetAddress) -> bool:
     if (address.host, address.port) != (held.host, held.port):
         return False
     prefix = held.path.rstrip("/")

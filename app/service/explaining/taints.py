@@ -23,7 +23,7 @@ from app.service.explaining.former_circumstances import kept
 async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
     """The sources of taints: for each taint and object, the write that set it, and the devices."""
     taints, names = _excluded(nodes)
-    devices = _Devices(evidence.views)
+    devices = _EffectiveDevices(evidence.views)
     origins: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
     rules = evidence.views.inventory.rules().values()
     are_by_slices = not any(rule.taint.text in taints for rule in rules)
@@ -61,7 +61,7 @@ def _excluded(nodes: Sequence[NodeReason]) -> tuple[set[str], dict[str, None]]:
     return taints, names
 
 
-class _Devices:
+class _EffectiveDevices:
     """The effective devices with the keys of their slices; each pool is read once."""
 
     def __init__(self, views: LiveViews) -> None:

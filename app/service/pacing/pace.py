@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass
 
 from app.domain.errors import InputError
-from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 
 MAX = math.inf
@@ -109,8 +108,3 @@ class PacedPosition:
             self.speed = speed
         if paused is not None:
             self.is_paused = paused
-
-
-def position_text(position: Instant) -> str:
-    """The text of a position."""
-    return timestamps.micro_text(position)

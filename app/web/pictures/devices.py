@@ -42,7 +42,9 @@ def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
         names = _short_names(devices)
         for number, device in enumerate(devices):
             row, column = divmod(number, per_row)
-            cell = _Cell(MARGIN + column * (width + GAP), y + row * (height + GAP), width, height)
+            cell = _DeviceBox(
+                MARGIN + column * (width + GAP), y + row * (height + GAP), width, height
+            )
             short = "" if is_small else names[device.name]
             shapes.append(_device(device, cell, short, hatch, to_claim))
         y += -(-len(devices) // per_row) * (height + GAP) + GAP
@@ -73,7 +75,7 @@ def states(pool: MappedPool) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
-class _Cell:
+class _DeviceBox:
     """The rectangle in which a device is drawn."""
 
     def __init__(self, x: float, y: float, width: float, height: float) -> None:
@@ -134,7 +136,7 @@ def _patterns(hatch: str) -> Markup:
 
 
 def _device(
-    device: MappedDevice, cell: _Cell, short: str, hatch: str, to_claim: Callable[[str], str]
+    device: MappedDevice, cell: _DeviceBox, short: str, hatch: str, to_claim: Callable[[str], str]
 ) -> Markup:
     label = f"{device.name}: {device.state}"
     if device.holders:

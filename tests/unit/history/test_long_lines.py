@@ -52,7 +52,7 @@ def test_titles_of_tables(title, is_title):
 
 def test_long_line_of_a_description_is_read():
     blank = " " * MANY
-    match = descriptions._Page([f"a:  x{blank}y \t"])._line(0)
+    match = descriptions._DescriptionReader([f"a:  x{blank}y \t"])._line(0)
     assert (match["label"], match["value"]) == ("a", f"x{blank}y")
 
 

@@ -33,9 +33,9 @@ class TwoAtOnce(InlineExecutor):
         super().__init__()
         self.batches: list[Sequence[Tried]] = []
 
-    def map(self, function, bundles, tasks, heard=None):
+    def map(self, function, bundles, tasks, on_message=None):
         self.batches.append([task.data[1] for task in tasks])
-        return super().map(function, bundles, tasks, heard)
+        return super().map(function, bundles, tasks, on_message)
 
 
 class Workers(OnDemand):

@@ -25,15 +25,15 @@ ODD = "a request to an admission webhook that cannot be read"
 _ASKED = "a webhook was asked to admit it, and what the server did is not recorded"
 
 
-class _Resource(msgspec.Struct, kw_only=True):
+class _RequestedResource(msgspec.Struct, kw_only=True):
     group: str = ""
     version: str = ""
     resource: str = ""
 
 
-class _Request(msgspec.Struct, kw_only=True, rename="camel"):
+class _AdmissionRequest(msgspec.Struct, kw_only=True, rename="camel"):
     operation: str
-    resource: _Resource
+    resource: _RequestedResource
     user_info: dict[str, Any]
     uid: str | None = None
     name: str | None = None
@@ -44,13 +44,13 @@ class _Request(msgspec.Struct, kw_only=True, rename="camel"):
     old_object: dict[str, Any] | None = None
 
 
-class _Status(msgspec.Struct, kw_only=True):
+class _AdmissionStatus(msgspec.Struct, kw_only=True):
     message: str | None = None
 
 
 class _Response(msgspec.Struct, kw_only=True):
     allowed: bool = True
-    status: _Status | None = None
+    status: _AdmissionStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def requests(value: Any) -> ReviewedRequests:
     reviewed = ReviewedRequests()
     for request, response in _within(value, DEPTH_MAX):
         try:
-            wanted = msgspec.convert(request, _Request)
+            wanted = msgspec.convert(request, _AdmissionRequest)
             answer = msgspec.convert(response or {}, _Response)
         except msgspec.ValidationError as problem:
             reviewed.problems.append(f"{ODD}: {problem}")
@@ -96,7 +96,7 @@ def _within(value: Any, depth: int) -> Iterator[tuple[JsonObject, Any]]:
                 yield from _within(part, depth - 1)
 
 
-def _event(request: _Request, response: _Response) -> JsonObject:
+def _event(request: _AdmissionRequest, response: _Response) -> JsonObject:
     tree = request.old_object or request.object or {}
     message = "dry run" if request.dry_run else ""
     if not response.allowed:

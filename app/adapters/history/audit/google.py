@@ -47,7 +47,7 @@ _PLAIN_GROUPS = frozenset(
 """API groups without a domain, to whose names the log adds one."""
 
 
-class _Status(msgspec.Struct, kw_only=True):
+class _PayloadStatus(msgspec.Struct, kw_only=True):
     code: int = 0
     message: str = ""
 
@@ -56,18 +56,18 @@ class _Authentication(msgspec.Struct, kw_only=True, rename="camel"):
     principal_email: str = ""
 
 
-class _Request(msgspec.Struct, kw_only=True, rename="camel"):
+class _PayloadRequest(msgspec.Struct, kw_only=True, rename="camel"):
     caller_supplied_user_agent: str = ""
 
 
-class _Payload(msgspec.Struct, kw_only=True, rename="camel"):
+class _LogPayload(msgspec.Struct, kw_only=True, rename="camel"):
     type: str = msgspec.field(default=TYPE, name="@type")
     service_name: str = "k8s.io"
     method_name: str = ""
     resource_name: str = ""
-    status: _Status | None = None
+    status: _PayloadStatus | None = None
     authentication_info: _Authentication | None = None
-    request_metadata: _Request | None = None
+    request_metadata: _PayloadRequest | None = None
     request: dict[str, Any] | None = None
     response: dict[str, Any] | None = None
 
@@ -77,7 +77,7 @@ class _Operation(msgspec.Struct, kw_only=True):
 
 
 class _Entry(msgspec.Struct, kw_only=True, rename="camel"):
-    proto_payload: _Payload
+    proto_payload: _LogPayload
     insert_id: str = ""
     timestamp: str = ""
     operation: _Operation | None = None
@@ -98,7 +98,7 @@ def event(tree: JsonObject) -> JsonObject | None:
     if payload.type != TYPE or payload.service_name != "k8s.io" or not payload.resource_name:
         return None
     verb = payload.method_name.rpartition(".")[2]
-    status = payload.status or _Status()
+    status = payload.status or _PayloadStatus()
     code = _HTTP_CODES.get(status.code, status.code)
     operation = entry.operation or _Operation()
     bodies = {
@@ -117,7 +117,7 @@ def event(tree: JsonObject) -> JsonObject | None:
         "verb": verb,
         "requestURI": f"/{payload.resource_name}",
         "user": {"username": (payload.authentication_info or _Authentication()).principal_email},
-        "userAgent": (payload.request_metadata or _Request()).caller_supplied_user_agent,
+        "userAgent": (payload.request_metadata or _PayloadRequest()).caller_supplied_user_agent,
         "objectRef": _reference(payload.resource_name),
         "responseStatus": {
             "code": 201 if verb == "create" and code == 200 else code,

@@ -36,7 +36,7 @@ _ZERO_DAY = "0001-01-01T00:00:00"
 
 
 @dataclass(slots=True)
-class _State:
+class _ReadingState:
     """The state while reading the lines of a log: among others the highest version per key.
 
     `changed_types` maps each type with a change to the time of its earliest change. `answered`
@@ -59,7 +59,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
 
     A write without a recorded body becomes a gap of its object.
     """
-    state = _State()
+    state = _ReadingState()
     index = seen = 0
     for position, event in audit_event.read_events(source, options.unwrap, notes):
         seen += 1
@@ -91,7 +91,7 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
 def _readable(
     event: AuditEvent,
     answered: Instant | None,
-    state: _State,
+    state: _ReadingState,
     options: ReadOptions,
     notes: Notes,
     source: str,
@@ -109,7 +109,7 @@ def _readable(
 def _records(
     event: AuditEvent,
     answered: Instant | None,
-    state: _State,
+    state: _ReadingState,
     options: ReadOptions,
     notes: Notes,
     source: str,
@@ -155,7 +155,7 @@ def _placed(
     times: tuple[Instant | None, Instant | None],
     position: str,
     order: tuple[int, int],
-    state: _State,
+    state: _ReadingState,
 ) -> Record:
     outcome, reference, source = matched
     received, stage_time = times
@@ -228,7 +228,7 @@ def _losses(outcome: RequestOutcome, event: AuditEvent) -> tuple[Loss, ...]:
     return tuple(sorted(set(losses)))
 
 
-def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
+def _note_answer(state: _ReadingState, stage_time: Instant, version: str) -> None:
     """Record a response.
 
     Responses older than `SETTLE_AFTER` are reduced to their highest version.
@@ -240,7 +240,7 @@ def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
         state.settled = max(state.settled, state.answered.popleft()[1])
 
 
-def _notice_restore(state: _State, version: str, received: Instant | None) -> None:
+def _notice_restore(state: _ReadingState, version: str, received: Instant | None) -> None:
     """Begin a new epoch when a create has a lower version than the responses long before it."""
     if version >= state.settled:
         return

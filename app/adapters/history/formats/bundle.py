@@ -44,7 +44,7 @@ PAGE = 5_000
 HASH_PREFIX = "sha256:"
 
 
-class _Payload(msgspec.Struct, kw_only=True):
+class _EventPayload(msgspec.Struct, kw_only=True):
     format: int
     group: str
     resource: str
@@ -54,8 +54,8 @@ class _Payload(msgspec.Struct, kw_only=True):
     object: msgspec.Raw
 
 
-class _Line(msgspec.Struct, kw_only=True):
-    payload: _Payload
+class _EventLine(msgspec.Struct, kw_only=True):
+    payload: _EventPayload
     revision: int
     stamp: dict[str, Any]
     type: str
@@ -63,7 +63,7 @@ class _Line(msgspec.Struct, kw_only=True):
     hash: str
 
 
-_line_decoder = msgspec.json.Decoder(_Line)
+_line_decoder = msgspec.json.Decoder(_EventLine)
 
 
 def event_line(event: Event, previous: bytes) -> bytes:
@@ -152,7 +152,7 @@ class StateHash:
         return HASH_PREFIX + digest.hexdigest()
 
 
-class _Begun(msgspec.Struct, frozen=True):
+class _ForkBeginning(msgspec.Struct, frozen=True):
     """The beginning of a fork's chain, in the manifest."""
 
     seed: int
@@ -175,7 +175,7 @@ class _Manifest(msgspec.Struct, frozen=True):
     created: str | None = None
     created_by: str = ""
     settings: JsonObject = msgspec.field(default_factory=dict)
-    beginning: _Begun | None = None
+    beginning: _ForkBeginning | None = None
     sources: list[JsonObject] = msgspec.field(default_factory=list)
 
 
@@ -338,7 +338,7 @@ class BundleReader:
             return None
         place = f"{self.name}/{MANIFEST}"
         try:
-            kept_beginning = msgspec.convert(self.manifest["beginning"], _Begun)
+            kept_beginning = msgspec.convert(self.manifest["beginning"], _ForkBeginning)
             created = timestamps.parse(kept_beginning.created)
         except (msgspec.ValidationError, TimestampError) as problem:
             raise InputError(f"beginning: {problem}", place=place) from problem

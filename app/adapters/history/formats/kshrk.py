@@ -28,7 +28,7 @@ _NOT_OBJECTS = ("/api", "/apis", "/version", "/openapi")
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _CapturedResponse:
     """One record of a capture: its time, its position, and the response."""
 
     moment: Instant
@@ -59,7 +59,7 @@ def read(
     sources: Sequence[tuple[ByteSource, int]], options: ReadOptions, notes: Notes
 ) -> Iterator[Record]:
     """The records of all capture files, in the order of their times."""
-    answers: list[_Answer] = []
+    answers: list[_CapturedResponse] = []
     for source, number in sources:
         try:
             answers.extend(_answers(source, number, notes))
@@ -86,7 +86,7 @@ class _Stored(msgspec.Struct, kw_only=True):
     event_type: str = ""
 
 
-def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]:
+def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_CapturedResponse]:
     for position, value in documents.read_documents(source, notes):
         place = f"{source.name}:{position}"
         try:
@@ -105,7 +105,7 @@ def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Answer]
         elif body.get("kind") in kinds.NOT_OBJECTS:
             notes.pass_over(source.name, f"answers of kind {body['kind']}, which are not objects")
         else:
-            yield _Answer(
+            yield _CapturedResponse(
                 moment=moment,
                 path=path,
                 change=stored.event_type,
@@ -127,7 +127,7 @@ def _body(body: Any, source: ByteSource, place: str, notes: Notes) -> JsonObject
     return body if isinstance(body, dict) else None
 
 
-def _records(answer: _Answer, seen: _Seen, options: ReadOptions) -> Iterator[Record]:
+def _records(answer: _CapturedResponse, seen: _Seen, options: ReadOptions) -> Iterator[Record]:
     if answer.change:
         op = _OPS.get(answer.change)
         if op is not None:
@@ -156,7 +156,9 @@ def _records(answer: _Answer, seen: _Seen, options: ReadOptions) -> Iterator[Rec
             yield from _absent(answer, key, seen)
 
 
-def _changed(answer: _Answer, op: Op, seen: _Seen, options: ReadOptions) -> Iterator[Record]:
+def _changed(
+    answer: _CapturedResponse, op: Op, seen: _Seen, options: ReadOptions
+) -> Iterator[Record]:
     tree = answer.body.get("object", answer.body) if "type" in answer.body else answer.body
     record = _record(answer, tree, op, answer.position, options)
     identity = (record.uid, record.resource_version)
@@ -169,7 +171,7 @@ def _changed(answer: _Answer, op: Op, seen: _Seen, options: ReadOptions) -> Iter
     yield record
 
 
-def _absent(answer: _Answer, key: ObjectKey, seen: _Seen) -> Iterator[Record]:
+def _absent(answer: _CapturedResponse, key: ObjectKey, seen: _Seen) -> Iterator[Record]:
     """The deletion of an object that a path listed before and no longer lists."""
     known = seen.known.pop(key, None)
     if known is None:
@@ -190,7 +192,7 @@ def _absent(answer: _Answer, key: ObjectKey, seen: _Seen) -> Iterator[Record]:
 
 
 def _record(
-    answer: _Answer, tree: JsonObject, op: Op, position: str, options: ReadOptions
+    answer: _CapturedResponse, tree: JsonObject, op: Op, position: str, options: ReadOptions
 ) -> Record:
     record = object_record(
         tree,

@@ -27,7 +27,7 @@ TypeName: TypeAlias = tuple[str, str]
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
 
-class _Metadata(msgspec.Struct):
+class _WatchedMetadata(msgspec.Struct):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -39,7 +39,7 @@ class _Metadata(msgspec.Struct):
 class _Object(msgspec.Struct):
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    metadata: _WatchedMetadata = msgspec.field(default_factory=_WatchedMetadata)
 
 
 class _Event(msgspec.Struct):

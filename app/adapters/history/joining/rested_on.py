@@ -60,7 +60,7 @@ _OTHERS = (
 )
 
 
-class _Line(NamedTuple):
+class _SpooledLine(NamedTuple):
     """A row of the spool, with the time between its request and its answer."""
 
     row: int
@@ -72,10 +72,10 @@ class _Line(NamedTuple):
 class _Publisher:
     """The last state of a slice or rule, and the allocations that contradict it."""
 
-    line: _Line
+    line: _SpooledLine
     devices: dict[DeviceId, tuple[Taint, ...]] = field(default_factory=dict)
     rule: TaintRule | None = None
-    against: dict[ObjectKey, _Line] = field(default_factory=dict)
+    against: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
 
     def forbids(self, result: DeviceResult) -> bool:
         """Whether it taints the device of a result, and the result does not tolerate that."""
@@ -89,7 +89,7 @@ class _Publisher:
 
 
 @dataclass(slots=True)
-class _Pool:
+class _PoolLines:
     """The slices of a pool that lines show, and what they say of the others."""
 
     slices: set[ObjectKey] = field(default_factory=set)
@@ -112,17 +112,17 @@ class _Pool:
 
 
 @dataclass(slots=True)
-class _Shown:
+class _ShownAllocations:
     """What the lines show, and the allocations that rest on something else."""
 
     classes: set[ObjectKey] = field(default_factory=set)
-    pools: dict[PoolId, _Pool] = field(default_factory=lambda: defaultdict(_Pool))
+    pools: dict[PoolId, _PoolLines] = field(default_factory=lambda: defaultdict(_PoolLines))
     publishers: dict[ObjectKey, _Publisher] = field(default_factory=dict)
     allocated: set[ObjectKey] = field(default_factory=set)
-    of_class: dict[ObjectKey, _Line] = field(default_factory=dict)
-    of_pool: dict[PoolId, dict[ObjectKey, _Line]] = field(default_factory=dict)
+    of_class: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
+    of_pool: dict[PoolId, dict[ObjectKey, _SpooledLine]] = field(default_factory=dict)
 
-    def read(self, line: _Line, op: str, tree: JsonView | None) -> None:
+    def read(self, line: _SpooledLine, op: str, tree: JsonView | None) -> None:
         """Read the next line of one of the kinds; `tree` is the object in it."""
         kind = line.key[:2]
         if kind == api_resources.DEVICE_CLASSES:
@@ -144,7 +144,7 @@ class _Shown:
         known = self.pools.get(pool)
         return bool(self.pools) and (known is None or known.lacks_counters)
 
-    def _read_claim(self, line: _Line, op: str, claim: JsonView) -> None:
+    def _read_claim(self, line: _SpooledLine, op: str, claim: JsonView) -> None:
         results = () if op == Op.DELETED else dra.results(claim)
         if not results:
             self.allocated.discard(line.key)
@@ -218,14 +218,14 @@ def versions_of(spool: Spool) -> Versions:
     return versions
 
 
-def _read(spool: Spool) -> _Shown:
-    shown = _Shown()
+def _read(spool: Spool) -> _ShownAllocations:
+    shown = _ShownAllocations()
     bounds = f"{api_groups.RESOURCE}\0", f"{api_groups.RESOURCE}\1"
     for row, key, op, is_answer, arrived, answered, body in spool.database.execute(_ROWS, bounds):
         read = key_of(key)
         if read[:2] in _READ:
             span = _span(arrived, answered) if is_answer else WriteSpan(Instant(0), Instant(0))
-            shown.read(_Line(row, read, span), op, spool.tree_in(body))
+            shown.read(_SpooledLine(row, read, span), op, spool.tree_in(body))
     return shown
 
 
@@ -247,14 +247,14 @@ def _tainted(tree: JsonView) -> dict[DeviceId, tuple[Taint, ...]]:
     }
 
 
-def _put(spool: Spool, key: ObjectKey, line: _Line, message: str) -> None:
+def _put(spool: Spool, key: ObjectKey, line: _SpooledLine, message: str) -> None:
     """Add a gap of an object behind the line that shows it."""
     witness = spool.row(line.row).record
     epoch, version, *_ = witness.order_key
     spool.put(_gap(key, witness, (epoch, version, 1), message))
 
 
-def _put_first(spool: Spool, line: _Line, message: str) -> None:
+def _put_first(spool: Spool, line: _SpooledLine, message: str) -> None:
     """Add a gap of all slices at the beginning of the log."""
     witness = spool.row(line.row).record
     kind = ObjectKey(*api_resources.RESOURCE_SLICES, "", "")

@@ -16,7 +16,7 @@ from app.domain.values.timestamps import Instant, TimestampError
 
 
 @dataclass(frozen=True, slots=True)
-class _Spec:
+class _RuleSpec:
     """The current spec of a rule: its generation, and when it was requested, if that is known."""
 
     uid: str
@@ -28,7 +28,7 @@ class RuleTimes:
     """Follows the final records, in order, and finds conditions with a contradicting time."""
 
     def __init__(self) -> None:
-        self._specs: dict[ObjectKey, _Spec] = {}
+        self._specs: dict[ObjectKey, _RuleSpec] = {}
 
     def contradict(self, record: Record) -> bool:
         """Whether a condition in the record has a time that contradicts those of requests.
@@ -53,7 +53,7 @@ class RuleTimes:
                 return True
         return False
 
-    def _noted(self, record: Record) -> _Spec:
+    def _noted(self, record: Record) -> _RuleSpec:
         """The spec that the record shows; its request is known if this is the write of it.
 
         A write of a spec leaves the conditions as they are. One that shows a condition about that
@@ -68,7 +68,7 @@ class RuleTimes:
                 and all(observed != generation for observed, _ in _stamps(record))
             )
             asked_at = record.asked_at if is_write else None
-            spec = self._specs[record.key] = _Spec(record.uid, generation, asked_at)
+            spec = self._specs[record.key] = _RuleSpec(record.uid, generation, asked_at)
         return spec
 
 

@@ -77,7 +77,7 @@ def read(lines: Sequence[str], node: SchemaNode) -> Fields:
         if dots is not None:
             content.damage.append((at + dots, LEFT_OUT))
             continue
-        page = _Page(section)
+        page = _DescriptionReader(section)
         (part,) = page.items(node, 0, is_list=False)
         if page.unread is not None:
             content.damage.append((at + page.unread, UNREAD))
@@ -99,7 +99,7 @@ def _sections(lines: Sequence[str], begin: int) -> Iterator[tuple[int, Sequence[
         begin = end
 
 
-class _Page:
+class _DescriptionReader:
     """A reader that walks through the lines of a page from the top."""
 
     def __init__(self, lines: Sequence[str]) -> None:

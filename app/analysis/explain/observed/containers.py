@@ -29,33 +29,33 @@ class _Use(FieldRecord, frozen=True):
     request: str = ""
 
 
-class _Resources(FieldRecord, frozen=True):
+class _ContainerResources(FieldRecord, frozen=True):
     claims: tuple[_Use, ...] = ()
 
 
-class _Container(FieldRecord, frozen=True):
+class _DeviceContainer(FieldRecord, frozen=True):
     name: str = ""
-    resources: _Resources = _Resources()
+    resources: _ContainerResources = _ContainerResources()
 
 
-class _Spec(FieldRecord, frozen=True):
+class _DevicePodSpec(FieldRecord, frozen=True):
     resource_claims: tuple[_Use, ...] = ()
-    containers: tuple[_Container, ...] = ()
-    init_containers: tuple[_Container, ...] = ()
+    containers: tuple[_DeviceContainer, ...] = ()
+    init_containers: tuple[_DeviceContainer, ...] = ()
 
 
-class _Status(FieldRecord, frozen=True):
+class _DevicePodStatus(FieldRecord, frozen=True):
     container_statuses: tuple[core.DeviceStatuses, ...] = ()
 
 
-class _Pod(FieldRecord, frozen=True):
+class _DevicePod(FieldRecord, frozen=True):
     """What of a pod says which containers get devices, and how these are: read at once."""
 
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+    spec: _DevicePodSpec = _DevicePodSpec()
+    status: _DevicePodStatus = _DevicePodStatus()
 
 
-_pod = records.of_tree(_Pod)
+_pod = records.of_tree(_DevicePod)
 
 
 class Unreached(NamedTuple):
@@ -111,7 +111,7 @@ def unreached(views: LiveViews, pod: JsonView) -> Iterator[Unreached]:
                 yield Unreached(key, text, is_mistake=True)
 
 
-def _named(spec: _Spec) -> Iterator[tuple[str, str, str]]:
+def _named(spec: _DevicePodSpec) -> Iterator[tuple[str, str, str]]:
     """The containers with the entries that they name, and the request of each or nothing."""
     for container in (*spec.init_containers, *spec.containers):
         for use in container.resources.claims:

@@ -39,7 +39,7 @@ class _Exhausted(Exception):
     """The budget allows no further run."""
 
 
-class _Decided(Exception):
+class _SearchDecided(Exception):
     """The difference that was sought is proved, or cannot be."""
 
 
@@ -95,7 +95,7 @@ class Prover:
         """Fills `judgements`; with `sought`, until a match is proved. Empty without a match."""
         self._sought = sought
         self._again = base
-        with suppress(_Decided):
+        with suppress(_SearchDecided):
             if sought is None or any(sought.fits(key) for key in different):
                 await self._judge_all(base, different)
         if sought is not None and not sought.is_proved(self.judgements, self._open):
@@ -147,7 +147,7 @@ class Prover:
         misplaced = [sides for sides in self._open.values() if sides.aspect in PLACEMENTS]
         may_be = all(sought.may_differ((each.uid, self._group(each))) for each in misplaced)
         if not may_be or (is_turned and not sought.is_in(self.judgements)):
-            raise _Decided
+            raise _SearchDecided
 
     @property
     def variant(self) -> Variant:
@@ -159,7 +159,7 @@ class Prover:
     ) -> tuple[Trace, Open]:
         """The differences left by a variant, without those that the traces alone explain."""
         if self._sought is not None and self._sought.is_decided(self.judgements, self._open):
-            raise _Decided
+            raise _SearchDecided
         if self.budget.is_spent:
             raise _Exhausted
         made = await self._run(variant, until, is_over)
@@ -465,7 +465,7 @@ class Prover:
     async def _try_switches_for(self, root: Sides) -> None:
         """Tries other switches, with a whole run for each that may explain the difference."""
         if self._sought is not None and not self._sought.may_try(self._evidence.switched):
-            raise _Decided
+            raise _SearchDecided
         if not self._evidence.others:
             return
         until = self._races.settled_by(root, self._again) or None  # no instant: the whole run

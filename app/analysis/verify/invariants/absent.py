@@ -46,7 +46,7 @@ class Absence(NamedTuple):
     of_pod: bool = False
 
 
-class _Line(NamedTuple):
+class _ClaimLine(NamedTuple):
     """A line about a claim."""
 
     time: Instant
@@ -73,8 +73,8 @@ class LastAllocations:
 
     def __init__(self) -> None:
         self._versions = Versions()
-        self._written: dict[ObjectKey, _Line] = {}
-        self._given: dict[ObjectKey, _Line] = {}
+        self._written: dict[ObjectKey, _ClaimLine] = {}
+        self._given: dict[ObjectKey, _ClaimLine] = {}
         self._bound: dict[ObjectKey, _Binding] = {}
         self._slowest: int | None = None
         self._lost: dict[ObjectKey, WriteSpan] = {}
@@ -89,7 +89,7 @@ class LastAllocations:
             claim, last = cluster.claims.get(key), self._written.get(key)
             if claim is not None and last is not None and claim.held_since == last.time:
                 self._given[key] = last
-            self._written[key] = _Line(stamp.time, stamp.actor.user, stamp.verb)
+            self._written[key] = _ClaimLine(stamp.time, stamp.actor.user, stamp.verb)
         elif key.resource == "pods" and stamp.verb == "create":
             pod = cluster.pods.get(key)
             if pod is None or not pod.is_there or pod.node_name:

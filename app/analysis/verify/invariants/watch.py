@@ -83,7 +83,7 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
 
 @dataclass(slots=True, kw_only=True)
-class _Open:
+class _OpenViolation:
     """A violation that has not ended; `is_known` once `news` has returned it.
 
     `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where the order
@@ -125,7 +125,7 @@ class InvariantWatch:
     ) -> None:
         """`lacking` is as in `uncertainty.lacking`: resources, and whether times can be right."""
         self._cluster = Cluster(switches, lacking)
-        self._open: dict[Cell, dict[Place, _Open]] = {}
+        self._open: dict[Cell, dict[Place, _OpenViolation]] = {}
         self._cluster.open = self._open
         self.evictors = self._cluster.evictors
         self._ended: list[_Ended] = []
@@ -342,9 +342,9 @@ class InvariantWatch:
         self._cluster.caused.clear()
 
     def _compare(
-        self, cell: Cell, still: Mapping[Place, _Open], broken: Mapping[Place, Finding]
+        self, cell: Cell, still: Mapping[Place, _OpenViolation], broken: Mapping[Place, Finding]
     ) -> None:
-        now: dict[Place, _Open] = {}
+        now: dict[Place, _OpenViolation] = {}
         for place, finding in broken.items():
             each = still.get(place)
             causes = finding.causes if each is None else finding.causes | each.causes
@@ -355,7 +355,7 @@ class InvariantWatch:
                 each.causes = causes
                 now[place] = each
                 continue
-            now[place] = _Open(
+            now[place] = _OpenViolation(
                 kind=kind,
                 objects=set(finding.objects),
                 message=finding.message,
@@ -465,7 +465,7 @@ class InvariantWatch:
         return (is_failure and (is_open or self._may_be_absent(ended))) or self._is_vain(violation)
 
     def _violation(
-        self, place: Place, each: _Open, end: Moment | None, now: Instant = Instant(0)
+        self, place: Place, each: _OpenViolation, end: Moment | None, now: Instant = Instant(0)
     ) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""
         until = max(self._time, now) if end is None else end.time
@@ -485,7 +485,7 @@ class InvariantWatch:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""
         return self._missing.may_explain(self._cluster, ended.violation, ended.absence)
 
-    def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
+    def _made(self, place: Place, each: _OpenViolation, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""
         if each.is_doubted:
             kind, doubt = ViolationKind.UNSURE, INCOMPLETE

@@ -98,7 +98,7 @@ class _DeviceResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Claim:
+class _JudgedClaim:
     """One claim with its allocation."""
 
     key: str
@@ -151,7 +151,7 @@ class _Judge:
 
     def check(self, allocations: Sequence[JsonView]) -> list[Finding]:
         findings: list[Finding] = []
-        claims: list[_Claim] = []
+        claims: list[_JudgedClaim] = []
         for number, (tree, allocation) in enumerate(
             zip(self.case.claims, allocations, strict=True)
         ):
@@ -175,7 +175,7 @@ class _Judge:
 
     def _resolve(
         self, number: int, tree: JsonView, allocation: JsonView
-    ) -> tuple[_Claim, list[str]]:
+    ) -> tuple[_JudgedClaim, list[str]]:
         asks = claim_requests.asks_of(tree, self.case.classes)
         named = {ask.name: ask for alternatives in asks for ask in alternatives}
         devices, problems = [], []
@@ -194,11 +194,11 @@ class _Judge:
         namespace = json_tree.text(tree, "metadata", "namespace")
         name = json_tree.text(tree, "metadata", "name")
         key = f"{namespace}/{name}" if namespace else name
-        return _Claim(
+        return _JudgedClaim(
             key=key, tree=tree, asks=asks, devices=devices, allocation=allocation
         ), problems
 
-    def _of_claim(self, claim: _Claim) -> Iterator[tuple[str, str]]:
+    def _of_claim(self, claim: _JudgedClaim) -> Iterator[tuple[str, str]]:
         """The problems of one claim alone, each with the quirk that explains it, if any."""
         if len(claim.devices) > DEVICES_MAX:
             yield f"{len(claim.devices)} devices exceed the limit of {DEVICES_MAX}", ""
@@ -293,7 +293,7 @@ class _Judge:
         elif share is not None:
             yield "a whole device has a shareID"
 
-    def _derived(self, claim: _Claim) -> Iterator[str]:
+    def _derived(self, claim: _JudgedClaim) -> Iterator[str]:
         """The problems of config, node selector and unknown fields."""
         chosen_by = {one.ask.main: one.ask for one in claim.devices}
         chosen = [chosen_by.get(options[0].main, options[0]) for options in claim.asks if options]

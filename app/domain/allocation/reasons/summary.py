@@ -90,7 +90,7 @@ def causes_of(problem: Problem) -> NodeCauses:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Tally:
+class _NodeTally:
     """The count of one cause over all nodes."""
 
     nodes: int = 0
@@ -108,7 +108,7 @@ class CauseSummary:
         self.left_out = 0
         self._nodes = 0
         self._together = 0
-        self._tallies: dict[_Key, _Tally] = {}
+        self._tallies: dict[_Key, _NodeTally] = {}
         self._pools: dict[str, int] = {}
 
     def add(self, node: str, node_causes: NodeCauses) -> None:
@@ -122,7 +122,7 @@ class CauseSummary:
             key = (one.claim, one.request, one.kind, one.about)
             tally = tallies.get(key)
             if tally is None:
-                tally = tallies[key] = _Tally()
+                tally = tallies[key] = _NodeTally()
             tally.nodes += 1
             tally.devices += one.devices
             if len(tally.examples) < EXAMPLES_MAX:
@@ -152,7 +152,7 @@ class CauseSummary:
 
 def _fit(
     into: JsonObject,
-    ordered: Sequence[tuple[_Key, _Tally]],
+    ordered: Sequence[tuple[_Key, _NodeTally]],
     claims: Sequence[str],
     bytes_max: int,
 ) -> None:
@@ -171,7 +171,7 @@ def _fit(
         into["causesDevicesCut"] = sum(tally.devices for _, tally in ordered[kept:])
 
 
-def _tree(key: _Key, tally: _Tally, claims: Sequence[str], examples: int) -> JsonObject:
+def _tree(key: _Key, tally: _NodeTally, claims: Sequence[str], examples: int) -> JsonObject:
     claim, request, kind, about = key
     tree: JsonObject = {
         "claim": claims[claim],

@@ -49,7 +49,7 @@ def maximum(checked: Checked) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Variable:
+class _LoopVariable:
     """The path and the size of a loop variable or bound variable, if known."""
 
     path: Path | None
@@ -62,7 +62,7 @@ class _Estimator:
     sizes: dict[int, Size] = field(default_factory=dict)
     entries: dict[int, tuple[Size, Size]] = field(default_factory=dict)
     paths: dict[int, Path] = field(default_factory=dict)
-    scopes: list[dict[str, _Variable]] = field(default_factory=list)
+    scopes: list[dict[str, _LoopVariable]] = field(default_factory=list)
 
     def visit(self, node: Node) -> int:
         """Returns the maximum cost of a node; records its path and sizes."""
@@ -107,7 +107,7 @@ class _Estimator:
         greatest = None if path is None else _path_size((*path, "@items"))
         return UNKNOWN if greatest is None else amounts.up_to(greatest)
 
-    def _lookup(self, name: str) -> _Variable | None:
+    def _lookup(self, name: str) -> _LoopVariable | None:
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -163,7 +163,7 @@ class _Estimator:
 
     def _bind(self, node: Comprehension) -> int:
         cost = amounts.plus(_LIST_BASE, self.visit(node.init))
-        bound = _Variable(path=self.paths.get(node.init.id), size=self.size(node.init))
+        bound = _LoopVariable(path=self.paths.get(node.init.id), size=self.size(node.init))
         self.scopes.append({node.accumulator: bound})
         cost = amounts.plus(cost, self.visit(node.result))
         self.sizes[node.id] = self.size(node.result)
@@ -173,7 +173,7 @@ class _Estimator:
     def _comprehension(self, node: Comprehension) -> int:
         cost = amounts.plus(self.visit(node.range), self.visit(node.init))
         rounds = self.size(node.range)
-        self.scopes.append({node.accumulator: _Variable(path=None, size=self.size(node.init))})
+        self.scopes.append({node.accumulator: _LoopVariable(path=None, size=self.size(node.init))})
         self.scopes.append(self._loop_variables(node))
         each = amounts.plus(self.visit(node.condition), self.visit(node.step))
         self.scopes.pop()
@@ -185,17 +185,17 @@ class _Estimator:
             self.sizes[node.id] = rounds
         return amounts.plus(cost, amounts.times(rounds.greatest, each))
 
-    def _loop_variables(self, node: Comprehension) -> dict[str, _Variable]:
+    def _loop_variables(self, node: Comprehension) -> dict[str, _LoopVariable]:
         path = self.paths.get(node.range.id)
         key_size, value_size = self.entries.get(node.range.id, (None, None))
         is_list = self.checked.types[node.range.id].kind == "list"
         if not node.second_variable:
             step, size = ("@items", value_size) if is_list else ("@keys", key_size)
-            return {node.variable: _Variable(path=_extended(path, step), size=size)}
+            return {node.variable: _LoopVariable(path=_extended(path, step), size=size)}
         first, second = ("@indices", "@items") if is_list else ("@keys", "@values")
         return {
-            node.variable: _Variable(path=_extended(path, first), size=key_size),
-            node.second_variable: _Variable(path=_extended(path, second), size=value_size),
+            node.variable: _LoopVariable(path=_extended(path, first), size=key_size),
+            node.second_variable: _LoopVariable(path=_extended(path, second), size=value_size),
         }
 
     def _call(self, node: Call) -> int:

@@ -52,7 +52,7 @@ def _not_iterable(over: Value) -> CelError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Collection:
+class _CollectingStep:
     """The parts of a step such as `predicate ? accumulator + [element] : accumulator`."""
 
     predicate: Node | None
@@ -103,7 +103,7 @@ def compile_collection(compiler: NodeCompiler, node: Comprehension) -> Code | No
     return _gather(loop) if parts.key is not None else _merge(loop)
 
 
-def _recognised(node: Comprehension) -> _Collection | None:
+def _recognised(node: Comprehension) -> _CollectingStep | None:
     step, predicate = node.step, None
     if isinstance(step, Call) and step.function == tree.CONDITIONAL:
         predicate, step, otherwise = step.args
@@ -117,7 +117,7 @@ def _recognised(node: Comprehension) -> _Collection | None:
         element, key = step.args[-1], step.args[1] if len(step.args) > 2 else None
     else:
         return None
-    return _Collection(predicate=predicate, function=step.function, key=key, element=element)
+    return _CollectingStep(predicate=predicate, function=step.function, key=key, element=element)
 
 
 def _is_accumulator(node: Node) -> bool:

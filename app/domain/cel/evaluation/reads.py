@@ -26,7 +26,7 @@ _MAPS = ("attributes", "capacity")
 
 def of(checked: Checked) -> frozenset[Read]:
     """The parts that an expression reads, without parts that are within another one."""
-    reader = _Reader(checked=checked)
+    reader = _FieldReader(checked=checked)
     reader.visit(checked.root)
     reads = reader.reads
     return frozenset(
@@ -35,7 +35,7 @@ def of(checked: Checked) -> frozenset[Read]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
+class _FieldReader:
     checked: Checked
     reads: set[Read] = field(default_factory=set)
     scopes: list[dict[str, Read | None]] = field(default_factory=list)

@@ -71,7 +71,7 @@ def merge(*tables: dict[str, tuple[Overload, ...]]) -> dict[str, tuple[Overload,
 
 
 def _overload(function: str, name: str, signature: str) -> Overload:
-    reader = _Reader(_PART.findall(signature))
+    reader = _SignatureCursor(_PART.findall(signature))
     is_method = reader.parts[0] != "("
     params = [reader.type()] if is_method else []
     if is_method:
@@ -92,7 +92,7 @@ def _overload(function: str, name: str, signature: str) -> Overload:
     )
 
 
-class _Reader:
+class _SignatureCursor:
     """A cursor over the parts of a signature. Mistakes in our tables are assertion errors."""
 
     def __init__(self, parts: list[str]) -> None:

@@ -45,7 +45,7 @@ _DEADLINE = Exit(
 
 
 @dataclass(slots=True)
-class _Held:
+class _StartedPod:
     """A bound pod: the instants of its binding and of the last start of its containers.
 
     A pod that `rests` has ended, or runs without a known end: nothing is due before it changes.
@@ -78,7 +78,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
 
     def __init__(self) -> None:
         super().__init__(batch_max=BATCH_MAX)
-        self._pods: dict[ObjectKey, _Held] = {}
+        self._pods: dict[ObjectKey, _StartedPod] = {}
         self._by_node: dict[str, dict[ObjectKey, None]] = {}
         self._lost: dict[str, dict[str, Instant]] = {}
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
@@ -118,7 +118,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         if not facts.node:
             return
         if held is None:
-            held = _Held(event.uid, facts.node, event.stamp.time)
+            held = _StartedPod(event.uid, facts.node, event.stamp.time)
             self._pods[key] = held
             self._by_node.setdefault(facts.node, {})[key] = None
         if facts.phase == "Running":
@@ -188,7 +188,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         tree: JsonObject,
         facts: PodFacts,
         node: JsonView,
-        held: _Held,
+        held: _StartedPod,
         now: Instant,
     ) -> tuple[Command, ...]:
         due = Instant(held.bound + annotations.start_delay(tree))
@@ -241,7 +241,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         return ""
 
     def _run(
-        self, key: ObjectKey, tree: JsonObject, held: _Held, started: Instant, now: Instant
+        self, key: ObjectKey, tree: JsonObject, held: _StartedPod, started: Instant, now: Instant
     ) -> tuple[Command, ...]:
         deadline = _deadline_seconds(tree)
         if deadline is not None:

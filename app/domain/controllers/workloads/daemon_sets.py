@@ -20,7 +20,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Set:
+class _DaemonSetPods:
     """A DaemonSet: `wanted` are the nodes that need a pod, `pods` all pods by node.
 
     `pods` include terminating ones. Nodes in `keep` keep their pod but get no new one, because a
@@ -55,7 +55,7 @@ def failed(situation: Situation, _problem: str) -> tuple[Step, ...]:
     return _status(_read(situation)).steps
 
 
-def _read(situation: Situation) -> _Set:
+def _read(situation: Situation) -> _DaemonSetPods:
     objects = situation.objects
     template = core.template(situation.tree)
     nodes = [
@@ -67,7 +67,7 @@ def _read(situation: Situation) -> _Set:
     pods: dict[str, list[JsonObject]] = {}
     for pod in situation.owned(api_resources.PODS):
         pods.setdefault(_node_of(pod), []).append(pod)
-    return _Set(
+    return _DaemonSetPods(
         situation=situation,
         revision=revisions.present(situation, "DaemonSet"),
         wanted=wanted,
@@ -93,7 +93,7 @@ def _node_of(pod: JsonView) -> str:
     return ""
 
 
-def _missing(daemon_set: _Set) -> list[Step]:
+def _missing(daemon_set: _DaemonSetPods) -> list[Step]:
     situation = daemon_set.situation
     bare = [node for node in daemon_set.wanted if not daemon_set.pods.get(node)]
     names: set[str] = set()
@@ -109,7 +109,7 @@ def _missing(daemon_set: _Set) -> list[Step]:
     return steps
 
 
-def _pod(daemon_set: _Set, node: str) -> JsonObject:
+def _pod(daemon_set: _DaemonSetPods, node: str) -> JsonObject:
     situation = daemon_set.situation
     template = core.template(situation.tree)
     owner = pods_of.owner_reference(situation, "apps/v1", "DaemonSet")
@@ -129,7 +129,7 @@ def _pod(daemon_set: _Set, node: str) -> JsonObject:
     return pod
 
 
-def _misplaced(daemon_set: _Set) -> list[Step]:
+def _misplaced(daemon_set: _DaemonSetPods) -> list[Step]:
     """Deletes pods on nodes that may not have one, second pods of a node, and failed pods."""
     steps: list[Step] = []
     for node in sorted(daemon_set.pods):
@@ -148,7 +148,7 @@ def _misplaced(daemon_set: _Set) -> list[Step]:
     return steps
 
 
-def _outdated(daemon_set: _Set) -> list[Step]:
+def _outdated(daemon_set: _DaemonSetPods) -> list[Step]:
     """Deletes pods of older templates, as many as may be unavailable at a time."""
     tree = daemon_set.situation.tree
     strategy = json_tree.mapping(tree, "spec", "updateStrategy")
@@ -173,7 +173,7 @@ def _outdated(daemon_set: _Set) -> list[Step]:
     return steps
 
 
-def _allowed(value: object, daemon_set: _Set) -> int:
+def _allowed(value: object, daemon_set: _DaemonSetPods) -> int:
     percentage = decimals.percentage(value)
     if percentage is not None:
         return max(1, -(-percentage * len(daemon_set.wanted) // 100))
@@ -186,7 +186,7 @@ def _delete(pod: JsonObject) -> list[Step]:
     return [pods_of.delete(pod), report]
 
 
-def _status(daemon_set: _Set) -> WorkloadSteps:
+def _status(daemon_set: _DaemonSetPods) -> WorkloadSteps:
     situation = daemon_set.situation
     tree = situation.tree
     seconds = core.min_ready_seconds(tree) or 0

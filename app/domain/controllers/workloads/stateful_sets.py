@@ -21,7 +21,7 @@ INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Set:
+class _StatefulSetPods:
     situation: Situation
     revision: Revision
     current: str
@@ -64,7 +64,7 @@ def failed(situation: Situation, _problem: str) -> tuple[Step, ...]:
     return _status(_read(situation)).steps
 
 
-def _read(situation: Situation) -> _Set:
+def _read(situation: Situation) -> _StatefulSetPods:
     tree = situation.tree
     spec = meta.spec(tree)
     revision = revisions.present(situation, "StatefulSet")
@@ -74,7 +74,7 @@ def _read(situation: Situation) -> _Set:
         if base == situation.key.name and number.isdecimal():
             pods[int(number)] = pod
     partition = json_tree.integer(spec, "updateStrategy", "rollingUpdate", "partition")
-    return _Set(
+    return _StatefulSetPods(
         situation=situation,
         revision=revision,
         current=json_tree.text(tree, "status", "currentRevision") or revision.name,
@@ -87,7 +87,7 @@ def _read(situation: Situation) -> _Set:
     )
 
 
-def _present(stateful_set: _Set) -> list[Step]:
+def _present(stateful_set: _StatefulSetPods) -> list[Step]:
     """Creates missing pods and replaces finished ones.
 
     The number of pods is bounded, because a set may request billions of them.
@@ -113,7 +113,7 @@ def _present(stateful_set: _Set) -> list[Step]:
     return steps
 
 
-def _create(stateful_set: _Set, ordinal: int) -> list[Step]:
+def _create(stateful_set: _StatefulSetPods, ordinal: int) -> list[Step]:
     situation = stateful_set.situation
     is_old = ordinal < stateful_set.partition and stateful_set.current != stateful_set.revision.name
     revision = stateful_set.current if is_old else stateful_set.revision.name
@@ -140,7 +140,7 @@ def _create(stateful_set: _Set, ordinal: int) -> list[Step]:
     return steps
 
 
-def _volume_claims(stateful_set: _Set, pod: JsonObject) -> list[Step]:
+def _volume_claims(stateful_set: _StatefulSetPods, pod: JsonObject) -> list[Step]:
     """The pod's own volume claims; those that exist already are kept. Adds them to its volumes."""
     situation = stateful_set.situation
     steps: list[Step] = []
@@ -167,7 +167,7 @@ def _volume_claims(stateful_set: _Set, pod: JsonObject) -> list[Step]:
     return steps
 
 
-def _recreate(stateful_set: _Set, pod: JsonObject) -> list[Step]:
+def _recreate(stateful_set: _StatefulSetPods, pod: JsonObject) -> list[Step]:
     """Deletes a finished pod; it is created again when it is gone."""
     name = pod["metadata"]["name"]
     key = stateful_set.situation.key
@@ -182,7 +182,7 @@ def _recreate(stateful_set: _Set, pod: JsonObject) -> list[Step]:
     return [report, *_delete(stateful_set, pod)]
 
 
-def _surplus(stateful_set: _Set) -> list[Step]:
+def _surplus(stateful_set: _StatefulSetPods) -> list[Step]:
     """Deletes pods beyond the wanted number, highest ordinal first."""
     wanted = stateful_set.ordinals
     extra = sorted(
@@ -199,7 +199,7 @@ def _surplus(stateful_set: _Set) -> list[Step]:
     return steps
 
 
-def _outdated(stateful_set: _Set) -> list[Step]:
+def _outdated(stateful_set: _StatefulSetPods) -> list[Step]:
     """Deletes the highest pod of an old revision, when all pods above it are available."""
     if json_tree.text(stateful_set.situation.tree, "spec", "updateStrategy", "type") == "OnDelete":
         return []
@@ -214,13 +214,13 @@ def _outdated(stateful_set: _Set) -> list[Step]:
     return []
 
 
-def _delete(stateful_set: _Set, pod: JsonObject) -> list[Step]:
+def _delete(stateful_set: _StatefulSetPods, pod: JsonObject) -> list[Step]:
     name = pod["metadata"]["name"]
     text = f"delete Pod {name} in StatefulSet {stateful_set.situation.key.name} successful"
     return [pods_of.delete(pod), Report(reason="SuccessfulDelete", message=text)]
 
 
-def _status(stateful_set: _Set) -> WorkloadSteps:
+def _status(stateful_set: _StatefulSetPods) -> WorkloadSteps:
     situation = stateful_set.situation
     tree = situation.tree
     pods = [pod for pod in stateful_set.pods.values() if not core.is_finished(pod)]

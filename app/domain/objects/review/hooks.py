@@ -256,7 +256,7 @@ class _Details(FieldRecord, frozen=True):
     causes: tuple[_Cause, ...] = ()
 
 
-class _Status(FieldRecord, frozen=True):
+class _WebhookStatus(FieldRecord, frozen=True):
     """The Status in the response of a webhook."""
 
     message: str = ""
@@ -265,7 +265,7 @@ class _Status(FieldRecord, frozen=True):
     details: _Details = _Details()
 
 
-_read_status = records.of_tree(_Status)
+_read_status = records.of_tree(_WebhookStatus)
 
 
 def _refusal(hook: Hook, response: JsonView) -> Rejected:

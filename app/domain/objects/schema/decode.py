@@ -84,7 +84,7 @@ def decode_yaml_documents(text: bytes, bounds: DecodeBounds = DEFAULT_BOUNDS) ->
         while loader.check_event():
             event = loader.get_event()
             if isinstance(event, yaml.DocumentStartEvent):
-                document = _Builder(bounds).build(loader)
+                document = _DocumentBuilder(bounds).build(loader)
                 if document.value is not None:
                     yield document
     except (yaml.YAMLError, UnicodeDecodeError) as problem:
@@ -202,7 +202,7 @@ _COLLECTION_WEIGHT = 3
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCollection:
     """A collection under construction. `key` is the pending key of a mapping.
 
     `size` is the number of its values so far, `weight` their least size as JSON in bytes.
@@ -217,12 +217,12 @@ class _Open:
     merges: list[JsonObject] = field(default_factory=list)
 
 
-class _Builder:
+class _DocumentBuilder:
     """Builds one document from the parser's events, without recursion."""
 
     def __init__(self, bounds: DecodeBounds) -> None:
         self.bounds = bounds
-        self.open: list[_Open] = []
+        self.open: list[_OpenCollection] = []
         self.anchors: dict[str, tuple[Any, int, int]] = {}
         self.problems: list[str] = []
         self.values = 0
@@ -253,7 +253,7 @@ class _Builder:
             raise BadRequest(f"the body is not JSON-like YAML: {_place(event)}: a key is not text")
         if len(self.open) >= self.bounds.depth_max:
             raise TooLarge(f"the body is nested more than {self.bounds.depth_max} deep")
-        self.open.append(_Open(value=value, path=self._path(), anchor=event.anchor))
+        self.open.append(_OpenCollection(value=value, path=self._path(), anchor=event.anchor))
 
     def _path(self) -> str:
         if not self.open:
@@ -305,7 +305,7 @@ class _Builder:
             top.value[top.key] = value
             top.key = None
 
-    def _take_key(self, top: _Open, value: Any, event: Any) -> None:
+    def _take_key(self, top: _OpenCollection, value: Any, event: Any) -> None:
         if not isinstance(value, str):
             raise BadRequest(f"the body is not JSON-like YAML: {_place(event)}: a key is not text")
         if value in top.value:

@@ -106,7 +106,7 @@ class Attempt:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Tally:
+class _RejectionTally:
     """The rejections of all nodes, counted by reason."""
 
     reasons: dict[str, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def attempt(
         return _prefilter_failure(nodes, pod, refusal, start, rules.quirks)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
     is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.depends_on_others
-    if is_hopeless and isinstance(cycle.kind.hopeless, _Tally):
+    if is_hopeless and isinstance(cycle.kind.hopeless, _RejectionTally):
         return _no_node(cycle, cycle.kind.hopeless, start)
     if nominated and (info := nodes.get(nominated)) is not None:
         chosen = _try_nominated(cycle, info)
@@ -295,9 +295,9 @@ def _fits(cycle: Cycle, info: NodeInfo, verdict: NodeVerdict, looked_at: int) ->
         raise Aborted(abort.text, looked_at) from abort
 
 
-def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
+def _tally(cycle: Cycle, order: list[NodeInfo]) -> _RejectionTally:
     """Counts the rejections of all nodes; each of them has been checked."""
-    tally = _Tally()
+    tally = _RejectionTally()
     for info in order:
         verdict = cycle.verdict(info)
         refusal = cycle.check(info, verdict)
@@ -391,7 +391,7 @@ def _named_twice(claims: tuple[PodClaim, ...]) -> str:
     return ""
 
 
-def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
+def _no_node(cycle: Cycle, tally: _RejectionTally, start: int) -> Attempt:
     count = len(cycle.nodes)
     freed = _to_deallocate(cycle, tally)
     leftover = None if cycle.wanted is None else cycle.wanted.leftover
@@ -419,7 +419,7 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
     )
 
 
-def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
+def _to_deallocate(cycle: Cycle, tally: _RejectionTally) -> PodClaim | None:
     """The unavailable claim with the lowest index that no other consumer has reserved."""
     uid = cycle.pod.facts.uid
     for index in sorted(tally.unavailable):

@@ -52,7 +52,7 @@ class ChangeableClaim:
 
     pod: JsonView
     classes: Mapping[str, str]
-    containers: "tuple[_Container, ...]"
+    containers: "tuple[_ContainerRequests, ...]"
     tree: JsonObject
 
     @property
@@ -124,7 +124,7 @@ def changeable_claim(pod: JsonView, classes: Mapping[str, str]) -> ChangeableCla
 
 
 def _claim(
-    pod: JsonView, containers: Sequence["_Container"], classes: Mapping[str, str]
+    pod: JsonView, containers: Sequence["_ContainerRequests"], classes: Mapping[str, str]
 ) -> ExtendedClaim:
     requests: list[JsonObject] = []
     mappings: list[JsonObject] = []
@@ -171,20 +171,20 @@ def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonOb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Container:
+class _ContainerRequests:
     index: int
     name: str
     lives_long: bool
     requests: Mapping[str, object]
 
 
-def _containers(pod: JsonView) -> list[_Container]:
+def _containers(pod: JsonView) -> list[_ContainerRequests]:
     """The init containers, then the regular ones, with consecutive numbers."""
     inits = core.init_containers(pod)
-    containers: list[_Container] = []
+    containers: list[_ContainerRequests] = []
     for index, tree in enumerate((*inits, *core.containers(pod))):
         containers.append(
-            _Container(
+            _ContainerRequests(
                 index=index,
                 name=entries.name(tree),
                 lives_long=index >= len(inits) or tree.get("restartPolicy") == "Always",
@@ -197,12 +197,12 @@ def _containers(pod: JsonView) -> list[_Container]:
 def _add_resource(
     resource: str,
     class_name: str,
-    containers: Sequence[_Container],
+    containers: Sequence[_ContainerRequests],
     requests: list[JsonObject],
     mappings: list[JsonObject],
 ) -> None:
     """Adds the requests for one resource: long-lived containers add up, short-lived ones share."""
-    long: list[tuple[_Container, str, int]] = []
+    long: list[tuple[_ContainerRequests, str, int]] = []
     for container in containers:
         count = _count(container, resource)
         if container.lives_long and count > 0:
@@ -211,7 +211,7 @@ def _add_resource(
             requests.append(_request(name, class_name, count))
             mappings.append(_mapping(container, resource, name))
     short: list[tuple[str, int]] = []
-    users: list[tuple[_Container, str]] = []
+    users: list[tuple[_ContainerRequests, str]] = []
     for container in containers:
         missing = 0 if container.lives_long else _count(container, resource)
         if missing <= 0:
@@ -233,7 +233,7 @@ def _add_resource(
     mappings.extend(_mapping(container, resource, name) for container, name in users)
 
 
-def _count(container: _Container, resource: str) -> int:
+def _count(container: _ContainerRequests, resource: str) -> int:
     value = container.requests.get(resource)
     if value is None:
         return 0
@@ -246,7 +246,7 @@ def _count(container: _Container, resource: str) -> int:
     return quantity.as_integer(requested)
 
 
-def _request_name(container: _Container, resource: str) -> str:
+def _request_name(container: _ContainerRequests, resource: str) -> str:
     place = sorted(container.requests).index(resource)
     return f"container-{container.index}-request-{place}"
 
@@ -256,7 +256,7 @@ def _request(name: str, class_name: str, count: int) -> JsonObject:
     return {"name": name, "exactly": exactly}
 
 
-def _mapping(container: _Container, resource: str, request: str) -> JsonObject:
+def _mapping(container: _ContainerRequests, resource: str, request: str) -> JsonObject:
     return {
         "containerName": container.name,
         "resourceName": resource,
