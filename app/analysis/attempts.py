@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from app.analysis import scheduler_messages
+from app.analysis.explain import attempts as explained
 from app.analysis.explain.attempts import ERROR, FAILURES, PodAttempt
 from app.domain.allocation.reasons import causes
 from app.domain.controllers.scheduling.binding_cycle.waiting_binding import UNDER_WAY
-from app.domain.controllers.scheduling.queue import waiting_pods
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import condition_types, timestamps
 from app.domain.values.fields import decision_body
@@ -66,7 +66,8 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     step of its `binding`, if it had one. Without `is_woken` no event woke the pod: its wait after
     the attempt before was over. `plugins` rejected the pod, `verdicts` are those of nodes, `causes`
     excluded devices. `again` is the end of the back-off: the pod is tried earlier only when no
-    other pod is to be tried.
+    other pod is to be tried. `repeated` further attempts wrote nothing, the last of them at
+    `repeated_until`; the back-off is the one after that.
     """
 
     revision: Revision
@@ -85,10 +86,14 @@ class TriedPod(msgspec.Struct, frozen=True, kw_only=True):
     is_woken: bool = True
     binding: tuple[BindingStep, ...] = ()
     again: str = ""
+    repeated: int = 0
+    repeated_until: str = ""
 
     @property
     def ended(self) -> str:
-        """The time of its last step, with which a back-off begins."""
+        """The time of its last step or repetition, with which a back-off begins."""
+        if self.repeated_until:
+            return self.repeated_until
         return self.binding[-1].time if self.binding else self.time
 
     @property
@@ -139,7 +144,8 @@ def _decided(attempt: PodAttempt, cause: Event | None) -> TriedPod:
     outcome = decision_body.read(last.object).outcome
     again = ""
     if outcome in FAILURES:
-        again = timestamps.micro_text(waiting_pods.backoff_end(last.stamp.time, attempt.failures))
+        again = timestamps.micro_text(explained.again(attempt))
+    repeated = attempt.repeated
     return TriedPod(
         revision=event.revision,
         time=timestamps.micro_text(event.stamp.time),
@@ -170,6 +176,8 @@ def _decided(attempt: PodAttempt, cause: Event | None) -> TriedPod:
             for step in attempt.binding
         ),
         again=again,
+        repeated=0 if repeated is None else repeated.count,
+        repeated_until="" if repeated is None else timestamps.micro_text(repeated.last),
     )
 
 

@@ -100,6 +100,8 @@ JUDGES = {
         "tests.truth.waiting.extended_answers",
         "tests.truth.waiting.model",
     ),
+    # Whether attempts are those of the raw events.
+    "tests/truth/attempts.py": ("tests.truth.answers", "tests.truth.courses"),
     # Whether `why` says truly which quota refuses a claim.
     "tests/truth/quotas/model.py": ("tests.truth.facts",),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.

@@ -1,12 +1,13 @@
 """The scheduler's attempts for one pod: their outcomes, what woke them, and when the next is due.
 
-An attempt that found a node ends with the binding, whose steps are decisions of their own. An
-attempt that would only repeat what is already written leaves no decision, so more attempts may have
-happened than are recorded. Parity: controllers.md 3.7, 4.1 and 4.3.
+An attempt that found a node ends with the binding, whose steps are decisions of their own. Attempts
+that only repeat what is already written share one decision for all pods of a step.
+Parity: controllers.md 3.7, 4.1 and 4.3.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from app.analysis.explain import sources
 from app.analysis.explain.reasons import Reason
@@ -36,12 +37,21 @@ def made_by_scheduler(decisions: Sequence[Event]) -> list[Event]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedAttempts:
+    """The number of attempts that repeated one without writing anything, and the last of them."""
+
+    count: int
+    last: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodAttempt:
     """One attempt: the decision with which it began, and those of its binding, the first one first.
 
     `number` counts the attempts of the pod from 1. `failures` counts those in a row that failed in
     the same way, with this one, as the back-off does; it is 0 for one that has not failed. An
-    attempt that no event woke came when the wait after the one `before` it was over.
+    attempt that no event woke came when the wait after the one `before` it was over. `repeated` are
+    the attempts behind it that wrote nothing; neither number counts them.
     """
 
     begun: Event
@@ -49,6 +59,7 @@ class PodAttempt:
     binding: tuple[Event, ...] = ()
     failures: int = 0
     before: "PodAttempt | None" = None
+    repeated: RepeatedAttempts | None = None
 
     @property
     def last(self) -> Event:
@@ -71,8 +82,14 @@ class PodAttempt:
         return self.noted_cause if self.is_woken else 0
 
 
-def of_decisions(decisions: Sequence[Event]) -> list[PodAttempt]:
-    """The attempts in the scheduler's decisions about a pod, both with the first one first."""
+def of_decisions(
+    decisions: Sequence[Event], repeated: Sequence[tuple[Event, int]] = ()
+) -> list[PodAttempt]:
+    """The attempts in the scheduler's decisions about a pod, both with the first one first.
+
+    `repeated` are the decisions about attempts that wrote nothing, also for this pod, each with the
+    scheduler's count of its attempts.
+    """
     groups: list[list[Event]] = []
     for event in decisions:
         if groups and decision_body.read(event.object).inputs.binding_node:
@@ -82,11 +99,12 @@ def of_decisions(decisions: Sequence[Event]) -> list[PodAttempt]:
     attempts: list[PodAttempt] = []
     unfit = errors = number = 0
     is_error = False
-    for begun, *binding in groups:
+    following = [group[0].revision for group in groups[1:]]
+    for (begun, *binding), end in zip_longest(groups, following):
         counted = decision_body.read(begun.object).inputs.attempt or 1
-        # Attempts without a decision have repeated the one before them.
-        repeated = max(0, counted - 1 - unfit - errors)
-        unfit, errors = (unfit, errors + repeated) if is_error else (unfit + repeated, errors)
+        # Attempts without a decision of their own have repeated the one before them.
+        unseen = max(0, counted - 1 - unfit - errors)
+        unfit, errors = (unfit, errors + unseen) if is_error else (unfit + unseen, errors)
         # The scheduler's own count begins anew after an error.
         number = max(number + 1, counted)
         last = decision_body.read((binding or [begun])[-1].object)
@@ -102,9 +120,40 @@ def of_decisions(decisions: Sequence[Event]) -> list[PodAttempt]:
                 binding=tuple(binding),
                 failures=failures,
                 before=attempts[-1] if attempts else None,
+                repeated=_repeated(
+                    [
+                        one
+                        for one in repeated
+                        if begun.revision < one[0].revision and (not end or one[0].revision < end)
+                    ],
+                    counted,
+                ),
             )
         )
     return attempts
+
+
+def _repeated(decisions: Sequence[tuple[Event, int]], counted: int) -> RepeatedAttempts | None:
+    """The attempts after one with the scheduler's count `counted`; older ones may be left out."""
+    if not decisions:
+        return None
+    last, number = decisions[-1]
+    count = max(len(decisions), number - counted)
+    return RepeatedAttempts(count=count, last=last.stamp.time)
+
+
+def again(attempt: PodAttempt) -> Instant:
+    """The end of the back-off after a failed attempt, or after the last one that repeated it."""
+    return waiting_pods.backoff_end(_ended(attempt), _failures(attempt))
+
+
+def _ended(attempt: PodAttempt) -> Instant:
+    repeated = attempt.repeated
+    return attempt.last.stamp.time if repeated is None else repeated.last
+
+
+def _failures(attempt: PodAttempt) -> int:
+    return attempt.failures + (0 if attempt.repeated is None else attempt.repeated.count)
 
 
 def causes_of(attempts: Sequence[PodAttempt]) -> list[int]:
@@ -122,11 +171,15 @@ def reasons(
     # The page already shows the message of the last attempt above these lines.
     known = decision_body.summary_of(last.last.object).message
     lines = [_line(attempt, causes, known) for attempt in shown(attempts)[::-1]]
-    count = len(attempts)
+    left_out = sum(each.repeated.count for each in attempts if each.repeated is not None)
+    count = len(attempts) + left_out
     text = "1 attempt is recorded" if count == 1 else f"{count} attempts are recorded"
     if count > 1:
-        spent = sources.lasted(attempts[0].begun.stamp.time, last.begun.stamp.time)
-        text += f" over {spent}, those that repeat the last one left out"
+        end = last.begun.stamp.time if last.repeated is None else last.repeated.last
+        text += f" over {sources.lasted(attempts[0].begun.stamp.time, end)}"
+    if left_out:
+        repeat = "repeats" if left_out == 1 else "repeat"
+        text += f", {left_out} of which {repeat} the one before"
     yield Reason(text=text, children=(*_next(last, now), *lines), count=count)
 
 
@@ -143,6 +196,9 @@ def _line(attempt: PodAttempt, causes: Mapping[int, Event], known: str) -> Reaso
         text = f"no event woke it: its wait after attempt {attempt.number - 1} was over"
         woken = (Reason(text=text),)
     text = f"attempt {attempt.number} {_outcome(attempt.begun, known)}"
+    if repeated := attempt.repeated:
+        often = "once" if repeated.count == 1 else f"{repeated.count} times"
+        text += f", repeated {often} until {sources.when(repeated.last)}"
     binding = (
         Reason(text=f"its binding {_outcome(event, known)}", revision=event.revision)
         for event in attempt.binding
@@ -172,11 +228,11 @@ def _next(last: PodAttempt, now: Instant) -> Iterator[Reason]:
     if not last.failures:
         return
     decision = decision_body.read(last.last.object)
-    at = last.last.stamp.time
-    ready = waiting_pods.backoff_end(at, last.failures)
-    doubled = waiting_pods.BACKOFF_FIRST << min(last.failures - 1, 10)
+    at, ready = _ended(last), again(last)
+    doubled = waiting_pods.BACKOFF_FIRST << min(_failures(last) - 1, 10)
     length = min(doubled, waiting_pods.BACKOFF_MAX)
-    backoff = f"back-off of {length // SECOND} s after attempt {last.number}"
+    number = last.number + _failures(last) - last.failures
+    backoff = f"back-off of {length // SECOND} s after attempt {number}"
     if decision.outcome == ERROR:
         yield Reason(text=f"tried again at {sources.when(ready)}, whatever happens ({backoff})")
     else:

@@ -204,8 +204,8 @@ class Answers:
                 resource=key.resource,
             )
         evidence = await self._evidence(inquiry, views, reader)
-        decisions = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
-        made = explained_attempts.of_decisions(decisions)
+        own = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
+        made = explained_attempts.of_decisions(own, await evidence.repeated_attempts(own))
         limit = self._limits.attempts_max
         causes: dict[int, Event] = {
             event.revision: event

@@ -223,7 +223,7 @@ class AttemptList(Model):
         "they come from a recording"
     )
     items: list[dict[str, Any]] = Field(
-        description="Attempts, the oldest first: trigger, verdicts, causes, back-off"
+        description="Attempts, the oldest first: trigger, verdicts, causes, back-off, repetitions"
     )
     omitted: int
 

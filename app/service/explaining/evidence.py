@@ -1,6 +1,6 @@
 """The evidence for an answer: log events and views of one history, read on demand."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from app.analysis.explain import sources
 from app.analysis.explain.pods import ExplainBounds, Steps
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling import repeated_attempts
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.values import api_resources
@@ -133,6 +134,28 @@ class ExplainedMoment:
             for event in decisions
             if event.revision > since
             and decision_body.read(event.object).inputs.uid in (NO_UID, uid)
+        ]
+
+    async def repeated_attempts(self, decisions: Sequence[Event]) -> list[tuple[Event, int]]:
+        """The decisions about attempts that wrote nothing, the first one first.
+
+        They are about several pods; returned are those about the pod of `decisions`, each with the
+        scheduler's count of the pod's attempts. Only the newest are looked at.
+        """
+        uids = {decision_body.read(event.object).inputs.uid for event in decisions} - {NO_UID}
+        if not uids:
+            return []
+        place = DECISION._replace(namespace="", name="")
+        events = await self.log.read_object(
+            self.info.id, place, until=self.views.revision, limit=self.bounds.cause_changes_max
+        )
+        return [
+            (event, one.number)
+            for event in reversed(events)
+            if event.type is EventType.DECISION_RECORDED
+            and event.object.get("outcome") == repeated_attempts.OUTCOME
+            for one in repeated_attempts.read(decision_body.inputs(event.object))
+            if one.uid in uids
         ]
 
     async def event(self, revision: int) -> Event | None:

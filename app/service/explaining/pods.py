@@ -67,7 +67,8 @@ async def answer(
         placed = PodFindings(text="is being deleted and was never placed", children=ending)
     else:
         above += preemption_reasons.awaited(evidence.views.objects, tree)
-        tried = attempts.of_decisions(attempts.made_by_scheduler(decisions)[::-1])
+        own = attempts.made_by_scheduler(decisions)[::-1]
+        tried = attempts.of_decisions(own, await evidence.repeated_attempts(own))
         placed = await _findings(evidence, tree, decision, question)
         children = placed.children
         children = await evidence.run(lambda views: selected.with_values(views, children))
