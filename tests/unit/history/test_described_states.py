@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.adapters.history.printouts import pages
+from app.adapters.history.printouts import pages, printed
 from tests.unit.history.test_tables_and_commands import read
 
 PAGE = """Name:         web-0
@@ -134,6 +134,15 @@ def test_events_below_a_page_of_an_unknown_kind_are_lost_and_named(tmp_path):
     row = ROW.format("2/2     Running   3")
     _, lost, _ = read(tmp_path, f"{page}{EVENTS}\n$ kubectl get pods -n shop\n{row}")
     assert any("a table of events below a description" in each for each in lost)
+
+
+def test_page_of_a_kind_that_redra_does_not_know_is_named(tmp_path):
+    page = "Name:  a\nNamespace:  shop\nAPI Version:  kueue.x-k8s.io/v1beta1\nKind:  Workload\n"
+    page += "Spec:\n  Active:  true\n"
+    row = ROW.format("2/2     Running   3")
+    trees, lost, _ = read(tmp_path, f"{page}{EVENTS}\n$ kubectl get pods -n shop\n{row}")
+    assert [kind for kind, _, _ in trees] == ["Pod"]
+    assert [each.partition(": ")[2] for each in lost] == [printed.FOREIGN_PAGE, printed.NO_PAGE]
 
 
 UID = "00000000-0000-4000-8000-000000000001"

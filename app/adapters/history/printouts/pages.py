@@ -133,6 +133,22 @@ def events_alone(lines: Sequence[str], at: int) -> Printout:
     return Printout([*_events(subject, pods, lines[at:end])], end - at)
 
 
+def is_of_foreign_kind(lines: Sequence[str], at: int) -> bool:
+    """Whether the page that begins at a line is of a kind that redra does not know."""
+    if not lines[at].startswith("Name:"):
+        return False
+    named = set[str]()
+    for line in lines[at + 1 :]:
+        match = _FIELD.match(line)
+        if line.startswith("Name:"):
+            break
+        if match is None and line.strip() and not line.startswith((" ", "\t")):
+            break
+        if match is not None and match["value"]:
+            named.add(match["name"])
+    return named >= {"API Version", "Kind"}
+
+
 def is_below_page(lines: Sequence[str], at: int) -> bool:
     """Whether a line stands below the first line of a page, with only fields between them."""
     for line in reversed(lines[:at]):

@@ -50,7 +50,8 @@ COLUMNS = (
     "first is NAME, or NAMESPACE before it"
 )
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
-NO_PAGE = "a table of events below a description of a kind that its fields do not tell"
+NO_PAGE = "a table of events below a description whose kind redra does not know"
+FOREIGN_PAGE = "a description of an object of a kind that redra does not know"
 NO_TITLES = "rows of a table whose titles a filter left out"
 NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
@@ -126,6 +127,8 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
         return TEMPLATE
     if unread := foreign.problem(line):
         return unread
+    if pages.is_of_foreign_kind(lines, at):
+        return FOREIGN_PAGE
     if pages.EVENT_TITLES.match(lines[at]):
         return NO_PAGE if pages.is_below_page(lines, at) else NO_SUBJECT
     if _EVENT_ROW.match(line):
