@@ -43,12 +43,21 @@ They take turns, so that they leave room for the others.
 _ID_BYTES = 8
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PageWork:
+    """What makes a page, and the runtime of its history."""
+
+    runtime: HistoryRuntime
+    make: Callable[[], Awaitable[bytes]]
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class LongPage:
-    """A page of `AT_LENGTH`: its place, its address with the answer, and its work (`make`).
+    """A page of `AT_LENGTH`: its place, and its address with the answer.
 
-    It has no `errand` while it waits for its turn. `asked_at` is the time of the last request for
-    it; `turned` is set when its turn comes, or when it is cancelled before.
+    While it waits for its turn it has its `work`, and from then on its `errand`. `asked_at` is the
+    time of the last request for it; `turned` is set when its turn comes, or when it is cancelled
+    before.
     """
 
     id: str
@@ -56,8 +65,7 @@ class LongPage:
     part: str
     address: str
     subject: str
-    runtime: HistoryRuntime
-    make: Callable[[], Awaitable[bytes]]
+    work: _PageWork | None
     errand: Errand[bytes] | None = None
     is_cancelled: bool = False
     waits_since: float = field(default_factory=anyio.current_time)
@@ -159,8 +167,7 @@ class UnreadyPages:
                     part=part,
                     address=there.to(part, **dict(framing.pairs(inquiry.request))),
                     subject=inquiry.request.parameter(AT_LENGTH[part]),
-                    runtime=inquiry.runtime,
-                    make=make,
+                    work=_PageWork(runtime=inquiry.runtime, make=make),
                 )
             )
         self._advance()
@@ -231,12 +238,16 @@ class UnreadyPages:
         for one in tuple(self._line):
             if self._count_at_length() >= self._at_length_max:
                 return
-            errands = one.runtime.errands
-            errand = errands.begin(("page", one.place), one.make)
+            if one.work is None:
+                continue
+            errands = one.work.runtime.errands
+            errand = errands.begin(("page", one.place), one.work.make)
             if errand is None or errands.tasks is None:
                 # Its history makes as many other answers as it may, or has ended.
                 continue
             one.errand = self._begun[one.place] = errand
+            # The views of a history that is closed meanwhile are not to be kept by its pages.
+            one.work = None
             self._line.remove(one)
             self._at_length.append(one)
             one.turned.set()
@@ -264,7 +275,8 @@ class UnreadyPages:
     def _is_left(self, page: LongPage) -> bool:
         """Whether nobody asks any more for a page that waits, or its history has ended."""
         age = anyio.current_time() - page.asked_at
-        return age > self._bounds.kept_seconds or page.runtime.errands.tasks is None
+        is_ended = page.work is None or page.work.runtime.errands.tasks is None
+        return age > self._bounds.kept_seconds or is_ended
 
     def _is_old(self, errand: Errand[bytes]) -> bool:
         age = anyio.current_time() - errand.ended_at
