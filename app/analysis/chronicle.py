@@ -38,8 +38,13 @@ class Chronicle:
     """
 
     def __init__(
-        self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
+        self,
+        switches: Switches = Switches(),
+        lacking: frozenset[str] = frozenset(),
+        *,
+        is_recorded: bool = True,
     ) -> None:
+        self._is_recorded = is_recorded
         self._timeline = TimelineProjection()
         self._watch = InvariantWatch(switches, lacking)
         self.spans = Spans()
@@ -127,8 +132,10 @@ class Chronicle:
         """The doubts of the recording, and one where its objects do not fit each other.
 
         Then something is missing, though nothing tells of which kind: what was not recorded once
-        may be there still.
+        may be there still. Of what redra wrote itself nothing is missing.
         """
+        if not self._is_recorded:
+            return recorded
         known = self.violations(until=until)
         unsure = [each.message for each in known if each.kind is ViolationKind.UNSURE]
         return uncertainty.with_unfitting(recorded, unsure)

@@ -124,7 +124,9 @@ class Chronicles:
         if kept is None:
             doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
             switches = await switches_over_time(runtime.log, runtime.info)
-            chronicle = Chronicle(switches, uncertainty.lacking(doubts))
+            chronicle = Chronicle(
+                switches, uncertainty.lacking(doubts), is_recorded=runtime.info.is_recorded
+            )
             # Another question may have started a chronicle meanwhile.
             kept = self._kept.get(runtime.life) or _KeptChronicle(chronicle, doubts)
             self._kept[runtime.life] = kept
