@@ -87,14 +87,14 @@ def time_of(line: dict) -> datetime:
 async def judge(lines: list[dict], ask: Ask, pick: random.Random, objects: int) -> list[str]:
     """The starts of all pods, and lanes and fields of so many drawn objects of each kind."""
     known = lives(lines)
-    held = _held(known)
+    holders = held(known)
     wrong = await pace(known, ask)
     for kind in KINDS:
         own = sorted(key for key in known if key[0] == kind)
         for key in pick.sample(own, min(objects, len(own))):
             wrong += await fields(known, ask, key)
             if kind in LANES:
-                wrong += await lanes(known, held, ask, key[2])
+                wrong += await lanes(known, holders, ask, key[2])
     return wrong
 
 
@@ -110,7 +110,7 @@ async def lanes(known: Lives, held: dict[str, list[Stretch]], ask: Ask, name: st
             (one["state"], one["label"], one["begin"], one["end"], one["count"])
             for one in lane["states"]
         ]
-        counted = held[lane["name"]] if lane["resource"] == "devices" else _states(known[key])
+        counted = held[lane["name"]] if lane["resource"] == "devices" else states(known[key])
         if all(one[-1] == 1 for one in said):
             counted = [(*one, 1) for one in counted]
             wrong += differences(f"lane {key}", sorted(said), sorted(counted))
@@ -124,7 +124,8 @@ async def lanes(known: Lives, held: dict[str, list[Stretch]], ask: Ask, name: st
     return wrong
 
 
-def _states(own: list[Life]) -> list[Stretch]:
+def states(own: list[Life]) -> list[Stretch]:
+    """The states of the lives of one object, each with its begin and its end."""
     states = []
     for life in own:
         end = life.end["revision"] if life.end else 0
@@ -169,7 +170,7 @@ def _node(tree: dict) -> State:
 _STATES = {"pods": _pod, "resourceclaims": _claim, "nodes": _node}
 
 
-def _held(known: Lives) -> dict[str, list[Stretch]]:
+def held(known: Lives) -> dict[str, list[Stretch]]:
     """By which claim each device was held from which revision to which."""
     all: dict[str, list[Stretch]] = {}
     for (resource, namespace, name), own in known.items():
