@@ -23,6 +23,9 @@ BELOW = "/redra/v1/histories/default"
 WHOLE = ("findings", "lanes", "pace", "trace", "map", "timeline", "scan", "fit", "capacity")
 """Questions about all objects."""
 
+FORM = {"apiVersion", "kind", "spec"}
+"""The fields of a manifest; the events of a recording may lack them, those of a deletion do."""
+
 COURSE_MAX = 50
 """How often `capacity` is asked until it has counted all its moments."""
 
@@ -100,9 +103,13 @@ def templates(lines: list[dict], pick: random.Random) -> list[dict]:
     """A drawn claim and a drawn pod of the past, as somebody asks how many more of them fit."""
     made = []
     for resource in ("resourceclaims", "pods"):
-        own = [one for one in lines if one["resource"] == resource and one.get("object")]
+        own = [
+            line
+            for line in lines
+            if line["resource"] == resource and (line.get("object") or {}).keys() >= FORM
+        ]
         for line in pick.sample(own, min(1, len(own))):
-            tree = {key: line["object"][key] for key in ("apiVersion", "kind", "spec")}
+            tree = {key: line["object"][key] for key in FORM}
             tree["spec"] = {key: tree["spec"][key] for key in tree["spec"] if key != "nodeName"}
             made.append({"objects": [{**tree, "metadata": {"name": "wanted"}}]})
     return made
