@@ -49,7 +49,7 @@ class LoopBounds:
     lease_seconds: float = 15.0
     standby_seconds: float = 2.0
     quiet_steps_max: int = 64
-    replayed_max: int = 50_000
+    replayed_max: int = 10_000
     linger_seconds: float = 0.01
     pause_seconds: float = 1.0
     mistakes_max: int = 100
