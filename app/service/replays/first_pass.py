@@ -188,6 +188,7 @@ class FirstPass:
 async def read_ahead(
     ahead: FirstPass,
     stored: IntegrityCheck,
+    audit: SnapshotAudit | None,
     log: EventLog,
     history: HistoryInfo,
     until: Revision,
@@ -213,6 +214,8 @@ async def read_ahead(
                 ahead.take(event, parts)
                 for problem in consistency.take(event):
                     stored.note(problem)
+            if audit is not None:
+                await audit.take(events)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     ahead.is_live = consistency.is_live

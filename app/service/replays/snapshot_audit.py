@@ -5,8 +5,9 @@ view, so a state that was altered together with its digest would be shown as the
 log is intact. The same holds for rows of view tables that were altered together with the hash in
 their checkpoint. So each view of which something is kept is folded again, from the log alone: its
 state is compared wherever one is kept, and its hash at the revision of its checkpoint. Whether the
-stored rows have the hash of the checkpoint is asked by `view_audit`. Other processes verify parts
-of the history meanwhile.
+stored rows have the hash of the checkpoint is asked by `view_audit`.
+
+Where other processes verify parts of the history, the audit is made while they do.
 
 The cost is one fold of the views of which something is kept, beside the events that a verification
 reads anyway, and the memory of their last states.
@@ -85,11 +86,12 @@ class SnapshotAudit:
             if own is not None or states:
                 self._audited.append(_Audited(view=view, checkpoint=own, states=states))
 
-    async def follow(self, pages: AsyncIterator[Sequence[Event]], *, to_end: bool) -> None:
-        """Take all events, and compare the tables when these are all that the log has."""
-        async for events in pages:
-            await self.take(events)
-            await lowlevel.checkpoint()
+    async def finish(self, pages: AsyncIterator[Sequence[Event]] | None, *, to_end: bool) -> None:
+        """Take all events unless each was taken already; at the log's end, compare the tables."""
+        if pages is not None:
+            async for events in pages:
+                await self.take(events)
+                await lowlevel.checkpoint()
         if to_end:
             await self.compare_tables()
 

@@ -245,9 +245,8 @@ async def verify(
     lacking = uncertainty.lacking(recorded)
     switches = switches_of(rules.profile, deciders.quirks, history.settings)
     audit = await _audit(log, history, until, attestation)
-    division = replace(sharing.division, beside=0 if audit is None else AUDIT_COST)
     ahead = FirstPass(
-        division=division,
+        division=replace(sharing.division, beside=0 if audit is None else AUDIT_COST),
         invariants=InvariantWatch(switches, lacking),
         index=AllocationIndex(
             lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
@@ -258,13 +257,13 @@ async def verify(
     )
     stored = await _stored(log, history, attestation)
     kept = KeptEvents(bounds.kept_bytes_max)
-
-    def keep(events: Sequence[Event]) -> None:
-        is_kept = kept.keep(events)
-        if workers is not None:
-            workers.keep(events, kept if is_kept else None)
-
-    consistency = await read_ahead(ahead, stored, log, history, until, bounds, keep, progress)
+    keep = _keeping(kept, workers)
+    # Other processes wait for the first pass. Alone, this one reads a long log once less with it.
+    is_alone = workers is None or workers.count == 1
+    early = audit if is_alone else None
+    consistency = await read_ahead(
+        ahead, stored, early, log, history, until, bounds, keep, progress
+    )
     parts = ahead.parts(1 if workers is None else workers.count, ends=ends)
     here = PartVerifier(parts[0], deciders)
     parts_progress = _PartsProgress(parts, until, progress)
@@ -279,8 +278,8 @@ async def verify(
             parts_progress.reached(0, page[-1].revision)
             await lowlevel.checkpoint()
         if audit is not None:
-            # Not in the first pass, for which other processes wait.
-            await audit.follow(kept.pages(log, history, ahead.revision, bounds), to_end=ends)
+            pages = kept.pages(log, history, ahead.revision, bounds)
+            await audit.finish(None if is_alone else pages, to_end=ends)
         return here.findings()
 
     await ahead.ask(second, deciders.compiler, progress)
@@ -290,6 +289,17 @@ async def verify(
         judged = await _divided(parts, verify_here, workers, parts_progress)
     await conclude(stored, consistency, audit, log, judged)
     return _report(ahead, history, stored.result(), judged)
+
+
+def _keeping(kept: KeptEvents, workers: Workers | None) -> Callable[[Sequence[Event]], None]:
+    """A function that keeps the next events here and hands them to the workers."""
+
+    def keep(events: Sequence[Event]) -> None:
+        is_kept = kept.keep(events)
+        if workers is not None:
+            workers.keep(events, kept if is_kept else None)
+
+    return keep
 
 
 async def _audit(
