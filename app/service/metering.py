@@ -21,7 +21,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_resources, event_reasons, json_tree, well_known
 from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.decision_body import DecisionBody
 from app.domain.values.identifiers import NamespacedName
@@ -250,7 +250,7 @@ def _tells_failed_creation(event: Event) -> bool:
         is_of(event.key, api_resources.EVENTS)
         and event.stamp.actor.user == _CLAIM_MAKER
         and event.type is not EventType.OBJECT_DELETED
-        and json_tree.text(event.object, "reason") == "FailedResourceClaimCreation"
+        and json_tree.text(event.object, "reason") == event_reasons.FAILED_CLAIM_CREATION
     )
 
 

@@ -8,7 +8,7 @@ from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources
+from app.domain.values import api_resources, event_reasons
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import PreemptionSummary
 from app.domain.values.json_tree import JsonView
@@ -89,7 +89,10 @@ def _reported(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
     namespace = meta.namespace(victim)
     for key in objects.keys(*api_resources.EVENTS, namespace):
         event_object = core.event_object(objects.get(key) or {})
-        if event_object.involved_object.uid == uid and event_object.reason == "Preempted":
+        if (
+            event_object.involved_object.uid == uid
+            and event_object.reason == event_reasons.PREEMPTED
+        ):
             yield Reason(text=event_object.message)
 
 

@@ -19,12 +19,10 @@ from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.controllers.work_queue import RETRY_MAX_MICROS
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, condition_types, counts, well_known
+from app.domain.values import api_resources, condition_types, counts, event_reasons, well_known
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
-
-FAILED_CLAIM = "FailedResourceClaimCreation"
 
 _GATED = "SchedulingGated"
 """The reason of the condition PodScheduled of a pod with gates, and its status in tables."""
@@ -313,7 +311,7 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
     if refusal is not None:
         message = core.event_object(refusal.object).message
         yield Reason(
-            text=f"{FAILED_CLAIM}: {message}",
+            text=f"{event_reasons.FAILED_CLAIM_CREATION}: {message}",
             revision=refusal.revision,
             about=refusal.key,
             is_kept=True,
@@ -346,9 +344,9 @@ def _refusals(views: Views, namespace: str | None = None) -> dict[str, Event]:
     for key in views.objects.keys(*api_resources.EVENTS, namespace):
         event = views.objects.event(key)
         # The text of most Events tells that they are others; they are not decoded.
-        if event is None or FAILED_CLAIM.encode() not in event.body:
+        if event is None or event_reasons.FAILED_CLAIM_CREATION.encode() not in event.body:
             continue
-        if event.object.get("reason") != FAILED_CLAIM:
+        if event.object.get("reason") != event_reasons.FAILED_CLAIM_CREATION:
             continue
         uid = core.event_object(event.object).involved_object.uid
         if uid not in refusals or event.revision > refusals[uid].revision:

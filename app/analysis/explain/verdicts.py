@@ -15,7 +15,7 @@ from app.analysis.explain.reasons import Reason
 from app.analysis.explain.trees import NodeReason
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
-from app.domain.values import api_resources, condition_types, json_tree
+from app.domain.values import api_resources, condition_types, event_reasons, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from projections.objects import ObjectsProjection
@@ -24,7 +24,6 @@ REFUSED = "unschedulable"
 """The verb of a failed attempt that was read from a scheduler's log."""
 ALONE = "refused by the recorded scheduler; no node was recorded to try again"
 NO_NODE_RECORDED = "no node was recorded to try it on"
-_FAILED = "FailedScheduling"
 _GATED = "SchedulingGated"
 
 
@@ -105,8 +104,10 @@ def _reported(objects: ObjectsProjection, pod: JsonView) -> Iterator[SchedulerMe
             continue  # a component names its Events after the object
         event_object = core.event_object(event.object)
         is_same = event_object.subject.name == name and event_object.subject.uid in ("", uid)
-        if event_object.reason == _FAILED and is_same and event_object.text:
-            yield SchedulerMessage(event_object.text, f"Event {_FAILED}", event)
+        if event_object.reason == event_reasons.FAILED_SCHEDULING and is_same and event_object.text:
+            yield SchedulerMessage(
+                event_object.text, f"Event {event_reasons.FAILED_SCHEDULING}", event
+            )
 
 
 def logged(requests: Sequence[Event]) -> SchedulerMessage | None:

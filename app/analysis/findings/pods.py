@@ -13,7 +13,7 @@ from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
 from app.domain.controllers.kubelet.annotations import KUBELET
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import api_resources, condition_types, counts
+from app.domain.values import api_resources, condition_types, counts, event_reasons
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -26,8 +26,8 @@ POD_DELETED = "PodDeleted"
 """The kind of the entry of the timeline about the end of a pod."""
 
 _OF_OBJECTS = frozenset((POD_CREATED, POD_DELETED))
-_PLACED = b'"reason":"Scheduled"'
-_FAILED_SCHEDULING = "FailedScheduling: "
+_PLACED = f'"reason":"{event_reasons.SCHEDULED}"'.encode()
+_FAILED_SCHEDULING = f"{event_reasons.FAILED_SCHEDULING}: "
 
 UNTOLD = "no scheduler has said why"
 _CHOSEN = "a node is chosen, the binding is under way"

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from app.analysis.replay.facts import FAILED_SCHEDULING
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling import planning, repeated_attempts
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType, ObjectKey, Stamp
-from app.domain.values import condition_types, timestamps
+from app.domain.values import condition_types, event_reasons, timestamps
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant, TimestampError
@@ -92,7 +91,7 @@ class FailedAttempt:
 def report_of(act: Act) -> FailedAttempt | None:
     """The failed attempt that a write of an Event object reports; None if it reports another."""
     event_object = core.event_object(act.event.object)
-    if event_object.reason != FAILED_SCHEDULING:
+    if event_object.reason != event_reasons.FAILED_SCHEDULING:
         return None
     last = event_object.series.last_observed_time if event_object.series else ""
     try:

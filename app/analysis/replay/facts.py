@@ -16,7 +16,7 @@ from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import SchemaNode, Schemas
-from app.domain.values import api_resources, condition_types, json_tree
+from app.domain.values import api_resources, condition_types, event_reasons, json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
@@ -33,8 +33,6 @@ _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 _NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
 _NOTHING: tuple[Any, ...] = (None, {}, [])
 
-FAILED_SCHEDULING = "FailedScheduling"
-SCHEDULED = "Scheduled"
 """The reasons of Events about a failed attempt, and about a placed pod."""
 
 UNSCHEDULED = frozenset(("Unschedulable", "SchedulerError"))
@@ -226,7 +224,7 @@ def is_failed_attempt(fact: Fact) -> bool:
         case ConditionSet(type=condition_types.POD_SCHEDULED, status="False", reason=reason):
             return reason in UNSCHEDULED
         case EventSeen(reason=reason):
-            return reason == FAILED_SCHEDULING
+            return reason == event_reasons.FAILED_SCHEDULING
         case _:
             return False
 
@@ -244,7 +242,7 @@ def is_skip(fact: Fact) -> bool:
     """Whether the fact says that the scheduler skipped a pod that was being deleted."""
     return (
         isinstance(fact, EventSeen)
-        and fact.reason == FAILED_SCHEDULING
+        and fact.reason == event_reasons.FAILED_SCHEDULING
         and fact.note.startswith(messages.SKIPPED)
     )
 
@@ -255,7 +253,7 @@ def is_placement(fact: Fact) -> bool:
         case Nominated() | Bound() | Allocated() | FinalizerAdded() | Reserved():
             return True
         case EventSeen(reason=reason):
-            return reason == SCHEDULED
+            return reason == event_reasons.SCHEDULED
         case ConditionSet(type=condition_types.POD_SCHEDULED, status=status):
             return status == "True"
         case _:

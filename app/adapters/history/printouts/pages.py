@@ -21,7 +21,7 @@ from app.adapters.history.printouts.parts import Printout
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups
+from app.domain.values import api_groups, event_reasons
 from app.domain.values.json_tree import JsonObject
 
 NO_END = "the description ends before its Events, so it may be cut here"
@@ -39,7 +39,7 @@ _ASKED = re.compile(
 )
 """The command for a page, with the kind that it asks for."""
 
-_NAMED_IN = {"Scheduled": _ASSIGNED, "BackOff": _IN_POD}
+_NAMED_IN = {event_reasons.SCHEDULED: _ASSIGNED, "BackOff": _IN_POD}
 """The forms of messages that name the pod they are about, by reason."""
 
 _TAINT = re.compile(

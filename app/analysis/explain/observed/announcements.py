@@ -8,13 +8,15 @@ from collections.abc import Iterator
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.domain.log import Event
-from app.domain.values import api_resources
+from app.domain.values import api_resources, event_reasons
 from app.domain.values.fields import core, entries, meta
 from app.domain.values.fields.core import EventObject
 from app.domain.values.json_tree import JsonView
 from projections.objects import ObjectsProjection
 
-_SAID_ELSEWHERE = frozenset(("FailedScheduling", "Scheduled", "FailedResourceClaimCreation"))
+_SAID_ELSEWHERE = frozenset(
+    (event_reasons.FAILED_SCHEDULING, event_reasons.SCHEDULED, event_reasons.FAILED_CLAIM_CREATION)
+)
 """Reasons of Events whose words stand in other lines of an explanation."""
 
 _KUBELET = "kubelet"

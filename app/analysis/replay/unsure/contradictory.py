@@ -9,12 +9,11 @@ is not ready. So such a write needs no run to be judged.
 from collections.abc import Iterator, Mapping
 
 from app.analysis.replay.authors import CLAIMS, SCHEDULER
-from app.analysis.replay.facts import SCHEDULED
 from app.analysis.replay.inputs import KUBELET_PREFIX
 from app.domain.controllers.claims.templates import generate_name
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType, ObjectKey, doubts
-from app.domain.values import api_resources, condition_types, well_known
+from app.domain.values import api_resources, condition_types, event_reasons, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
@@ -62,7 +61,7 @@ class Contradictory:
                 self._made[event.key] = problem
         elif author == SCHEDULER and event.key.resource == "events":
             reported = core.event_object(event.object)
-            if reported.reason == SCHEDULED and reported.subject.uid:
+            if reported.reason == event_reasons.SCHEDULED and reported.subject.uid:
                 pod = ObjectKey(
                     *api_resources.PODS, reported.subject.namespace, reported.subject.name
                 )

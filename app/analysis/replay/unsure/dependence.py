@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeAlias
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION
 from app.analysis.replay.differences import Aspect, Sides
-from app.analysis.replay.facts import SCHEDULED, Created, EventSeen
+from app.analysis.replay.facts import Created, EventSeen
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.domain.log import Event, EventType, doubts
-from app.domain.values import api_resources
+from app.domain.values import api_resources, event_reasons
 
 Kinds: TypeAlias = frozenset[tuple[str, str]]
 """Kinds as groups and resources."""
@@ -119,7 +119,8 @@ def is_of_told_node(sides: Sides, recorded: Trace, again: Trace) -> bool:
     if sides.aspect is not Aspect.SAID or not (sides.only_recorded and sides.only_again):
         return False
     is_of_place = all(
-        isinstance(fact, EventSeen) and fact.reason == SCHEDULED for fact in sides.facts()
+        isinstance(fact, EventSeen) and fact.reason == event_reasons.SCHEDULED
+        for fact in sides.facts()
     )
     bound = recorded.node_of.get(sides.uid)
     return is_of_place and bound is not None and _is_placed_alike(sides.uid, recorded, again)

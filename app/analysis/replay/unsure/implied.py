@@ -14,12 +14,11 @@ from app.analysis.replay.traces import is_event_object
 from app.domain.log import Actor, Event, EventType, ObjectKey, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import api_resources, json_tree, timestamps, well_known
+from app.domain.values import api_resources, event_reasons, json_tree, timestamps, well_known
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
-_REFUSED = "FailedResourceClaimCreation"
 """The reason of the Event in which the claim controller says that it did not find a template."""
 
 _KINDS = frozenset((api_resources.NAMESPACES, api_resources.RESOURCE_CLAIM_TEMPLATES))
@@ -43,7 +42,10 @@ class Implied:
                 self._note(event)
 
     def _note(self, event: Event) -> None:
-        if is_event_object(event.key) and core.event_object(event.object).reason == _REFUSED:
+        if (
+            is_event_object(event.key)
+            and core.event_object(event.object).reason == event_reasons.FAILED_CLAIM_CREATION
+        ):
             self._refused.add(subject_of(event.object))
         if event.key[:2] != api_resources.RESOURCE_CLAIMS:
             return

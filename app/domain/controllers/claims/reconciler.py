@@ -25,7 +25,7 @@ from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
-from app.domain.values import api_resources, well_known
+from app.domain.values import api_resources, event_reasons, well_known
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
@@ -406,7 +406,7 @@ class ClaimsReconciler:
             now,
             reference(tree, kind="Pod", with_revision=True),
             kind="Warning",
-            reason="FailedResourceClaimCreation",
+            reason=event_reasons.FAILED_CLAIM_CREATION,
             message=f"PodResourceClaim {failure.entry}: {failure.text}",
         )
 

@@ -16,7 +16,7 @@ from app.analysis.replay.variants import Variant
 from app.domain.controllers.scheduling.reports.events import COMPONENT
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import CreateObject
-from app.domain.values import condition_types, json_tree
+from app.domain.values import condition_types, event_reasons, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -131,7 +131,7 @@ def is_refusal(body: JsonObject, pod: JsonView) -> bool:
 
 
 def _is_failure(tree: JsonView) -> bool:
-    return tree.get("reason") == "FailedScheduling"
+    return tree.get("reason") == event_reasons.FAILED_SCHEDULING
 
 
 def _attempt_of(tree: JsonView) -> _Attempt:

@@ -19,7 +19,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import api_groups, api_resources, timestamps
+from app.domain.values import api_groups, api_resources, event_reasons, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -47,7 +47,10 @@ class ReportSeries:
         if not is_of(event.key, api_resources.EVENTS):
             return
         tree = event.object
-        if tree.get("reason") != "FailedScheduling" or tree.get("reportingComponent") != COMPONENT:
+        if (
+            tree.get("reason") != event_reasons.FAILED_SCHEDULING
+            or tree.get("reportingComponent") != COMPONENT
+        ):
             return
         event_object = core.event_object(tree)
         fact = (
@@ -76,7 +79,7 @@ class ReportSeries:
                 subject,
                 now,
                 kind="Warning",
-                reason="FailedScheduling",
+                reason=event_reasons.FAILED_SCHEDULING,
                 action="Scheduling",
                 note=text,
             )
@@ -105,7 +108,7 @@ def scheduled(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) ->
         subject,
         now,
         kind="Normal",
-        reason="Scheduled",
+        reason=event_reasons.SCHEDULED,
         action="Binding",
         note=messages.assigned(subject["namespace"], subject["name"], node),
     )
@@ -134,7 +137,7 @@ def preempted(
         reference(victim, kind="Pod", with_revision=True),
         now,
         kind="Normal",
-        reason="Preempted",
+        reason=event_reasons.PREEMPTED,
         action="Preempting",
         note=messages.preempted_by(meta.uid(pod), node),
         related=reference(pod, kind="Pod", with_revision=True),

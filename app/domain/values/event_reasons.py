@@ -1,0 +1,13 @@
+"""Reasons of Kubernetes Event objects that the code names more than once."""
+
+SCHEDULED = "Scheduled"
+"""The scheduler assigned the pod to a node."""
+
+FAILED_SCHEDULING = "FailedScheduling"
+"""An attempt of the scheduler to place the pod failed."""
+
+PREEMPTED = "Preempted"
+"""The scheduler deleted the pod in favour of a pod of higher priority."""
+
+FAILED_CLAIM_CREATION = "FailedResourceClaimCreation"
+"""The claim controller could not create a claim of the pod."""
