@@ -177,8 +177,11 @@ async def test_snapshot_of_the_store_tells_every_change_that_the_streams_saw(nam
     assert {place for place in stored if place[0][:2] in watched} == set(seen)
 
 
-async def test_time_never_falls_along_the_history():
-    imported = await imported_once("i-soak-short", "joined")
+@pytest.mark.parametrize(
+    "name", ["a-quickstart", pytest.param(SOAK, marks=draws.in_turn("rows of recordings"))]
+)
+async def test_time_never_falls_along_the_history(name):
+    imported = await imported_once(name, "joined")
     times = [event.stamp.time for event in imported.events]
     assert times == sorted(times)
 
