@@ -1,4 +1,4 @@
-"""Each kind that is served, as the real kubectl uses it: a story told for all of them.
+"""The same steps of the real kubectl for each kind that is served.
 
 The kinds are those of discovery, so one that comes later fails here until it has its manifest.
 Each is explained, created, created again, compared, applied, read, described, patched, scaled or

@@ -1,4 +1,4 @@
-"""Secrets over HTTP: those who may read them see values, the log and everything of it does not."""
+"""Secrets over HTTP: users who may read them see values, which neither log nor views hold."""
 
 import base64
 

@@ -172,7 +172,7 @@ async def test_recording_that_is_decided_again_is_the_same(
 
 
 @draws.in_turn("ways")
-async def test_where_only_words_differ_nothing_parts() -> None:
+async def test_difference_of_messages_alone_has_no_parting_and_no_root() -> None:
     # No run of decide is needed to see that another release says it otherwise.
     report = await again("b-mig-partitions", profile="1.37", decide_runs_max=0)
     assert not report.is_same

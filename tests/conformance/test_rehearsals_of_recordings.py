@@ -33,7 +33,8 @@ pytestmark = pytest.mark.timeout(0)
 CALM = ("a-quickstart", "b-mig-partitions", "c-multihost-tpu", "e-taints", "j-api-versions")
 """Recordings in which no rule of 1.36 decided that 1.37 has not.
 
-The longest is decided as the next release by `test_where_only_words_differ_nothing_parts`, too.
+The longest is also decided as the next release, by
+`test_difference_of_messages_alone_has_no_parting_and_no_root`.
 """
 
 LONGEST = "b-mig-partitions"

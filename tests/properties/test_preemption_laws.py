@@ -1,5 +1,5 @@
-"""Pre-emption evicts no more than it must, nobody of equal or higher priority, and rather nobody
-who is protected (controllers.md 4.3 and the documentation of pod priority and preemption).
+"""Preemption evicts no more pods than necessary, none of equal or higher priority, and pods without
+a disruption budget first (controllers.md 4.3 and the documentation of pod priority and preemption).
 
 Random nodes are full of pods, and a new pod fits nowhere. The choice of the scheduler is compared
 with plain arithmetic on the cpu of every node.

@@ -1,4 +1,4 @@
-"""Streams of pages that follow a history: what they tell, how many there are, how they end."""
+"""Streams of pages that follow a history: their messages, their number, and their end."""
 
 from contextlib import asynccontextmanager
 
@@ -110,13 +110,13 @@ async def test_history_is_in_use_while_a_page_follows_it():
 @pytest.mark.parametrize(
     ("path", "code"), [(f"{UI}@2/live", 400), ("/ui/h/none/live", 404), (f"{UI}/live/x", 404)]
 )
-async def test_what_does_not_grow_is_not_followed(path, code):
+async def test_stream_without_a_growing_history_is_refused(path, code):
     async with serving() as server:
         assert (await server.raw("GET", path)).status_code == code
 
 
 @pytest.mark.parametrize("reader", ["gus", "dan"])
-async def test_stream_is_for_those_who_may_ask_there(reader):
+async def test_stream_is_answered_only_to_readers_of_the_history(reader):
     async with filled() as server:
         page = await server.raw("GET", "/ui/h/one@2/live", **headers(reader))
         answer = await server.raw("GET", "/redra/v1/histories/one/live", **headers(reader))

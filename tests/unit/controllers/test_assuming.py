@@ -1,4 +1,4 @@
-"""Pods that are placed in one step: what counts inside, and that nothing of it is left behind."""
+"""The placements that the pods of one step assume of each other; none outlives the step."""
 
 import pytest
 
@@ -83,20 +83,20 @@ def world() -> World:
     return World()
 
 
-def test_each_decision_of_a_step_assumes_those_before_it(world: World) -> None:
+def test_each_decision_of_a_step_assumes_the_earlier_ones(world: World) -> None:
     assert [world.decide(number) for number in (1, 2, 3)] == [all_of(), all_of(1), all_of(1, 2)]
     assert world.counted() == NOTHING
 
 
-def test_decisions_that_stay_assume_the_same(world: World) -> None:
+def test_assumptions_that_stay_in_force_give_the_same_decisions(world: World) -> None:
     with world.assumed.staying():
         assert [world.decide(number) for number in (1, 2, 3)] == [all_of(), all_of(1), all_of(1, 2)]
         assert world.counted() == all_of(1, 2, 3), "the next one has nothing to put in again"
     assert world.counted() == NOTHING
 
 
-def test_staying_changes_which_nodes_are_looked_at_anew(world: World) -> None:
-    """What is in force already touches no node, so that what is known of it stays known."""
+def test_reading_the_assumptions_in_force_changes_no_node(world: World) -> None:
+    """Assumptions in force change no node, so that answers about it stay valid."""
     with world.assumed.staying():
         world.decide(1)
         version = world.nodes.version
@@ -107,8 +107,8 @@ def test_staying_changes_which_nodes_are_looked_at_anew(world: World) -> None:
 
 
 @pytest.mark.parametrize("stays", [False, True])
-def test_only_the_first_may_be_asked_for_and_then_more(world: World, stays: bool) -> None:
-    """Attempts that said nothing new are told at the end of a step, each with what stood then."""
+def test_first_assumptions_of_a_step_can_be_read_alone(world: World, stays: bool) -> None:
+    """Attempts without news are reported at the end of a step, each with its assumptions."""
 
     def check() -> None:
         for number in (1, 2, 3):
@@ -127,7 +127,7 @@ def test_only_the_first_may_be_asked_for_and_then_more(world: World, stays: bool
     assert world.counted() == NOTHING
 
 
-def test_only_what_is_enforced_counts_and_then_until_the_end(world: World) -> None:
+def test_assumptions_count_from_their_enforcement_to_the_end_of_the_step(world: World) -> None:
     world.assumed.hold(("ns", "p8"), [(claim_of(8), allocation_of(8))])
     world.decide(1)
     with world.assumed.staying():
@@ -162,7 +162,7 @@ def test_claims_in_flight_count_inside_only(world: World) -> None:
     assert world.in_force() == all_of(1)
 
 
-def test_an_error_in_between_leaves_nothing_behind(world: World) -> None:
+def test_error_within_a_step_leaves_no_assumption(world: World) -> None:
     world.assumed.hold(("ns", "p8"), [(claim_of(8), allocation_of(8))])
 
     def fail() -> None:

@@ -1,4 +1,4 @@
-"""Audited requests become what they did. Rows: history-formats.md 4.3 and test vector 20.3."""
+"""The changes that audited requests made. Rows: history-formats.md 4.3 and test vector 20.3."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Placements that do not last, and devices of older generations: what why says beside an answer."""
+"""The answers of `why` about placements that do not last, and devices of older generations."""
 
 import pytest
 
@@ -87,7 +87,7 @@ async def test_pod_that_would_be_evicted_from_its_device_is_told_so(toleration, 
     assert all(fact in line and ("C2" in line) is bool(issue) for line in about)
 
 
-async def test_taint_that_evicts_nobody_is_not_announced():
+async def test_taint_that_evicts_no_pod_is_not_announced():
     taint = BAD | {"effect": "NoSchedule"}
     text, said = await why(tainted_device([{"operator": "Exists"}], taint))
     assert "evicted" not in text
