@@ -29,6 +29,9 @@ EVENTS_OF_LIFE = 19
 
 FIRST_POD = "gone-0000000"
 
+ASKED_LENGTH = 10_000_000
+"""The events of the history that the figure in `anchors.json` is about."""
+
 
 def _lengths(events: int, points: int) -> list[int]:
     return [events >> turn for turn in reversed(range(points))]
@@ -68,7 +71,7 @@ def _measure(folder: Path, length: int) -> tuple[int, dict[str, float]]:
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench.long", description=__doc__)
-    parser.add_argument("--events", type=int, default=10_000_000)
+    parser.add_argument("--events", type=int, default=ASKED_LENGTH)
     parser.add_argument("--points", type=int, default=3, help="lengths, each half the next one")
     parser.add_argument("--data", type=Path, help="a folder to keep, or one that was kept")
     options = parser.parse_args(arguments)
@@ -82,7 +85,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     for what, measured in points.items():
         shown = ", ".join(f"{size:,}: {cost:.3g}" for size, cost in measured)
         print(f"{what:32} exponent {growth.exponent(measured):5.2f}   {shown}", flush=True)
-    figures.note("long.start", points[large.LISTENS][-1][1])
+    if options.events >= ASKED_LENGTH:
+        figures.note("long.start", points[large.LISTENS][-1][1])
 
 
 if __name__ == "__main__":
