@@ -231,3 +231,13 @@ def test_deleted_collection_goes_by_the_options_of_its_request(options, op, tmp_
         "deletecollection", listed, type_=PODS, second=8, request={**OPTIONS, **options}
     )
     assert audit_records(tmp_path, *POD, collection)[-1].op is op
+
+
+def test_answer_to_a_deleted_collection_tells_what_holds_a_pod_and_changes_nothing_else(tmp_path):
+    """It shows the state before, of which a line may be lost: that is no write of this request."""
+    listed = {"kind": "PodList", "apiVersion": "v1", "items": [pod(20, "Running", "n1")]}
+    collection = audit("deletecollection", listed, type_=PODS, second=8)
+    records = [one for one in audit_records(tmp_path, CREATED, collection) if one.name == "p1"]
+    assert [one.op for one in records] == [Op.ADDED, Op.MODIFIED]
+    assert records[-1].object["metadata"]["deletionTimestamp"] == DUE
+    assert records[-1].object["status"] == {"phase": "Pending"}

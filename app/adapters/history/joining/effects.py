@@ -70,22 +70,32 @@ def scale(parent: JsonObject, effect: ScaledEffect) -> JsonObject:
     return tree
 
 
-def terminate(before: JsonObject, effect: TerminatingEffect, at: Instant | None) -> JsonObject:
+def terminate(
+    before: JsonObject,
+    effect: TerminatingEffect,
+    at: Instant | None,
+    answered: JsonView | None = None,
+) -> JsonObject:
     """The object with the deletionTimestamp, grace period and finalizers of a deletion request.
 
-    A later request can only shorten the grace period. Parity: controllers.md 5.2.
+    A later request can only shorten the grace period. `answered` is the state before, if the answer
+    shows it, as that to the deletion of a collection does: it decides what holds the object.
+    Parity: controllers.md 5.2.
     """
     tree: JsonObject = json_tree.copy(before)
     metadata = tree.setdefault("metadata", {})
-    if effect.propagation:
-        metadata["finalizers"] = finalizers_after(before, effect)
+    shown = before if answered is None else answered
+    if finalizers := finalizers_after(shown, effect):
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
     if metadata.get("deletionTimestamp"):
         shorter = effect.grace_seconds
         if shorter is not None and shorter < (meta.deletion_grace_seconds(before) or 0):
             metadata["deletionGracePeriodSeconds"] = max(shorter, 0)
             _date(metadata, at, max(shorter, 0))
         return tree
-    grace = _grace_seconds(before, effect) if tree.get("kind") == "Pod" else 0
+    grace = _grace_seconds(shown, effect) if tree.get("kind") == "Pod" else 0
     _date(metadata, at, grace)
     metadata["deletionGracePeriodSeconds"] = grace
     generation = json_tree.integer(metadata, "generation")
@@ -145,15 +155,19 @@ def apply(
     at: Instant | None,
     *,
     node: JsonView | None = None,
+    answered: JsonView | None = None,
     schemas: Schemas | None = None,
 ) -> JsonObject:
-    """The state after an effect. Raises PatchError for a patch that does not fit."""
+    """The state after an effect. Raises PatchError for a patch that does not fit.
+
+    `node` is that of a binding, `answered` the state that the answer to a deletion shows.
+    """
     match effect:
         case BoundEffect():
             return bind(before, effect, at, node)
         case ScaledEffect():
             return scale(before, effect)
         case TerminatingEffect():
-            return terminate(before, effect, at)
+            return terminate(before, effect, at, answered)
         case PatchedEffect():
             return patch(before, effect, schemas)

@@ -255,14 +255,18 @@ class Resolver:
         tree = row.tree()
         if record.effect is None:
             return None if tree is None else _replace(record, object=tree)
-        # The answer to the deletion of a collection shows the state before it.
-        before = self._tree(known) if tree is None and known is not None else tree
+        before = self._tree(known) if known is not None else tree
         if before is None:
             return None
         node = self._node(record.effect.node) if isinstance(record.effect, BoundEffect) else None
         try:
             after = effects.apply(
-                before, record.effect, record.observed_at, node=node, schemas=self._schemas
+                before,
+                record.effect,
+                record.observed_at,
+                node=node,
+                answered=tree,
+                schemas=self._schemas,
             )
             if self._schemas is not None:
                 normalising.check_object(record, after, self._schemas)
