@@ -4,7 +4,7 @@ The functions are generators. They yield after each node or try, so that a serve
 requests, and return their result at the end. The views must not change meanwhile.
 """
 
-from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TypeAlias, TypeVar
@@ -23,6 +23,7 @@ from app.domain.controllers.plan import MergingViews
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.errors import NotFound
+from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -102,15 +103,17 @@ def waiting(
     node: str,
     help: bool,
     reads_events: bool,
+    sees_key: Callable[[ObjectKey], bool],
 ) -> Steps[PodFindings]:
     """The answer of each node to a pod that is not bound, or why no node is asked.
 
-    Without `reads_events` nothing comes from Event objects. Raises NotFound when no node has the
-    name `node`.
+    Without `reads_events` nothing comes from Event objects, and nothing from quotas and namespaces
+    that the reader may not see (`sees_key`). Raises NotFound when no node has the name `node`.
     """
     early = untried.cause(views, tree, rules)
     if early:
-        return _unasked(views, tree, early, rules, help=help, reads_events=reads_events)
+        changes = untried.remedies(views, tree, rules, reads_events, sees_key) if help else []
+        return _unasked(views, tree, early, changes, reads_events=reads_events)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         return PodFindings(text=early, children=lacking)
@@ -154,13 +157,10 @@ def waiting(
         helpful, helps = yield from _help(list(refused.values()), erring, fitting, bounds)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
-    return PodFindings(
-        text=_fit_text(fits, [reason.node for reason in fitting])
-        + (failure or _eviction_text(fits, evicting)),
-        children=children,
-        nodes=tuple(fitting),
-        helps=tuple(helps) if help else None,
-    )
+    text = _fit_text(fits, [reason.node for reason in fitting])
+    text += failure or _eviction_text(fits, evicting)
+    given = tuple(helps) if help else None
+    return PodFindings(text=text, children=children, nodes=tuple(fitting), helps=given)
 
 
 def _unknown(views: LiveViews, node: str) -> NotFound:
@@ -202,17 +202,10 @@ def _beside(
 
 
 def _unasked(
-    views: MergingViews,
-    tree: JsonObject,
-    early: str,
-    rules: SchedulerRules,
-    *,
-    help: bool,
-    reads_events: bool,
+    views: MergingViews, tree: JsonObject, early: str, changes: Sequence[str], *, reads_events: bool
 ) -> PodFindings:
-    """The reason why no node is examined for a pod; with `help`, also changes that help."""
+    """The reason why no node is examined for a pod, and the changes that help."""
     known = untried.background(views, tree, reads_events=reads_events) or (Reason(text=early),)
-    changes = untried.remedies(views, tree, rules, reads_events=reads_events) if help else []
     if not changes:
         return PodFindings(text=early, children=known)
     why = "no node is asked about the pod before it"
@@ -222,7 +215,7 @@ def _unasked(
         text=f"what would help, not proved, because {why}",
         children=tuple(Reason(text=change) for change in changes),
     )
-    helps_json: JsonObject = {"node": "", "changes": changes}
+    helps_json: JsonObject = {"node": "", "changes": [*changes]}
     return PodFindings(text=early, children=(helpful, *known), helps=(helps_json,))
 
 

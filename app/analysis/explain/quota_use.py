@@ -58,15 +58,19 @@ def reasons(
             )
 
 
-def remedies(views: Views, namespace: str, refusal: str) -> Iterator[str]:
+def remedies(
+    views: Views, namespace: str, refusal: str, sees_key: Callable[[ObjectKey], bool]
+) -> Iterator[str]:
     """The amounts that a quota must allow by now to let the refused claim in.
 
-    None where the quota is gone, and none of what it has room for by now.
+    None where the quota is gone, and none of what it has room for by now. A reader who may not see
+    the quota gets the amounts that the refusal itself leads to.
     """
     quota = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, refusing(refusal))
-    hard = _hard(views.objects.get(quota) or {})
+    is_seen = sees_key(quota)
+    hard = _hard(views.objects.get(quota) or {}) if is_seen else {}
     for name, nanos in _needed(views, namespace, refusal):
-        if name not in hard or _allows(hard[name], nanos):
+        if is_seen and (name not in hard or _allows(hard[name], nanos)):
             continue
         total = quantity.from_nanos(nanos, quantity.QuantityFormat.DECIMAL_SI)
         yield f"have quota {refusing(refusal)} allow {total} of {name}, or delete what uses it"

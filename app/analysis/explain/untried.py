@@ -122,11 +122,16 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
 
 
 def remedies(
-    views: Views, tree: JsonObject, rules: SchedulerRules, *, reads_events: bool
+    views: Views,
+    tree: JsonObject,
+    rules: SchedulerRules,
+    reads_events: bool,
+    sees_key: Callable[[ObjectKey], bool],
 ) -> list[str]:
     """The changes after which nodes would be asked about the pod, as far as they are known.
 
-    What a claim that was not created needs is known from Events.
+    What a claim that was not created needs is known from Events; what is so by now, from a
+    namespace and a quota, if the reader may see these.
     """
     if _is_left(tree, rules):
         return [f"create the pod again with schedulerName {pod_spec.DEFAULT_SCHEDULER}"]
@@ -147,13 +152,14 @@ def remedies(
                 "create the claim again"
             )
     if reads_events and (refusal := refusal_of_claim(views, tree)):
-        space = views.objects.get(ObjectKey(*api_resources.NAMESPACES, "", pod.namespace)) or {}
-        lacks_label = meta.labels(space).get(well_known.ADMIN_ACCESS) != "true"
+        key = ObjectKey(*api_resources.NAMESPACES, "", pod.namespace)
+        space = views.objects.get(key) if sees_key(key) else None
+        lacks_label = meta.labels(space or {}).get(well_known.ADMIN_ACCESS) != "true"
         if lacks_label and f"`{well_known.ADMIN_ACCESS}: true` label" in refusal:
             changes.append(
                 f"see that namespace {pod.namespace} has the label {well_known.ADMIN_ACCESS}=true"
             )
-        changes += quota_use.remedies(views, pod.namespace, refusal)
+        changes += quota_use.remedies(views, pod.namespace, refusal, sees_key)
     return changes
 
 

@@ -129,6 +129,7 @@ async def _choice(
     reasons = pod_reasons.waiting(
         rules, views, pod, evidence.bounds,
         now=Instant(0), node=node, help=False, reads_events=evidence.sight.reads_events,
+        sees_key=evidence.sight.sees_key,
     )  # fmt: skip
     try:
         chosen = await drive(reasons)

@@ -330,7 +330,7 @@ async def _when_placed(
     reasons = pod_reasons.waiting(
         await evidence.rules_at(views), views, unbound, evidence.bounds,
         now=bound.stamp.time, node=question.node, help=question.help,
-        reads_events=evidence.sight.reads_events,
+        reads_events=evidence.sight.reads_events, sees_key=evidence.sight.sees_key,
     )  # fmt: skip
     answer = await drive(reasons)
     return replace(answer, text=f"when it was placed (revision {before}), {answer.text}")
@@ -350,6 +350,7 @@ async def _findings(
             node=question.node,
             help=question.help,
             reads_events=evidence.sight.reads_events,
+            sees_key=evidence.sight.sees_key,
         )
     )
 
