@@ -3,18 +3,10 @@
 `python -m tests.fuzz quotas --cases N --seed S` judges N worlds (`tests/truth/quotas`).
 """
 
-import anyio
-
+from tests.fuzz.judged import awaited, judge_worlds
 from tests.truth.quotas.judging import judge
 
 
 def run(cases: int, seed: int) -> None:
     """Judges so many worlds; raises the differences."""
-    wrong = anyio.run(_judged, range(seed, seed + cases))
-    print(f"{cases} worlds judged, {len(wrong)} differences")
-    if wrong:
-        raise AssertionError("\n".join(wrong))
-
-
-async def _judged(seeds: range) -> list[str]:
-    return [f"seed {seed}: {one}" for seed in seeds for one in await judge(seed)]
+    judge_worlds(cases, seed, awaited(judge))

@@ -11,6 +11,7 @@ from tests.fuzz import (
     api,
     bodies,
     forks,
+    judged,
     live,
     minimal_pairs,
     minimal_recordings,
@@ -95,3 +96,18 @@ def test_more_drawn_forks_keep_their_laws() -> None:
 def test_open_forks_still_break_a_law(seed: int, number: int) -> None:
     with pytest.raises(AssertionError):
         forks.judge(seed, number)
+
+
+async def _differs_of_world_4(world: int) -> list[str]:
+    return ["the claim is pending"] if world == 4 else []
+
+
+def test_differences_of_drawn_worlds_are_raised_with_their_seeds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judges = (judged.awaited(_differs_of_world_4), lambda world: ["no"] if world == 5 else [])
+    with pytest.raises(AssertionError) as raised:
+        judged.judge_worlds(3, 3, *judges)
+    assert str(raised.value) == "seed 4: the claim is pending\nseed 5: no"
+    judged.judge_worlds(2, 6, *judges)
+    assert capsys.readouterr().out.splitlines()[-1] == "2 worlds judged, 0 differences"

@@ -3,28 +3,20 @@
 `python -m tests.fuzz waiting --cases N --seed S` judges N worlds (`tests/truth/waiting`).
 """
 
-import anyio
+from functools import partial
 
+from tests.fuzz.judged import awaited, judge_worlds
 from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import judge, judge_helps
+
+JUDGES = (
+    judge,
+    partial(judge, made=ExtendedWorld),
+    judge_helps,
+    partial(judge_helps, made=ExtendedWorld),
+)
 
 
 def run(cases: int, seed: int) -> None:
     """Judges so many worlds; raises the differences."""
-    wrong = anyio.run(_judged, range(seed, seed + cases))
-    print(f"{cases} worlds judged, {len(wrong)} differences")
-    if wrong:
-        raise AssertionError("\n".join(wrong))
-
-
-async def _judged(seeds: range) -> list[str]:
-    return [
-        f"seed {seed}: {one}"
-        for seed in seeds
-        for one in (
-            *await judge(seed),
-            *await judge(seed, ExtendedWorld),
-            *await judge_helps(seed),
-            *await judge_helps(seed, ExtendedWorld),
-        )
-    ]
+    judge_worlds(cases, seed, *map(awaited, JUDGES))
