@@ -128,7 +128,7 @@ ENTRIES = (
         detected_by=(
             "lines of klog, also behind other words (`--prefix`, stern, a journal), in a cell of a "
             "table or in any field of JSON or YAML, on one line or over many (gcloud, Loki, "
-            "Elasticsearch); lines of `--logging-format=json`"
+            "Elasticsearch); lines of `--logging-format=json`; sentences of releases up to 1.19"
         ),
         gives="attempts to place pods and what came of them, as observed requests",
         lacks="every object; the year, unless `--at` names it",
@@ -141,7 +141,7 @@ ENTRIES = (
             "lines of klog about a pod, as for kube-scheduler: what failed (`Error syncing pod`, "
             "`Failed to prepare dynamic resources`, containers that did not start, volumes), "
             "`SyncLoop`, containers that started and ended; lines in JSON, also behind the name of "
-            "a node"
+            "a node; sentences of releases up to 1.19"
         ),
         gives="failures and reports of a kubelet about pods, as observed requests",
         lacks="every object; lines about no pod; the year, unless `--at` names it",

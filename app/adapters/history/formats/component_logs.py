@@ -30,6 +30,7 @@ from app.adapters.history.formats import (
     klog_values,
     kubelet_lines,
     logged_events,
+    older_lines,
 )
 from app.adapters.history.formats.e2e_events import DumpedEvents
 from app.adapters.history.formats.kubelet_lines import KUBELET
@@ -154,7 +155,9 @@ def is_beside(source: ByteSource) -> bool:
 
 def _is_about_pods(content: bytes) -> bool:
     is_about_attempts = any(text.encode() in content for text in _ATTEMPTS)
-    return is_about_attempts or kubelet_lines.mentioned_in(content)
+    if is_about_attempts or kubelet_lines.mentioned_in(content):
+        return True
+    return older_lines.mentioned_in(content)
 
 
 def read(
@@ -303,10 +306,10 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
 
 
 def _reports(rest: str) -> list[kubelet_lines.Report]:
-    """What a kubelet reports of pods in a line of klog."""
+    """What a line of klog that is no attempt with fields says of pods."""
     message = _MESSAGE.match(rest)
     if message is None:
-        return kubelet_lines.of_failed_start(rest)
+        return [*kubelet_lines.of_failed_start(rest), *older_lines.reports(rest)]
     return kubelet_lines.of_fields(message["text"], _fields(rest), rest)
 
 

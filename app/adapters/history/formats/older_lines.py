@@ -1,0 +1,99 @@
+"""Lines of kube-scheduler and kubelets in sentences, as releases up to 1.19 log them.
+
+    I0102 03:04:05.000006  1 scheduler.go:564] Attempting to schedule pod: ns/a
+    I0102 03:04:05.000007  1 factory.go:462] Unable to schedule ns/a: no fit: 0/2 nodes …; waiting
+    I0102 03:04:06.000006  222 kubelet.go:1908] SyncLoop (ADD, "api"): "a_ns(uid), b_ns(uid)"
+
+Later releases log the same with a message and fields; both mean the same words here.
+"""
+
+import re
+from collections.abc import Iterator
+
+from app.adapters.history.formats.kubelet_lines import Report
+from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
+
+_POD = r"(?P<namespace>[a-z0-9-]+)[/ ](?P<name>[a-z0-9.-]+)"
+_ATTEMPTS = (
+    (r"Attempting to schedule pod: {pod}", "attempt", "Attempting to schedule pod"),
+    (
+        r"Unable to schedule {pod}: no fit: (?P<why>.+); waiting",
+        "unschedulable",
+        "Unable to schedule pod; no fit; waiting",
+    ),
+    (
+        r"Unable to schedule {pod}: no nodes are registered to the cluster; waiting",
+        "unschedulable",
+        "Unable to schedule pod; no nodes are registered to the cluster; waiting",
+    ),
+    (r"Error scheduling {pod}: (?P<why>.+); retrying", "error", "Error scheduling pod; retrying"),
+    (r"Attempting to bind {pod} to (?P<node>\S+)", "bind", "Attempting to bind pod to node"),
+    (
+        r"pod {pod} is bound successfully on node \"?(?P<node>[a-z0-9.-]+?)\"?(?:, .*)?",
+        "bound",
+        "Successfully bound pod to node",
+    ),
+    (
+        r"Status after running PostFilter plugins for pod {pod}: (?P<why>.+)",
+        "postfilter",
+        "Status after running PostFilter plugins for pod",
+    ),
+)
+_SENTENCES = tuple(
+    (re.compile(sentence.replace("{pod}", _POD)), verb, text) for sentence, verb, text in _ATTEMPTS
+)
+
+_ID = r"[a-z0-9.-]+_[a-z0-9-]+\([^()\s]+\)"
+_NAMED = re.compile(r"(?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\([^()\s]+\)")
+_LISTED = re.compile(rf'SyncLoop \((?P<verb>ADD|DELETE|REMOVE), "\w+"\): "(?P<pods>{_ID}.*)"')
+_ENDED = re.compile(
+    rf'SyncLoop \(PLEG\): "(?P<pods>{_ID})", event: &pleg\.PodLifecycleEvent\{{.*'
+    r'\bType:"(?P<type>Container\w+)".*'
+)
+_FAILED = re.compile(rf'Error syncing pod \S+ \("(?P<pods>{_ID})"\), skipping: (?P<why>.+)')
+_UNMOUNTED = re.compile(
+    rf'Unable to (?:attach or )?mount volumes for pod "(?P<pods>{_ID})": (?P<why>.+); skipping pod'
+)
+
+_MENTIONED = re.compile(
+    rb"\.go:\d+\] (?:Attempting to (?:schedule pod: |bind )|Unable to (?:schedule|attach|mount) |"
+    rb"Error (?:scheduling|syncing pod) |pod \S{1,320} is bound successfully |"
+    rb"Status after running PostFilter plugins for pod |SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
+)
+
+
+def mentioned_in(content: bytes) -> bool:
+    """True for a text with the head of a line of klog and the first words of such a sentence."""
+    return _MENTIONED.search(content) is not None
+
+
+def reports(rest: str) -> Iterator[Report]:
+    """What a line of klog without fields says of pods, behind its head; nothing for others."""
+    for sentence, verb, text in _SENTENCES:
+        if (match := sentence.fullmatch(rest)) is not None:
+            parts = match.groupdict()
+            message = [text]
+            if parts.get("why"):
+                message.append(parts["why"])
+            if parts.get("node"):
+                message.append(f"node {parts['node']}")
+            yield verb, parts["namespace"], parts["name"], ": ".join(message)
+            return
+    yield from _of_kubelets(rest)
+
+
+def _of_kubelets(rest: str) -> Iterator[Report]:
+    verb = KUBELET_REPORT
+    if (match := _LISTED.fullmatch(rest)) is not None:
+        message = f"SyncLoop {match['verb']}"
+    elif (match := _ENDED.fullmatch(rest)) is not None:
+        message = f"SyncLoop (PLEG): event for pod: {match['type']}"
+    elif (match := _FAILED.fullmatch(rest)) is not None:
+        verb, message = KUBELET_FAILURE, f"Error syncing pod, skipping: {match['why']}"
+    elif (match := _UNMOUNTED.fullmatch(rest)) is not None:
+        verb = KUBELET_FAILURE
+        message = f"Unable to attach or mount volumes for pod; skipping pod: {match['why']}"
+    else:
+        return
+    for pod in _NAMED.finditer(match["pods"]):
+        yield verb, pod["namespace"], pod["name"], message

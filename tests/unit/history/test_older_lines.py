@@ -1,0 +1,101 @@
+"""Lines that components log in sentences, judged by the same line with a message and fields."""
+
+import json
+
+import pytest
+
+from app.domain.errors import InputError
+from tests.unit.history.test_kubelet_lines import klog, records
+
+WHY = "0/2 nodes are available: 2 Insufficient cpu."
+ID = "web-1_shop(11111111-1111-4111-8111-111111111111)"
+POD = 'pod="shop/web-1"'
+SAME = {
+    "Attempting to schedule pod: shop/web-1": f'"Attempting to schedule pod" {POD}',
+    f"Unable to schedule shop/web-1: no fit: {WHY}; waiting": (
+        f'"Unable to schedule pod; no fit; waiting" {POD} err="{WHY}"'
+    ),
+    f"Unable to schedule shop web-1: no fit: {WHY}; waiting": (
+        f'"Unable to schedule pod; no fit; waiting" {POD} err="{WHY}"'
+    ),
+    "Unable to schedule shop/web-1: no nodes are registered to the cluster; waiting": (
+        f'"Unable to schedule pod; no nodes are registered to the cluster; waiting" {POD}'
+    ),
+    "Error scheduling shop/web-1: timed out; retrying": (
+        f'"Error scheduling pod; retrying" {POD} err="timed out"'
+    ),
+    "Attempting to bind shop/web-1 to n1": f'"Attempting to bind pod to node" {POD} node="n1"',
+    'pod shop/web-1 is bound successfully on node "n1", 2 nodes evaluated, 1 nodes were found.': (
+        f'"Successfully bound pod to node" {POD} node="n1" evaluatedNodes=2 feasibleNodes=1'
+    ),
+    "pod shop/web-1 is bound successfully on node n1.example.com, 2 nodes evaluated": (
+        f'"Successfully bound pod to node" {POD} node="n1.example.com"'
+    ),
+    f'SyncLoop (ADD, "api"): "{ID}"': f'"SyncLoop ADD" source="api" pods=["{POD[5:-1]}"]',
+    f'SyncLoop (DELETE, "api"): "{ID}, web-2_lab(u)"': (
+        '"SyncLoop DELETE" source="api" pods=["shop/web-1","lab/web-2"]'
+    ),
+    f'SyncLoop (PLEG): "{ID}", event: &pleg.PodLifecycleEvent{{ID:"u", Type:"ContainerDied"}}': (
+        f'"SyncLoop (PLEG): event for pod" {POD} event=&{{ID:u Type:ContainerDied Data:c}}'
+    ),
+    f'Error syncing pod u ("{ID}"), skipping: failed to "StartContainer" for "c"': (
+        f'"Error syncing pod, skipping" {POD} err="failed to \\"StartContainer\\" for \\"c\\""'
+    ),
+    f'Unable to attach or mount volumes for pod "{ID}": timed out; skipping pod': (
+        f'"Unable to attach or mount volumes for pod; skipping pod" {POD} err="timed out"'
+    ),
+}
+SAYS = ("op", "namespace", "name", "verb", "actor", "message", "observed_at", "losses")
+WRAPS = {
+    "as it is": "{}",
+    "a journal": "Jan 02 03:04:05 n1 kubelet[222]: {}",
+    "a container runtime": "2026-01-02T03:04:05.000006789Z stderr F {}",
+}
+
+
+def said(folder, line):
+    found, _ = records(folder, line + "\n")
+    return [[getattr(each, name) for name in SAYS] for each in found]
+
+
+@pytest.mark.parametrize("sentence", SAME)
+def test_sentence_of_an_older_component_says_what_its_fields_say_today(tmp_path, sentence):
+    for wrap in WRAPS.values():
+        wrapped = [wrap.format(klog(each)) for each in (sentence, SAME[sentence])]
+        old, new = (said(tmp_path, each) for each in wrapped)
+        assert old == new
+        assert len(old) == (2 if "web-2" in sentence else 1)
+
+
+def test_sentence_in_a_field_of_a_collector_has_its_time(tmp_path):
+    for sentence in SAME:
+        lines = [
+            json.dumps({"time": "2026-01-02T03:04:05Z", "log": klog(each)})
+            for each in (sentence, SAME[sentence])
+        ]
+        old, new = (said(tmp_path, each) for each in lines)
+        assert old == new != []
+        assert old[0][SAYS.index("observed_at")] is not None
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Attempting to schedule pod: web-1",
+        "Unable to schedule shop/web-1: no fit",
+        'SyncLoop (RECONCILE, "api"): "web-1_shop(u)"',
+        "SyncLoop (housekeeping)",
+        'Error syncing pod u ("web-1"), skipping: gone',
+    ],
+)
+def test_sentence_about_no_pod_or_that_breaks_off_says_nothing(tmp_path, sentence):
+    known = klog('"Attempting to schedule pod" pod="shop/known"')
+    found, others = records(tmp_path, f"{known}\n{klog(sentence)}\n")
+    assert [each.name for each in found] == ["known"]
+    assert others == 1
+
+
+def test_sentence_outside_of_a_log_is_text(tmp_path):
+    for sentence in SAME:
+        with pytest.raises(InputError, match=r"format|no object"):
+            records(tmp_path, f"We saw: {sentence}\n")
