@@ -196,6 +196,17 @@ ENTRIES = (
         example="cp /var/lib/kubelet/dra_manager_state .",
     ),
     CatalogueEntry(
+        name="Answers of Rancher",
+        formats=(Format.DUMP, Format.MIXTURE),
+        detected_by=(
+            "`id`, `type` and `links` of Rancher beside an object, alone, in a collection (`data`) "
+            "or in a message of a change"
+        ),
+        gives="the objects as the API server stores them, without the fields that Rancher adds",
+        lacks="the changes before, who made them; one moment; messages of removals",
+        example="GET /k8s/clusters/c-1/v1/pods",
+    ),
+    CatalogueEntry(
         name="Resources of Argo CD",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by="`liveState` and `targetState` in one object",

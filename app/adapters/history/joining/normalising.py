@@ -9,6 +9,7 @@ Parity: history-formats.md 3.7 (Secrets), 4.5 (Events), 17.
 import msgspec
 
 from app.adapters.history import manifests
+from app.adapters.history.formats import served_fields
 from app.adapters.history.reading import Notes, ReadOptions
 from app.domain.errors import InputError, Rejected
 from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, join_losses
@@ -34,6 +35,8 @@ def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | No
 
     Raises InputError, naming the field, for a record that cannot be read or folded.
     """
+    if record.object is not None and served_fields.are_in(record.object):
+        record = _replace(record, object=served_fields.stored(record.object))
     normal = _normal(record, options, notes)
     if normal is not None:
         _check(normal, options)
