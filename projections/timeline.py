@@ -5,6 +5,9 @@ gets devices, a slice loses a device, a rule begins to evict. Heartbeats, manage
 repeated status writes are not interesting. The tables of `timeline_kinds` define what is
 interesting. This module keeps the last followed state of each object, gets the name of the change
 from `timeline_kinds`, and appends it.
+
+After a gap of an object, its next recorded state shows what the lost writes did, too: that entry
+has a doubt. It has no author where the recorded write cannot have made the change.
 """
 
 from array import array
@@ -18,7 +21,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.log.records import Loss, TimeQuality
+from app.domain.log.records import IMPORTER_USER, Loss, TimeQuality
 from projections import outlines, timeline_kinds, warning_events
 from projections.packed import PackedList
 from projections.row_changes import AppendedRows, PagedView
@@ -51,13 +54,14 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 8
+    version = 9
 
     def __init__(self) -> None:
         self.revision = Revision(0)
         self._entries = PackedList(Entry, PLAIN_MAX)
         self._revisions = array("q")
         self._states: dict[ObjectKey, State] = {}
+        self._gaps: dict[ObjectKey, list[Revision]] = {}
         self._changes = AppendedRows(TIMELINE.name, self._key, self._row)
 
     def _take(self, page: Page) -> None:
@@ -69,6 +73,8 @@ class TimelineProjection(PagedView):
         for event in page.facts:
             if event.type is EventType.DECISION_RECORDED:
                 continue
+            if event.type is EventType.GAP_OBSERVED and event.key.name:
+                self._gaps.setdefault(event.key, []).append(event.revision)
             saying = timeline_kinds.describe_fact(event)
             if saying is not None:
                 new.append(_entry(event, timeline_kinds.subject_of_fact(event), saying))
@@ -92,6 +98,7 @@ class TimelineProjection(PagedView):
         known, describe = self._states, kind.describe
         for event, state in states:
             key = event.key
+            after_gap = bool(self._gaps) and self._ends_gap(event)
             if state is None:
                 known.pop(key, None)
                 new.append(_entry(event, key, (f"{kind.word}Deleted", "")))
@@ -101,7 +108,18 @@ class TimelineProjection(PagedView):
                 known[key] = state
                 saying = describe(old, state)
                 if saying is not None:
-                    new.append(_entry(event, key, saying))
+                    is_late = after_gap and old is not None
+                    new.append(_entry(event, key, saying, is_late=is_late))
+
+    def _ends_gap(self, event: Event) -> bool:
+        """Whether the object of an event had a gap since the event before it."""
+        gaps = self._gaps.get(event.key, [])
+        later = [revision for revision in gaps if revision > event.revision]
+        if later:
+            self._gaps[event.key] = later
+        else:
+            self._gaps.pop(event.key, None)
+        return len(later) < len(gaps)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -131,16 +149,22 @@ class TimelineProjection(PagedView):
         return self._changes.state_hash(len(self._entries))
 
     def dump(self) -> bytes:
-        """All entries in order and what each object looks like, sorted by key."""
+        """All entries in order, the state of each object, and its open gaps, sorted by key."""
         return _encoder.encode(
-            (self.revision, list(self._entries), sorted(self._states.items(), key=_first))
+            (
+                self.revision,
+                list(self._entries),
+                sorted(self._states.items(), key=_first),
+                sorted(self._gaps.items(), key=_first),
+            )
         )
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
-        self.revision, entries, states = _snapshot.decode(state)
+        self.revision, entries, states, gaps = _snapshot.decode(state)
         self._append(entries)
         self._states = dict(states)
+        self._gaps = dict(gaps)
 
     def _append(self, entries: Sequence[Entry]) -> None:
         self._entries.extend(entries)
@@ -184,9 +208,12 @@ class TimelineProjection(PagedView):
         return f"{entry.kind} {entry.subject}"
 
 
-def _entry(event: Event, subject: ObjectKey, description: Description) -> Entry:
+def _entry(
+    event: Event, subject: ObjectKey, description: Description, *, is_late: bool = False
+) -> Entry:
+    """The entry of an event; with `is_late`, lost writes may have made the change before it."""
     stamp = event.stamp
-    text = description[1]
+    text, user = description[1], stamp.actor.user
     unsure = () if stamp.origin is None else doubts.of_event(event)
     if description[0] == timeline_kinds.WRITE_REFUSED:
         # A refusal has the whole message, whatever it shows of the object that was sent.
@@ -196,13 +223,21 @@ def _entry(event: Event, subject: ObjectKey, description: Description) -> Entry:
     if stamp.origin is not None and stamp.origin.time_quality == TimeQuality.NONE.value:
         # The event has the time of the one before it, or of the import.
         unsure = (*unsure, Loss.NO_TIME.value)
+    if stamp.origin is not None and Loss.SYNTHETIC_DELETE.value in stamp.origin.losses:
+        unsure = (*unsure, Loss.SYNTHETIC_DELETE.value)
+    if is_late:
+        unsure = (*unsure, Loss.GAP.value)
+    if timeline_kinds.is_by_own_request(description[0]) and doubts.is_change(event):
+        # No update or patch makes this change: the request that made it was lost.
+        user = IMPORTER_USER
+        unsure = (*unsure, Loss.COLLAPSED.value)
     return Entry(
         event.revision,
         stamp.time,
         description[0],
         subject,
         text,
-        stamp.actor.user,
+        user,
         stamp.verb,
         stamp.cause,
         ",".join(unsure),
@@ -212,9 +247,16 @@ def _entry(event: Event, subject: ObjectKey, description: Description) -> Entry:
 _revision = attrgetter("revision")
 
 
-def _first(item: tuple[ObjectKey, State]) -> ObjectKey:
+def _first(item: tuple[ObjectKey, object]) -> ObjectKey:
     return item[0]
 
 
 _encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[Entry], list[tuple[ObjectKey, State]]])
+_snapshot = msgspec.msgpack.Decoder(
+    tuple[
+        Revision,
+        list[Entry],
+        list[tuple[ObjectKey, State]],
+        list[tuple[ObjectKey, list[Revision]]],
+    ]
+)

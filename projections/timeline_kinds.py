@@ -153,6 +153,11 @@ def is_of_another_event(kind: str) -> bool:
     return kind in _OF_OTHER_EVENTS
 
 
+def is_by_own_request(kind: str) -> bool:
+    """Whether only a deletion or a binding makes the change that entries of a kind name."""
+    return kind == condition_types.POD_SCHEDULED or kind.endswith(_DELETION_ASKED)
+
+
 def describe_fact(event: Event) -> Description | None:
     """The name and text of an event that is not about an object; None when it is not shown."""
     if event.type is EventType.REQUEST_OBSERVED:
@@ -236,7 +241,7 @@ def _describe_pod(old: PodState | None, new: PodState) -> Description | None:
     if new.node and not old.node:
         return condition_types.POD_SCHEDULED, f"to {new.node}"
     if new.deleting and not old.deleting:
-        return "PodDeletionAsked", cut(f"after {new.disruption}") if new.disruption else ""
+        return f"Pod{_DELETION_ASKED}", cut(f"after {new.disruption}") if new.disruption else ""
     if new.disruption != old.disruption and new.disruption:
         return "PodEvicted", cut(new.disruption)
     if new.phase != old.phase:
@@ -292,7 +297,7 @@ def _describe_claim(old: ClaimState | None, new: ClaimState) -> Description | No
     if new.devices != old.devices:
         return "ClaimReallocated", cut(f"{_named(old.devices)} became {got}")
     if new.deleting and not old.deleting:
-        return "ClaimDeletionAsked", cut(
+        return f"Claim{_DELETION_ASKED}", cut(
             f"still reserved for {_named(new.reserved)}" if use else ""
         )
     added = tuple(name for name in new.reserved if name not in old.reserved)
@@ -385,7 +390,7 @@ def _plain(word: str) -> FollowedKind:
         if old is None:
             return f"{word}Created", ""
         if new.deleting and not old.deleting:
-            return f"{word}DeletionAsked", ""
+            return f"{word}{_DELETION_ASKED}", ""
         if new.generation != old.generation:
             return f"{word}Changed", f"generation {new.generation}"
         return None
@@ -435,6 +440,7 @@ def cut(text: str, end: str = "") -> str:
     return (text if len(text) <= length_max else text[: length_max - 1] + "…") + end
 
 
+_DELETION_ASKED = "DeletionAsked"
 _NOT_SHOWN = frozenset((api_resources.LEASES, ("", "endpoints")))
 
 _DECIDED_GROUPS = {

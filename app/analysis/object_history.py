@@ -14,7 +14,8 @@ import msgspec
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key, pod_key
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.records import IMPORTER_USER
 from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
@@ -234,12 +235,22 @@ def _field(one: PlacedValue, event: Event | None) -> Field:
     if event is None:
         return Field(path=one.path, value=one.value, revision=Revision(0))
     actor = event.stamp.actor
+    if doubts.is_change(event) and _is_by_own_request(event.key, one.path):
+        # No update or patch sets it: the request that did was lost.
+        actor = Actor(user=IMPORTER_USER)
     return Field(
         path=one.path,
         value=one.value,
         revision=event.revision,
         actor=actor.user,
         agent=actor.agent,
+    )
+
+
+def _is_by_own_request(key: ObjectKey, path: str) -> bool:
+    """Whether only a deletion or a binding sets a field."""
+    return path == "metadata.deletionTimestamp" or (
+        path == "spec.nodeName" and key[:2] == api_resources.PODS
     )
 
 

@@ -6,7 +6,7 @@ Events of one object are given newest first, as the log returns them.
 from collections.abc import Callable, Sequence
 
 from app.analysis.explain.reasons import Reason
-from app.domain.log import Event, EventType, ObjectKey, records
+from app.domain.log import Event, EventType, ObjectKey, doubts, records
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.objects.printing import durations
 from app.domain.values import timestamps
@@ -47,7 +47,7 @@ def asked_by(deletion: Event) -> str:
 
     No update or patch deletes: where a recorded one shows the deletion, its request was lost.
     """
-    if deletion.stamp.origin is not None and deletion.stamp.verb in ("update", "patch"):
+    if doubts.is_change(deletion):
         return (
             f"by {records.named_author(records.IMPORTER_USER)}, before {when(deletion.stamp.time)}"
         )

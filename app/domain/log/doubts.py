@@ -158,6 +158,11 @@ def is_derived(event: Event) -> bool:
     return is_derived and event.type is not EventType.OBJECT_DELETED
 
 
+def is_change(event: Event) -> bool:
+    """Whether a recorded request changed an object, and so neither deleted nor bound it."""
+    return event.stamp.origin is not None and event.stamp.verb in ("update", "patch")
+
+
 def is_late(gap: Event) -> bool:
     """Whether the gap of a kind stands where it was noticed, and not where the writes were."""
     origin = gap.stamp.origin

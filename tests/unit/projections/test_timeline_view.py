@@ -1,6 +1,7 @@
 import pytest
 
 from app.domain.log import EventType, ObjectKey, Origin
+from app.domain.log.pages import Page
 from app.domain.log.records import BASELINE_VERB
 from projections.timeline import TimelineProjection
 from projections.timeline_kinds import TEXT_MAX
@@ -270,3 +271,35 @@ def test_text_of_a_long_warning_is_cut_before_the_time_it_was_last_seen(log) -> 
     [(_, text)] = told(log)
     assert text.endswith("m… (last seen at 2025-12-31T23:50:00Z)")
     assert len(text) == TEXT_MAX
+
+
+def test_first_change_after_a_gap_of_its_object_is_doubted(log: LogOf) -> None:
+    """However the log is folded: one by one, as one page, and with a snapshot anywhere."""
+    key, origin = key_of("pod", "ns/a"), Origin(source="audit.jsonl")
+    for phase, node in (("Pending", ""), ("Running", "n"), ("Succeeded", "n")):
+        tree = {"metadata": {"name": "a", "uid": "u"}, "spec": {"nodeName": node}}
+        tree["status"] = {"phase": phase}
+        is_first = phase == "Pending"
+        type = EventType.OBJECT_CREATED if is_first else EventType.OBJECT_UPDATED
+        verb = "create" if is_first else "patch"
+        log.append(type, key, tree, verb=verb, origin=origin)
+        if phase != "Succeeded":
+            gap = key if phase == "Pending" else key_of("pod", "ns/other")
+            log.append(EventType.GAP_OBSERVED, gap, {"reason": "lost"}, actor="redra:import")
+    said = [
+        (row["kind"], row["actor"], row["doubt"])
+        for row in map(log.view.row_of, log.view.entries)
+        if row["kind"] != "GapObserved"
+    ]
+    assert said == [
+        ("PodCreated", "alice", ""),
+        ("PodScheduled", "redra:import", "gap,collapsed"),
+        ("PodFinished", "alice", ""),
+    ]
+    for cut in range(len(log.events) + 1):
+        first, second = TimelineProjection(), TimelineProjection()
+        first.fold_page(Page(log.events[:cut]))
+        second.load(first.dump())
+        second.fold_page(Page(log.events[cut:]))
+        assert second.state_hash() == log.view.state_hash()
+        assert second.dump() == log.view.dump()
