@@ -122,9 +122,13 @@ def shortage(
 
     With `grows` (quirk q20) the check enlarges the requested amount.
     """
-    is_whole = not requested and not aggregated and not allocating
-    if is_whole and all(own.policy is None for own in capacity.values()):
-        return None
+    if not requested and not aggregated and not allocating:
+        # The usual case of an explanation, which asks this for every device of a cluster.
+        for own in capacity.values():
+            if own.policy is not None:
+                break
+        else:
+            return None
     unknown = asks_for_unknown(requested, capacity)
     if unknown is not None:
         return f"capacity {unknown} is not defined by the device"

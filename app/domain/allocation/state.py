@@ -186,7 +186,10 @@ class AllocatedState:
 
     def holders(self, device: DeviceId) -> tuple[str, ...]:
         """The claims that hold the device, as `namespace/name`."""
-        return tuple(_shown(key) for key in _counts(self._holders.get(device)))
+        held = self._holders.get(device)
+        if isinstance(held, str):
+            return (_shown(held),)
+        return tuple(map(_shown, _counts(held)))
 
     def stamp_of(self, pool: PoolId) -> int:
         """A number that grows with every allocation or release in the pool."""

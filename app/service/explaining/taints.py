@@ -27,10 +27,14 @@ async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
     origins: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
     rules = evidence.views.inventory.rules().values()
     are_by_slices = not any(rule.taint.text in taints for rule in rules)
+    not_shown = ""
     for name in names:
+        if name.rpartition("/")[0] == not_shown:
+            continue
         device_id = identifiers.parse_device(name)
         if are_by_slices and len(origins) >= NAMES_MAX and not devices.knows(device_id[:2]):
             # Slices of other pools are not shown.
+            not_shown = name.rpartition("/")[0]
             continue
         slice_key, device = devices.of(device_id)
         for taint in () if device is None else device.taints:

@@ -94,6 +94,9 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 Known: TypeAlias = dict[int, Cause]
 """The causes of exclusions already built for the same row: many devices share an exclusion."""
 
+OfTaints: TypeAlias = dict[tuple[str, str, str, str], Cause]
+"""The causes of taints already built: many devices have the same taint."""
+
 
 def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], Cause | None]:
     """A version of `of` for all devices of a row, which looks up shared values once.
@@ -105,13 +108,23 @@ def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], C
     if row.takes_all:
         return lambda device: of(problem, usage, row, device, known)
     in_use = usage.blocked(row) | (0 if row.admin else problem.dedicated)
+    held = 0 if row.admin else problem.dedicated & ~row.tainted
+    of_holders: dict[tuple[str, ...], Cause] = {}
+    of_taints: OfTaints = {}
 
     def cause_of(device: int) -> Cause | None:
         refusal = row.refused.get(device)
         if refusal is None:
             if device in row.faults:
                 return of(problem, usage, row, device, known)
-            return _of_selectable(problem, usage, row, device, is_free=not in_use >> device & 1)
+            if held >> device & 1:
+                holders = problem.state.holders(problem.view.devices[device].id)
+                cause = of_holders.get(holders)
+                if cause is None:
+                    cause = of_holders[holders] = _allocated(holders, "")
+                return cause
+            is_free = not in_use >> device & 1
+            return _of_selectable(problem, usage, row, device, of_taints, is_free=is_free)
         cause = known.get(id(refusal))
         if cause is None:
             cause = known[id(refusal)] = of_refusal(refusal, row)
@@ -152,7 +165,13 @@ def of(
 
 
 def _of_selectable(
-    problem: Problem, usage: Usage, row: RequestRow, device: int, *, is_free: bool
+    problem: Problem,
+    usage: Usage,
+    row: RequestRow,
+    device: int,
+    of_taints: OfTaints,
+    *,
+    is_free: bool,
 ) -> Cause | None:
     """The cause for a device that the selectors match and that is for the node."""
     if row.takes_all:
@@ -164,7 +183,7 @@ def _of_selectable(
     return (
         cause
         or _short_of_counters(problem, usage, row, device)
-        or _tainted(problem, row, device)
+        or _tainted(problem, row, device, of_taints)
         or _constrained(problem, usage, row, device)
     )
 
@@ -194,9 +213,7 @@ def _in_use(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cau
         return None
     if problem.dedicated & bit:
         holders = problem.state.holders(problem.view.devices[device].id)
-        names = ", ".join(holders) or "an allocated claim"
-        text = f"allocated to {names}{_and_tainted(problem, row, device)}"
-        return Cause(kind=CauseKind.ALLOCATED, about="", text=text)
+        return _allocated(holders, _and_tainted(problem, row, device))
     if usage.blocked(row) & bit:
         for take in (take for claim in usage.results for take in claim):
             if take.device == device:
@@ -209,6 +226,11 @@ def _in_use(problem: Problem, usage: Usage, row: RequestRow, device: int) -> Cau
             text="still marked by a failed attempt (q8)",
         )
     return None
+
+
+def _allocated(holders: Sequence[str], also: str) -> Cause:
+    names = ", ".join(holders) or "an allocated claim"
+    return Cause(kind=CauseKind.ALLOCATED, about="", text=f"allocated to {names}{also}")
 
 
 def _not_selectable(
@@ -355,16 +377,24 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def _tainted(problem: Problem, row: RequestRow, device: int) -> Cause | None:
+def _tainted(
+    problem: Problem, row: RequestRow, device: int, known: OfTaints | None = None
+) -> Cause | None:
     if not row.tainted >> device & 1:
         return None
     view_device = problem.view.devices[device]
     taint = taints.untolerated(view_device.taints, row.request.tolerations)
     assert taint is not None, "the bit says that there is one"
+    parts = (taint.key, taint.value, taint.effect, taint.rule)
+    if known is not None and (cause := known.get(parts)) is not None:
+        return cause
     origin = f" by rule {taint.rule}" if taint.rule else ""
-    return Cause(
+    cause = Cause(
         kind=CauseKind.TAINT, about=taint.text, text=f"taint {taint.text}{origin} is not tolerated"
     )
+    if known is not None:
+        known[parts] = cause
+    return cause
 
 
 def _and_tainted(problem: Problem, row: RequestRow, device: int) -> str:

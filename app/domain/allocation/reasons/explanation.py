@@ -76,12 +76,13 @@ class RequestReason:
     suitable: int
     devices: tuple[DeviceReason, ...]
     text: str
-    _alike: list[Alike] = field(default_factory=list, init=False, repr=False, compare=False)
+    groups: list[Alike] = field(default_factory=list, repr=False, compare=False)
+    """What `alike` returns; empty until it is asked for, unless it was known before."""
 
     @property
     def alike(self) -> Sequence[Alike]:
         """The devices in groups with the same cause, in the order in which the causes occur."""
-        if not self._alike:
+        if not self.groups:
             groups: dict[tuple[int, bool, str], Alike] = {}
             for device in self.devices:
                 key = (id(device.cause), device.chosen, device.note)
@@ -90,8 +91,8 @@ class RequestReason:
                     groups[key] = Alike(reason=device, devices=[device.device])
                 else:
                     group.devices.append(device.device)
-            self._alike.extend(groups.values())
-        return self._alike
+            self.groups.extend(groups.values())
+        return self.groups
 
     def tree(self) -> JsonObject:
         """The reasons as JSON."""
@@ -385,32 +386,35 @@ class _Replay:
 
 
 def _request_reason(problem: Problem, usage: Usage, row: RequestRow) -> RequestReason:
-    reasons = []
-    suitable = 0
+    reasons: list[DeviceReason] = []
     equal: dict[tuple[CauseKind, str, str], Cause] = {}
-    counted: dict[int, int] = {}
+    groups: dict[int, Alike] = {}
     ask = causes.asking(problem, usage, row)
     for device, view_device in enumerate(problem.view.devices):
         cause = ask(device)
-        if cause is None:
-            suitable += 1
+        group = groups.get(id(cause))
+        if group is None and cause is not None:
+            # One for all equal ones: devices are told together by it. What is grouped lives as
+            # long as its number: it is in `equal`.
+            cause = equal.setdefault((cause.kind, cause.about, cause.text), cause)
+            group = groups.get(id(cause))
+        reason = DeviceReason(device=view_device.text, cause=cause)
+        reasons.append(reason)
+        if group is None:
+            groups[id(cause)] = Alike(reason=reason, devices=[reason.device])
         else:
-            count = counted.get(id(cause))
-            if count is None:
-                # One for all equal ones: devices are told together by it. What is counted lives
-                # as long as its number: it is in `equal`.
-                cause = equal.setdefault((cause.kind, cause.about, cause.text), cause)
-                count = counted.get(id(cause), 0)
-            counted[id(cause)] = count + 1
-        reasons.append(DeviceReason(device=view_device.text, cause=cause))
-    causes_counted = [(cause, counted[id(cause)]) for cause in equal.values()]
+            group.devices.append(reason.device)
+    suitable = groups.get(id(None))
+    takeable = 0 if suitable is None else len(suitable.devices)
+    causes_counted = [(cause, len(groups[id(cause)].devices)) for cause in equal.values()]
     return RequestReason(
         request=row.request.result_name,
         wants=_wants(row),
         needs=max(row.count, 1),
-        suitable=suitable,
+        suitable=takeable,
         devices=tuple(reasons),
-        text=_request_text(row, suitable, len(reasons), causes_counted),
+        text=_request_text(row, takeable, len(reasons), causes_counted),
+        groups=list(groups.values()),
     )
 
 
