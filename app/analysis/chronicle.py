@@ -7,11 +7,10 @@ grows: the timeline up to a revision is a prefix of the timeline up to a later o
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from app.analysis.recordings import uncertainty
+from app.analysis.recordings import uncertainty, unfitting
 from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.invariants.stock import Evictor
-from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.pages import Page
@@ -136,9 +135,8 @@ class Chronicle:
         """
         if not self._is_recorded:
             return recorded
-        known = self.violations(until=until)
-        unsure = [each.message for each in known if each.kind is ViolationKind.UNSURE]
-        return uncertainty.with_unfitting(recorded, unsure)
+        signs = unfitting.messages(self.violations(until=until))
+        return uncertainty.with_unfitting(recorded, signs)
 
     def evictors(self, revision: Revision) -> tuple[Evictor, ...]:
         """The taints that evicted the pod that was marked at a revision; empty if not known."""

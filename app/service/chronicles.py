@@ -68,6 +68,16 @@ class Chronicles:
             await self._read_on(kept, runtime)
         return kept.chronicle, kept.doubts
 
+    async def doubts(self, runtime: HistoryRuntime, until: Revision) -> tuple[Doubt, ...]:
+        """The doubts about a recording up to a revision, also those that its objects raise.
+
+        Of a long history they rest on what has been read. Only recordings are read.
+        """
+        if not runtime.info.is_recorded:
+            return await recorded_doubts.doubts_of(runtime.log, runtime.info)
+        chronicle, doubts = await self.of(runtime)
+        return chronicle.doubts(doubts, until=until)
+
     async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
         """Start reading the whole log in the background if it is longer than one question may read.
 

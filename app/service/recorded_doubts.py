@@ -42,11 +42,6 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     return of_report(json_tree.mapping(last[0].object, "report"))
 
 
-async def with_doubts(answer: _Doubtful, log: EventLog, info: HistoryInfo) -> _Doubtful:
-    """The answer with the doubts of the history."""
-    return doubted(answer, await doubts_of(log, info))
-
-
 def doubted(answer: _Doubtful, recorded: tuple[Doubt, ...]) -> _Doubtful:
     """The answer with these doubts."""
     return msgspec.structs.replace(answer, certainty=doubts.certainty(recorded), doubts=recorded)

@@ -104,7 +104,7 @@ class Answers:
         kept_max = limits.chronicles_max
         self._findings: Bounded[tuple[int, Revision, int, str], Findings] = Bounded(kept_max)
         self._scans = Scans(self._explanations, limits)
-        self._chronicles = Chronicles(kept_max=kept_max, events_max=limits.chronicle_events_max)
+        self.chronicles = Chronicles(kept_max=kept_max, events_max=limits.chronicle_events_max)
 
     async def views(self, inquiry: Inquiry) -> LiveViews:
         """The views at the moment. Raises InputError, NotFound beyond the end."""
@@ -112,7 +112,7 @@ class Answers:
 
     async def chronicle(self, runtime: HistoryRuntime) -> Chronicle:
         """The chronicle of the history, as far as it has been read; checks no rights."""
-        chronicle, _ = await self._chronicles.of(runtime)
+        chronicle, _ = await self.chronicles.of(runtime)
         return chronicle
 
     async def whole_chronicle(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
@@ -120,20 +120,20 @@ class Answers:
 
         Raises NotFound when the history is gone.
         """
-        return await self._chronicles.whole(runtime, until)
+        return await self.chronicles.whole(runtime, until)
 
     async def read_within(
         self, runtime: HistoryRuntime, until: Revision, seconds: float | None
     ) -> None:
         """Have the chronicle read up to a revision, and wait for that at most so many seconds."""
-        await self._chronicles.read_within(runtime, until, seconds)
+        await self.chronicles.read_within(runtime, until, seconds)
 
     async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
         """Have the chronicle of a long history read on in the background; checks no rights.
 
         Returns the last revision that has been read, and the last one there is.
         """
-        return await self._chronicles.begin_reading(runtime)
+        return await self.chronicles.begin_reading(runtime)
 
     def check_length(self, revision: Revision) -> None:
         """Raise TooLarge for a history that is too long for a download from a server."""
@@ -246,7 +246,7 @@ class Answers:
         """The durations of pod starts up to the moment, step by step."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, _ = await self._chronicles.of(runtime)
+        chronicle, _ = await self.chronicles.of(runtime)
         wanted = lanes_wanted(inquiry)
         return starts.of(
             runtime.info.name,
@@ -284,7 +284,7 @@ class Answers:
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, doubts = await self._chronicles.of(runtime)
+        chronicle, doubts = await self.chronicles.of(runtime)
         wanted = lanes_wanted(inquiry)
         since, until = [
             await self._instant(runtime, inquiry.request.parameter(name)) for name in STRETCH
@@ -353,15 +353,13 @@ class Answers:
         quirks = registry.allocator_quirks_of(views.profile, options)
         wanted = pools_wanted(inquiry)
         answer = device_map.of(runtime.info.name, views, wanted, self._limits.map, quirks)
-        if not runtime.info.is_recorded:
-            return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
-        chronicle, doubts = await self._chronicles.of(runtime)
-        return recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
+        doubts = await self.chronicles.doubts(runtime, views.revision)
+        return recorded_doubts.doubted(answer, doubts)
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
         """A filtered page of the timeline, newest entries first, with rows the reader may see."""
         views = await self.views(inquiry)
-        chronicle, _ = await self._chronicles.of(inquiry.runtime)
+        chronicle, _ = await self.chronicles.of(inquiry.runtime)
         reader = inquiry.reader()
         return timeline_pages.read(
             inquiry.runtime.info.name,
@@ -386,7 +384,7 @@ class Answers:
         runtime, namespace = inquiry.runtime, inquiry.request.parameter("namespace")
         views = await self.views(inquiry)
         await decoding.decode(views, _READ_BY_FINDINGS)
-        chronicle, doubts = await self._chronicles.of(runtime)
+        chronicle, doubts = await self.chronicles.of(runtime)
         now = await self.time(inquiry, views)
         # While no event comes, more becomes overdue; one answer a second is enough.
         place = runtime.life, views.revision, now // SECOND, namespace

@@ -21,6 +21,7 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 from app.service import moments, recorded_doubts
+from app.service.chronicles import Chronicles
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
@@ -28,8 +29,9 @@ from app.service.runtime import HistoryRuntime
 class BlastApi:
     """Answers blast questions, a bounded number at a time; the others wait for their turn."""
 
-    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+    def __init__(self, histories: Histories, chronicles: Chronicles, limits: ApiLimits) -> None:
         self._histories = histories
+        self._chronicles = chronicles
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
 
@@ -104,4 +106,5 @@ class BlastApi:
         async with self._turns:
             frozen = await self._frozen(runtime, moment)
             answer = await abandoning.in_thread(request, work, frozen)
-        return await recorded_doubts.with_doubts(answer, runtime.log, runtime.info)
+        doubts = await self._chronicles.doubts(runtime, frozen.revision)
+        return recorded_doubts.doubted(answer, doubts)

@@ -128,7 +128,8 @@ class CapacityApi:
             rules = self._histories.rules(info)
             frozen = world.freeze(views, info, rules, now, quotes_policies=quotes)
             fits = await abandoning.in_thread(inquiry.request, answer, frozen)
-        return await recorded_doubts.with_doubts(fits, runtime.log, runtime.info)
+        recorded = await self._answers.chronicles.doubts(runtime, frozen.revision)
+        return recorded_doubts.doubted(fits, recorded)
 
     async def capacity(self, inquiry: Inquiry, seconds: float | None = None) -> CapacityCourse:
         """The capacity at the moment, and at moments before it.
@@ -144,7 +145,7 @@ class CapacityApi:
         if seconds is None or not await self._begin(runtime, revisions, seconds):
             await self._compute_some(runtime, revisions)
         known = [self._kept.recent((runtime.life, one)) for one in revisions]
-        recorded = await recorded_doubts.doubts_of(runtime.log, runtime.info)
+        recorded = await self._answers.chronicles.doubts(runtime, until)
         shown = tuple(one for one in known if one is not None)
         return CapacityCourse(
             history=runtime.info.name,

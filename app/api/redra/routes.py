@@ -63,13 +63,13 @@ class RedraApi:
         self._gate = gate
         self._authorizer = authorizer
         self._limits = limits
-        self.blasts = BlastApi(histories, limits)
         self.diffs = DiffApi(histories, limits, gate, beside)
         self.rehearsals = RehearsalApi(histories, limits, beside, self.jobs)
         self.agains = AgainApi(limits, beside, self.jobs)
         self._managing = ManagingApi(histories, limits)
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
+        self.blasts = BlastApi(histories, self.answers.chronicles, limits)
         self.capacities = CapacityApi(histories, self.answers, limits)
         self._timelines = EntriesApi(
             at_once_max=limits.timelines_at_once_max, page_max=limits.log_page_max

@@ -19,6 +19,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.map_answers import Gauge
+from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
@@ -28,11 +29,13 @@ from app.domain.values import api_resources, identifiers
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
+from app.service import recorded_doubts
 from app.service.explaining import former_circumstances, rule_evictions, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
-if TYPE_CHECKING:  # heavy: only rules have a blast
+if TYPE_CHECKING:  # heavy: only rules have a blast, and only recordings are judged
     from app.analysis.blast.radius import BlastRadius
+    from app.analysis.recordings.unfitting import FitWatch
 
 
 _HIT = ("resourceslices", "resourceclaims", "pods")
@@ -48,8 +51,11 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         with_rules=tainted.are_rules_on(profile),
         rules_without_selector_match=profile.empty_rules_taint or not evidence.rules.quirks.c1,
     )
+    fit = await _fit(evidence)
     async for event in evidence.every():
         life.fold(event)
+        if fit is not None:
+            fit.fold(event)
     if not life.is_known:
         raise NotFound(
             f"device {name} was never published or allocated{_near(evidence, device_id)}",
@@ -77,6 +83,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         *devices.for_nodes(views, device_id),
         *(() if is_published else successors.of_device(views, device_id)),
         *life.reasons(await evidence.now()),
+        *(() if fit is None else fit.reasons()),
     )
     return _explained(
         evidence,
@@ -86,6 +93,19 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         reasons=reasons,
         details={"holders": [_span(span) for span in life.holders]},
     )
+
+
+async def _fit(evidence: ExplainedMoment) -> "FitWatch | None":
+    """Judges what does not fit in a recording; None where redra wrote everything itself."""
+    if not evidence.info.is_recorded:
+        return None
+    from app.analysis.recordings.unfitting import FitWatch
+    from app.analysis.verify.invariants.watch import InvariantWatch
+    from app.service.replays.verifying import switches_over_time
+
+    recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
+    switches = await switches_over_time(evidence.log, evidence.info)
+    return FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
 
 
 def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str, str]:
