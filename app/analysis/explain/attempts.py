@@ -24,6 +24,8 @@ ERROR = "Error"
 FAILURES = frozenset(("Unschedulable", ERROR))
 """The outcomes after which a pod is tried again."""
 
+_HELD_BACK = "not tried again until its claims can be used, whatever else happens"
+
 _DONE = {
     EventType.OBJECT_CREATED: "was created",
     EventType.OBJECT_UPDATED: "was changed",
@@ -162,9 +164,16 @@ def causes_of(attempts: Sequence[PodAttempt]) -> list[int]:
 
 
 def reasons(
-    attempts: Sequence[PodAttempt], causes: Mapping[int, Event], now: Instant
+    attempts: Sequence[PodAttempt],
+    causes: Mapping[int, Event],
+    now: Instant,
+    *,
+    has_claims: bool = True,
 ) -> Iterator[Reason]:
-    """The reasons for the attempts of a waiting pod; `causes` maps revisions to their events."""
+    """The reasons for the attempts of a waiting pod; `causes` maps revisions to their events.
+
+    `has_claims` is false of a pod that has a claim which it cannot use.
+    """
     if not attempts:
         return
     last = attempts[-1]
@@ -180,7 +189,8 @@ def reasons(
     if left_out:
         repeat = "repeats" if left_out == 1 else "repeat"
         text += f", {left_out} of which {repeat} the one before"
-    yield Reason(text=text, children=(*_next(last, now), *lines), count=count)
+    following = _next(last, now) if has_claims else (Reason(text=_HELD_BACK),)
+    yield Reason(text=text, children=(*following, *lines), count=count)
 
 
 def shown(attempts: Sequence[PodAttempt]) -> Sequence[PodAttempt]:

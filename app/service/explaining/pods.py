@@ -19,6 +19,7 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.trees import NodeReason
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, decision_body, dra, meta
@@ -74,7 +75,10 @@ async def answer(
         children = await evidence.run(lambda views: selected.with_values(views, children))
         placed = replace(placed, children=children)
         attempt_reasons = attempts.reasons(
-            tried, await _causes(evidence, tried), await evidence.now()
+            tried,
+            await _causes(evidence, tried),
+            await evidence.now(),
+            has_claims=pod_claims.are_there(evidence.views.objects, pods.facts(tree)),
         )
         about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)

@@ -16,7 +16,7 @@ def test_restart_does_not_shift_the_looks_at_binding_conditions():
     cluster.slice(devices=[device])
     cluster.claim()
     cluster.pod(claim="claim")
-    cluster.wait(601)
+    cluster.wait(596)
     assert cluster.decisions("scheduling") == [("pod", "WaitingForBinding")]
     cluster.restart()
     cluster.wait(3.9)

@@ -198,3 +198,69 @@ def test_pod_that_names_one_claim_twice_waits_and_goes():
     cluster.delete("pods", "pod", grace_seconds=0)
     cluster.settle()
     assert cluster.names("pods") == []
+
+
+def unready() -> Cluster:
+    """A pod that waits for its device to become ready, and whose claim a user deletes."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    cluster.slice(devices=[{"name": "d", "bindsToNode": True, **conditions}])
+    cluster.claim("mine")
+    cluster.pod(claim="mine")
+    cluster.wait(2)
+    cluster.delete("resourceclaims", "mine")
+    return cluster
+
+
+def test_pod_whose_claim_is_deleted_while_it_is_bound_is_not_tried_again():
+    cluster = unready().wait(3)
+    assert cluster.decisions("scheduling")[-1] == ("pod", "Error")
+    cluster.wait(400)
+    assert cluster.decisions("scheduling")[-1] == ("pod", "Error"), "neither after its back-off"
+    condition = cluster.pod_condition("pod")
+    assert condition is not None
+    assert condition["message"].endswith('resourceclaim "mine" is being deleted')
+
+
+def test_pod_that_was_refused_in_back_off_is_tried_when_its_claim_comes_again():
+    cluster = unready().wait(60)
+    before = attempts(cluster)
+    claim = cluster.must("resourceclaims", "mine")
+    held = [each for each in claim["metadata"]["finalizers"] if each.startswith("resource.")]
+    assert held, "the claim stays while it is allocated"
+    cluster.patch("resourceclaims", "mine", {"metadata": {"finalizers": None}})
+    cluster.settle()
+    assert cluster.get("resourceclaims", "mine") is None
+    cluster.claim("mine")
+    assert is_woken(cluster, before)
+
+
+@pytest.mark.parametrize("resource", ["resourceclaims", ""], ids=["deleted", "kept"])
+def test_time_alone_brings_back_no_pod_whose_claim_is_being_deleted(resource):
+    cluster = waiting()
+    body = {"metadata": {"finalizers": ["example.com/keep"]}}
+    cluster.patch("resourceclaims", "mine", body)
+    if resource:
+        cluster.delete(resource, "mine")
+    before = attempts(cluster)
+    cluster.wait(400)
+    assert (attempts(cluster) > before) is not bool(resource)
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_no_event_brings_back_a_pod_whose_claim_is_being_deleted(is_deleted):
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node(cpu="1")
+    cluster.slice(devices=1)
+    cluster.claim("mine", count=1)
+    cluster.pod(claim="mine", requests={"cpu": "2"})
+    cluster.wait(60)
+    cluster.patch("resourceclaims", "mine", {"metadata": {"finalizers": ["example.com/keep"]}})
+    if is_deleted:
+        cluster.delete("resourceclaims", "mine")
+    before = attempts(cluster)
+    cluster.node("large", cpu="32")
+    assert is_woken(cluster, before) is not is_deleted

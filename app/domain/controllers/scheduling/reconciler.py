@@ -369,8 +369,10 @@ class SchedulingReconciler:
         if tree is None:
             self.queue.remove(pod.place)
             return Plan(controller=NAME, key=key)
-        if self._rules.pace is not None and not pod_claims.are_there(views.objects, pod.spec.facts):
-            # The pod is gated since PreEnqueue accepted it; with its own pace it would not be here.
+        is_asked = pod.was_flushed or self._rules.pace is not None
+        if is_asked and not pod_claims.are_there(views.objects, pod.spec.facts):
+            # PreEnqueue refuses a pod whose time is up. A recorded pace tries pods so late that
+            # PreEnqueue had refused them in between.
             self.queue.gate(pod)
             return Plan(controller=NAME, key=key)
         claims = [claim_key(pod.place[0], name) for name in claim_names(pod.spec.facts)]

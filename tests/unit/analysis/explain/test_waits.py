@@ -92,3 +92,14 @@ async def test_pod_whose_claims_are_written_is_only_to_be_bound():
     cluster.wait(0.02)
     text, _ = await why(cluster)
     assert text == "its claims are written, its binding to n1 is under way"
+
+
+async def test_pod_whose_claim_is_deleted_in_its_back_off_is_not_said_to_be_tried_again():
+    cluster = waiting_cluster()
+    cluster.wait(1)
+    cluster.delete("resourceclaims", "claim")
+    cluster.wait(6)
+    assert cluster.decisions("scheduling")[-1] == ("pod", "Error")
+    _, found = await why(cluster)
+    assert "not tried again until its claims can be used, whatever else happens" in found
+    assert not any(line.startswith("tried again") for line in found)

@@ -201,9 +201,7 @@ class Waker:
             for place in tuple(self._users.get(hint.claim, ())):
                 pod = self._queue.get(place)
                 if pod is not None and pod.where is QueuePart.GATED:
-                    admit = self._admit()
-                    assert admit is not None, "the owner is in use"
-                    admit(pod, objects, now)
+                    self._let_in(pod, objects, now)
                 elif pod is not None:
                     self.wake_one(pod, hint, objects, now, cause)
             return
@@ -216,7 +214,14 @@ class Waker:
                 self.wake_one(pod, hint, objects, now, cause)
 
     def replay(self, pod: QueuedPod, objects: ObjectsReader, after: Revision, now: Instant) -> None:
-        """Applies the hints since revision `after` to a pod that has just failed."""
+        """Applies the hints since revision `after` to a pod that has just failed.
+
+        Parity: controllers.md 4.1; PreEnqueue is asked before a pod goes into back-off.
+        """
+        is_error = pod.where is QueuePart.ERROR_BACKOFF
+        if is_error and not pod_claims.are_there(objects, pod.spec.facts):
+            self._queue.gate(pod)
+            return
         missed: list[tuple[Revision, Hint]] = []
         for cause, hint in reversed(self._recent):  # as a rule few of many
             if cause <= after:
@@ -237,7 +242,13 @@ class Waker:
         if hint.up_to is not None and pod.spec.priority > hint.up_to:
             return
         if any(_may_help(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
-            self._queue.activate(pod, now, cause)
+            pod.cause = cause
+            self._let_in(pod, objects, now)
+
+    def _let_in(self, pod: QueuedPod, objects: ObjectsReader, now: Instant) -> None:
+        admit = self._admit()
+        assert admit is not None, "the owner is in use"
+        admit(pod, objects, now)
 
 
 def claim_names(pod: PodFacts) -> list[str]:

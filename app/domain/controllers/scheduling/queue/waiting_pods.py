@@ -64,6 +64,7 @@ class QueuedPod:
 
     `since` is the queue timestamp, `plugins` are the plug-ins that rejected the last attempt,
     `unfit` and `errors` count attempts in a row, `ready_at` is the end of the back-off.
+    `was_flushed` is true of a pod that became active because of its time, without an event.
     """
 
     spec: PodSpec
@@ -77,6 +78,7 @@ class QueuedPod:
     ticket: int = 0
     cause: Revision = Revision(0)
     touched: Revision = Revision(0)
+    was_flushed: bool = False
 
     @property
     def place(self) -> NamespacedName:
@@ -146,6 +148,7 @@ class SchedulingQueue:
         """Moves a pod to the active part, or to back-off until its back-off ends."""
         self._leave(pod)
         pod.cause = cause
+        pod.was_flushed = False
         if pod.ready_at > now:
             self._enter_backoff(pod)
             return
@@ -299,7 +302,9 @@ class SchedulingQueue:
                 self._enter_active(pod)
         while (entry := _next(self._pods, heaps.flush)) is not None and entry[0] <= now:
             heapq.heappop(heaps.flush)
-            self.activate(self._pods[entry[-1]], now, self._pods[entry[-1]].cause)
+            pod = self._pods[entry[-1]]
+            self.activate(pod, now, pod.cause)
+            pod.was_flushed = True
 
 
 def _next(pods: Mapping[NamespacedName, QueuedPod], heap: list[_Wait]) -> _Wait | None:

@@ -80,7 +80,8 @@ def _waiting(name: str, allocation: JsonView, now: Instant, timeout: int) -> Loo
         since = timestamps.parse(dra.allocation_time(allocation))
     except TimestampError:
         return Look(readiness=BindingReadiness.WAITING)
-    if since + timeout < now:
+    # A clock is always a little past the microsecond that it shows.
+    if since + timeout <= now:
         return Look(
             readiness=BindingReadiness.TIMED_OUT, text=f"device binding timeout: claim={name}"
         )
