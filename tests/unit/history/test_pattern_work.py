@@ -26,6 +26,7 @@ NAMED_ELSEWHERE = {
     ("printouts.untitled", "_CLAIM"): {"fullmatch"},
     ("printouts.untitled", "_NODE"): {"fullmatch"},
     ("printouts.pages", "_IN_POD"): {"fullmatch"},
+    ("formats.older_lines", "_SENTENCES"): {"fullmatch"},
     ("storage.kine_sql", "_PLAIN"): {"match"},
     ("storage.kine_sql", "_ESCAPED"): {"match"},
 }

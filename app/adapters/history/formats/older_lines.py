@@ -44,7 +44,7 @@ _SENTENCES = tuple(
 )
 
 _ID = r"[a-z0-9.-]+_[a-z0-9-]+\([^()\s]+\)"
-_NAMED = re.compile(r"(?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\([^()\s]+\)")
+_NAMED = re.compile(r"(?<![a-z0-9.-])(?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\([^()\s]+\)")
 _LISTED = re.compile(rf'SyncLoop \((?P<verb>ADD|DELETE|REMOVE), "\w+"\): "(?P<pods>{_ID}.*)"')
 _ENDED = re.compile(
     rf'SyncLoop \(PLEG\): "(?P<pods>{_ID})", event: &pleg\.PodLifecycleEvent\{{.*'
