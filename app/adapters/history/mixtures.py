@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.adapters.history import html_pages, json_text, line_marks, python_values, yaml_documents
-from app.adapters.history.audit import envelopes
+from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.enclosed import (
     broken_lines,
     client_logs,
@@ -53,10 +53,6 @@ _YAML_BEGIN = re.compile(
     r"^(?:- )?(?:apiVersion|kind|items|metadata|type|object|event|time|insertId|protoPayload)"
     r":(?:\s|$)"
 )
-_YAML_INDENTED = re.compile(
-    r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
-)
-_HUNK = re.compile(r"^@@ -\d")
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """Lines that end a YAML document, including the titles in the output of helm."""
@@ -213,10 +209,11 @@ class _Block:
                 self._at += 1
             elif not (
                 self._python()
+                or self._table()
                 or self._json(line)
                 or self._kyaml(line)
                 or self._yaml(line)
-                or self._indented(line)
+                or self._indented()
                 or self._printed()
             ):
                 if texts.WAS_CUT.match(line):
@@ -318,6 +315,14 @@ class _Block:
         self._at = end
         return bool(text)
 
+    def _table(self) -> bool:
+        """Reads the rows of a table of audit events with commas, as consoles export it."""
+        rows = tables.rows_in_text(self._lines, self._at, self._limits.document_bytes_max)
+        for at, tree in rows:
+            self._take(self._first + at, tree)
+        self._at = rows[-1][0] + 1 if rows else self._at
+        return bool(rows)
+
     def _broken(self, text: str, start: int) -> bool:
         """Reads a document whose lines a terminal has broken, or one with comments."""
         self._wasted += len(text) - start
@@ -397,32 +402,14 @@ class _Block:
         self._at = end
         return True
 
-    def _indented(self, line: str) -> bool:
-        """Reads an indented YAML document that forms its own paragraph, as code in Markdown does.
-
-        Parts of documents are indented as well, so only whole objects are accepted, and none after
-        a hunk header of a diff.
-        """
-        begin = _YAML_INDENTED.match(line)
-        if begin is None or (self._at and self._lines[self._at - 1].strip()):
-            return False
-        if any(_HUNK.match(before) for before in self._lines[: self._at]):
-            return False
-        indent = begin["indent"]
-        end = self._at + 1
-        while end < len(self._lines) and (
-            self._lines[end].startswith(indent) or not self._lines[end].strip()
-        ):
-            end += 1
-        lines = [line.removeprefix(indent) for line in self._lines[self._at : end]]
-        fields = yaml_blocks.fields(lines)
-        if not fields >= {"apiVersion", "kind"} or not fields & {"metadata", "items"}:
-            return False
+    def _indented(self) -> bool:
+        """Reads an indented YAML document that forms its own paragraph."""
+        lines = yaml_blocks.indented(self._lines, self._at)
         number = self._first + self._at
-        for line_number, value in self._values(lines, number):
+        for line_number, value in self._values(lines, number) if lines else ():
             self._take(line_number, value)
-        self._at = end
-        return True
+        self._at += len(lines)
+        return bool(lines)
 
     def _values(self, lines: list[str], number: int) -> list[tuple[int, Any]]:
         """The documents of these lines.

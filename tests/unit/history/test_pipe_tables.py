@@ -139,3 +139,64 @@ def test_row_with_other_cells_stays_as_it_is():
 def test_long_lines_between_bars_are_seen_in_one_pass(line):
     """Each character looked at for each one before it is 20 G steps, more than a test may take."""
     assert pipe_tables.plain([line, "|---|"])[1] == "|---|"
+
+
+SEEN = [
+    ("NAME", "READY", "STATUS", "RESTARTS", "IP", "NODE", "AGE"),
+    ("web-1", "1/1", "Running", "3", "10.0.0.7", "n1", "5m"),
+    ("web-2", "0/1", "Pending", "0", "<none>", "<none>", "5m"),
+]
+
+
+def screen(rows):
+    """As k9s keeps a screen: more columns, some with signs, and a word for what is not set."""
+    titles = ("%CPU/R", "PF", *rows[0][1:-1], "%MEM/L", "AGE")
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(
+        [
+            ("NAME", *titles),
+            *((row[0], "n/a", "●", *row[1:-1], "n/a", row[-1]) for row in rows[1:]),
+        ]
+    )
+    return out.getvalue().replace("<none>", "n/a")
+
+
+def page(rows, mark="\t", nothing="-"):
+    """As a page in a browser is copied: words for titles, the namespace behind the name."""
+    titles = ("Name", "Namespace", *(title.title() for title in rows[0][1:-1]), "Memory", "Created")
+    lines = [titles, *((row[0], "shop", *row[1:-1], "<none>", "Jan 2, 2026") for row in rows[1:])]
+    if mark == ",":
+        return "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in lines).replace(
+            "<none>", nothing
+        )
+    return "".join(mark.join(row) + "\n" for row in lines).replace("<none>", nothing)
+
+
+SHOWN = {
+    "pods-shop-1767323045000000000.csv": screen(SEEN),
+    "screen.csv": "kubectl get pods -n shop\n" + screen(SEEN),
+    "copied.txt": page(SEEN),
+    "copied.md": f"The page shows\n\n```\n{page(SEEN)}```\n",
+    "export.csv": page(SEEN, ",", ""),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_table_of_another_program_is_read_as_that_of_kubectl(tmp_path, name):
+    widths = [max(len(row[at]) for row in SEEN) for at in range(len(SEEN[0]))]
+    printed = ["$ kubectl get pods -n shop -o wide"]
+    printed += [
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in SEEN
+    ]
+    wanted, _ = read(tmp_path, "\n".join(printed) + "\n")
+    records, lost = read(tmp_path, SHOWN[name], name=name)
+    assert [each.object for each in records] == [each.object for each in wanted]
+    assert len(wanted) == 2
+    assert lost == []
+
+
+def test_table_of_a_page_about_other_things_is_text():
+    rows = [("Name", "Namespace", "Status"), ("a", "shop", "Bound"), ("b", "shop", "Bound")]
+    lines = ["\t".join(row) for row in rows]
+    assert pipe_tables.plain(lines) == lines

@@ -10,7 +10,7 @@ titles of Google's console are paths of fields.
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +27,12 @@ from app.domain.values.json_tree import JsonObject
 _NAME = r"[\w@$.\[\] /-]"
 _TITLE = re.compile(rf'(?:"{_NAME}+"|{_NAME}+)(?:,(?:"{_NAME}*"|{_NAME}*))+')
 _UTC = " [UTC]"
+_LOCAL = " [Local Time]"
 _PORTAL_TIME = "%m/%d/%Y, %I:%M:%S.%f %p"
+_WORDS = ("apiVersion", "auditID", "audit.k8s.io")
+"""The first row of a table of audit events in a text has one of these words, or goes on below."""
+
+_TIMES = ("RequestReceivedTime", "StageReceivedTime")
 _PATHS = ("protoPayload.", "resource.")
 
 
@@ -60,6 +65,41 @@ def rows(source: ByteSource, notes: Notes | None = None) -> Iterator[tuple[str, 
         raise InputError(f"it is not a table: {problem}", place=source.name) from problem
 
 
+def rows_in_text(lines: Sequence[str], at: int, limit: int) -> list[tuple[int, JsonObject]]:
+    """The rows of a table of audit events whose titles are at a line, each with its last line.
+
+    The table ends at an empty line, and at a row with another number of cells. Empty where none
+    begins, and where the first row is not a wanted one.
+    """
+    titles, below = lines[at].strip(), "".join(lines[at + 1 : at + 2])
+    may_hold = any(word in below for word in _WORDS) or below.rstrip().endswith('"{')
+    if "," not in titles or not may_hold or not _TITLE.fullmatch(titles):
+        return []
+    read: list[tuple[int, JsonObject]] = []
+    reader = csv.reader(_until_empty(lines, at, limit), strict=True)
+    try:
+        names = [title.strip() for title in next(reader)]
+        for row in reader:
+            if len(row) != len(names):
+                break
+            tree = _tree(names, row, None, "")
+            if not read and not any(envelopes.events(tree)):
+                break
+            read.append((at + reader.line_num - 1, tree))
+    except (csv.Error, StopIteration):
+        return read
+    return read
+
+
+def _until_empty(lines: Sequence[str], at: int, limit: int) -> Iterator[str]:
+    """The lines up to an empty one, within a number of characters."""
+    for line in lines[at:]:
+        limit -= len(line)
+        if not line.strip() or limit < 0:
+            return
+        yield line + "\n"
+
+
 def as_lines(source: ByteSource) -> bytes:
     """The rows as lines of JSON; each stands at the number of its last line.
 
@@ -77,16 +117,21 @@ def _rows(source: ByteSource, notes: Notes | None = None) -> Iterator[tuple[int,
     reader = csv.reader(_lines(source), strict=True)
     titles = [title.strip() for title in next(reader, [])]
     for row in reader:
-        tree: JsonObject = {}
-        for title, cell in zip(titles, row, strict=False):
-            if title and cell:
-                value = _decoded(cell)
-                if notes is not None and value is not cell:
-                    keys = json_text.repeated_keys(cell.encode(), value)
-                    notes.lose_repeated(keys, f"{source.name}:{reader.line_num}")
-                _put(tree, title, value)
+        tree = _tree(titles, row, notes, f"{source.name}:{reader.line_num}")
         if tree:
             yield reader.line_num, tree
+
+
+def _tree(titles: Sequence[str], row: Sequence[str], notes: Notes | None, place: str) -> JsonObject:
+    """The cells of a row by their titles."""
+    tree: JsonObject = {}
+    for title, cell in zip(titles, row, strict=False):
+        if title and cell:
+            value = _decoded(cell)
+            if notes is not None and value is not cell:
+                notes.lose_repeated(json_text.repeated_keys(cell.encode(), value), place)
+            _put(tree, title, value, notes)
+    return tree
 
 
 def _lines(source: ByteSource) -> Iterator[str]:
@@ -116,7 +161,11 @@ def _decoded(cell: str) -> Any:
         return cell
 
 
-def _put(tree: JsonObject, title: str, value: Any) -> None:
+def _put(tree: JsonObject, title: str, value: Any, notes: Notes | None) -> None:
+    if title.endswith(_LOCAL):
+        if notes is not None and title.removesuffix(_LOCAL) in _TIMES:
+            notes.add("times of a portal in local time, whose zone nothing tells, are left out")
+        return
     if title.endswith(_UTC):
         title, value = (
             title.removesuffix(_UTC),

@@ -68,9 +68,9 @@ ENTRIES = (
     CatalogueEntry(
         name="Azure tables as CSV",
         formats=_AUDIT,
-        detected_by="columns `AuditId`, `Verb`, `ObjectRef`; times of the portal that say UTC",
+        detected_by="columns `AuditId`, `Verb`, `ObjectRef`, also in a text",
         gives="as an audit log",
-        lacks="as Azure tables",
+        lacks="as Azure tables; times of the portal that do not say UTC",
         example="Export, CSV, in the portal's logs",
     ),
     CatalogueEntry(

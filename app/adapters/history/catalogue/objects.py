@@ -296,9 +296,8 @@ ENTRIES = (
         formats=(Format.PRINTED, Format.MIXTURE),
         detected_by=(
             "their titles, and the command above them or in the name of the file; "
-            "also between bars or commas, and in tables "
-            "of HTML; rows may "
-            "stand beside the titles; "
+            "also between bars or commas, in tables of HTML, in screens that k9s keeps (CSV), and "
+            "in tables of pods that a page in a browser shows; rows may stand beside the titles; "
             "rows of pods, claims, nodes and Events also without them; columns that somebody "
             "chose by the fields in the command above (`custom-columns`); names below a command "
             "with `-o name`"

@@ -14,24 +14,53 @@ GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
 ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
 """A line of dots, which stand for fields that somebody left out."""
 
+_INDENTED = re.compile(
+    r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
+)
+_HUNK = re.compile(r"^@@ -\d")
+_LOGGED = re.compile(r"\s*(?:\S.{0,64}?)?\b\d\d:\d\d:\d\d\.\d{3}")
+"""The beginning of a line of a log, with its time."""
+
 _ITEM = re.compile(r"^(?P<indent> *)- (?:apiVersion|kind|metadata|type):")
 _KYAML_FIELD = re.compile(r"\s+(?:apiVersion|kind|metadata|items|spec): ")
 
 
 _DEEPER = r"\[(?:Object|Array)\]"
 _SHORTENED = re.compile(
-    rf"(?:'[^']*'|[\w.$/-]+): (?:\[ {_DEEPER}(?:, {_DEEPER})* \]|{_DEEPER})(?:, ?)?"
+    rf"(?:'[^']*'|(?<![\w.$/-])[\w.$/-]+): (?:\[ {_DEEPER}(?:, {_DEEPER})* \]|{_DEEPER})(?:, ?)?"
     r"|(?:^|,)\s*\.\.\. \d+ more \w+"
 )
 """What Node.js shows in place of deeper objects, and of further items."""
 
-_UNDEFINED = re.compile(r"(?:'[^']*'|[\w.$/-]+): undefined(?:, ?)?")
-_NODE_BEGIN = re.compile(rb"\s*\{\s*\n\s+apiVersion: '")
+_UNDEFINED = re.compile(r"(?:'[^']*'|(?<![\w.$/-])[\w.$/-]+): undefined(?:, ?)?")
+_NODE_BEGIN = re.compile(rb"\s*\{[ \t\r]*\n\s+apiVersion: '")
 
 
 def goes_on(line: str) -> bool:
     """True for a line that may continue a YAML document."""
     return bool(GOES_ON.match(line) or ELLIPSIS.match(line))
+
+
+def indented(lines: list[str], at: int) -> list[str]:
+    """The lines of an indented document that begins at a line, without its indentation.
+
+    It forms its own paragraph, as code in Markdown does, or follows a line of a log. Parts of
+    documents are indented as well, so only whole objects count, and none after a hunk header of a
+    diff. Empty where none begins.
+    """
+    begin = _INDENTED.match(lines[at])
+    if begin is None or (at and lines[at - 1].strip() and not _LOGGED.match(lines[at - 1])):
+        return []
+    if any(_HUNK.match(before) for before in lines[:at]):
+        return []
+    indent = begin["indent"]
+    end = at + 1
+    while end < len(lines) and (lines[end].startswith(indent) or not lines[end].strip()):
+        end += 1
+    document = [line.removeprefix(indent) for line in lines[at:end]]
+    named = fields(document)
+    is_whole = named >= {"apiVersion", "kind"} and named & {"metadata", "items"}
+    return document if is_whole else []
 
 
 def fields(lines: list[str]) -> set[str]:

@@ -44,6 +44,9 @@ _WITH_VALUES = frozenset(
 _NAMED_AFTER = ("kubectl_", "oc_")
 """The beginnings of files that are called after the command whose output they hold."""
 
+_SCREEN = re.compile(r"(?P<kind>[a-z.]+)-(?P<namespace>[a-z0-9-]+)-\d{13,19}\.csv")
+"""The name of a file in which k9s keeps a screen: kind, namespace and time."""
+
 _NOT_PRINTED = ("yaml", "json", "name", "go-template", "template")
 """Output formats that print no table."""
 
@@ -162,12 +165,14 @@ class Commands:
 def of_file(name: str) -> Commands:
     """The commands of a text in a file; collectors such as sos call the file after the command.
 
-    Example: `kubectl_get_resourceclaims_-n_shop`.
+    Examples: `kubectl_get_resourceclaims_-n_shop`, and `pods-shop-1767323045000000000.csv` of k9s.
     """
     commands = Commands()
     base = name.rpartition("/")[2]
     if base.startswith(_NAMED_AFTER):
         commands.note(base.replace("_", " ").removesuffix(".txt"), 0)
+    elif (screen := _SCREEN.fullmatch(base)) is not None and screen["namespace"] != "all":
+        commands.note(f"kubectl get {screen['kind']} -n {screen['namespace']}", 0)
     return commands
 
 

@@ -1,12 +1,13 @@
 """Tables of kubectl that a tool or a person has set between bars or commas: Markdown, psql, CSV.
 
-Jira has two bars beside each title.
+Jira has two bars beside each title. A page in a browser has words for titles, and gives tabs
+between its cells when it is copied; k9s writes its screen with commas (`n/a` for no value).
 
     | NAME  | READY | STATUS  |            NAME    READY   STATUS
     |-------|:-----:|---------|    →       ----
     | web-1 | 0/1   | Pending |            web-1   0/1     Pending
 
-Only tables with titles of kubectl are taken; the number of lines stays.
+Only tables with titles of kubectl, and of pages about pods, are taken; the number of lines stays.
 """
 
 import csv
@@ -23,6 +24,8 @@ _BORDER = re.compile(r"\s*[|+](?=[^-]*-)[-=:+| \t]*[|+]\s*")
 _TITLE = re.compile(r"[A-Z][A-Z0-9()._ -]*")
 _FIRST = ("NAME", "NAMESPACE", "EVENT", "LAST SEEN")
 _WITH_COMMAS = tuple(f"{title}," for title in _FIRST)
+_OF_PAGE = re.compile(r'"?Name"?[\t,].*"?Namespace"?[\t,]')
+_NO_VALUE = ("n/a", "-")
 _BAR = re.compile(r"(?<!\\)\|")
 _ESCAPED = re.compile(r"\\([|<>_*`\\])")
 _GAP = "   "
@@ -45,24 +48,43 @@ def plain(lines: Sequence[str]) -> list[str]:
         if end == at and lines[at].startswith(_WITH_COMMAS):
             rows += _separated(lines, at)
             end += len(rows)
+        elif end == at and _OF_PAGE.match(lines[at]):
+            rows += _of_page(lines, at)
+            end += len(rows)
         if rows and (table := _table(rows, lines[at:end])) is not None:
             out[at:end] = table
         at = max(end, at + 1)
     return out
 
 
-def _separated(lines: Sequence[str], at: int) -> Iterator[list[str]]:
+def _separated(lines: Sequence[str], at: int, mark: str = ",") -> Iterator[list[str]]:
     """The rows of a table with commas whose titles are at a line. kubectl prints no line breaks."""
     width = 0
     for line in lines[at:]:
         try:
-            (cells,) = csv.reader([line], strict=True)
+            (cells,) = csv.reader([line], delimiter=mark, strict=True)
         except (ValueError, csv.Error):
             return
-        width = width or len(cells)
-        if len(cells) != width:
+        if len(cells) != (width or len(cells)):
             return
-        yield [re.sub(r"\s{2,}", " ", cell.strip()) for cell in cells]
+        shown = [re.sub(r"\s{2,}", " ", cell.strip()) for cell in cells]
+        # k9s has titles such as %CPU/R.
+        yield (
+            ["<none>" if cell in _NO_VALUE else cell for cell in shown]
+            if width
+            else [re.sub(r"[%/]+", "-", title).strip("-") for title in shown]
+        )
+        width = len(cells)
+
+
+def _of_page(lines: Sequence[str], at: int) -> list[list[str]]:
+    """The rows of a table of pods that a page in a browser shows, with the namespace first."""
+    titles, *rows = _separated(lines, at, "\t" if "\t" in lines[at] else ",")
+    upper = [title.upper() for title in titles]
+    if len({*upper}) < len(upper) or not {"NAMESPACE", "READY", "STATUS", "RESTARTS"} <= {*upper}:
+        return []
+    order = sorted(range(len(upper)), key=lambda index: upper[index] != "NAMESPACE")
+    return [[row[index] for index in order] for row in (upper, *rows)]
 
 
 def _table(rows: Sequence[list[str] | None], lines: Sequence[str]) -> list[str] | None:

@@ -1,0 +1,116 @@
+"""Tables of audit events that stand in a text, and objects that a test prints in its log."""
+
+import csv
+import io
+import json
+import textwrap
+
+import pytest
+
+from tests.unit.history.test_service_forms import CLAIMS, EVENTS, dense
+from tests.unit.history.test_wrapped_texts import CLAIM, keys, read
+
+COLUMNS = {
+    "AuditId": "auditID",
+    "Verb": "verb",
+    "Level": "level",
+    "Stage": "stage",
+    "RequestUri": "requestURI",
+    "ObjectRef": "objectRef",
+    "ResponseObject": "responseObject",
+    "ResponseStatus": "responseStatus",
+    "User": "user",
+}
+
+
+def table(rows):
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def cells(zone):
+    """The rows of a portal: a column for each field, times in the form of the United States."""
+    times = [f"{name} [{zone}]" for name in ("RequestReceivedTime", "StageReceivedTime")]
+    rows = [[*times, *COLUMNS]]
+    for number, event in enumerate(EVENTS):
+        parts = [event.get(name, "") for name in COLUMNS.values()]
+        shown = [each if isinstance(each, str) else dense(each) for each in parts]
+        rows.append([f"1/2/2026, 3:04:{number:02d}.{part}00 AM" for part in "12"] + shown)
+    return table(rows)
+
+
+TABLES = {
+    "Insights": table(
+        [("@timestamp", "@message"), *(("2026-01-02 03:04:05.000", dense(each)) for each in EVENTS)]
+    ),
+    "events over several lines": table(
+        [
+            ("time", "log_s"),
+            *(("2026-01-02T03:04:05Z", json.dumps(each, indent=1)) for each in EVENTS),
+        ]
+    ),
+    "a portal": cells("UTC"),
+    "a portal in local time": cells("Local Time"),
+}
+AROUND = {
+    "a fence": "We saw this:\n\n```csv\n{}```\nIt was gone then.\n",
+    "an indented fence": "1. We saw\n\n   ```\n{}   ```\n",
+    "text": "We saw this:\n{}\nIt was gone then.\n",
+}
+
+
+def said(records):
+    return [(each.op, each.kind, each.name, each.object, each.verb) for each in records]
+
+
+@pytest.mark.parametrize(
+    ("name", "around"),
+    [
+        (name, around)
+        for name in TABLES
+        for around in AROUND
+        # An editor that sets a cell in changes what it holds.
+        if not (name == "events over several lines" and around == "an indented fence")
+    ],
+)
+def test_table_in_a_text_says_what_it_says_as_a_file(tmp_path, name, around):
+    alone, _ = read(tmp_path, TABLES[name], name="export.csv")
+    inner = textwrap.indent(TABLES[name], "   ") if "indented" in around else TABLES[name]
+    records, lost = read(tmp_path, AROUND[around].format(inner), name="issue.md")
+    assert said(records) == said(alone)
+    assert keys(records) == CLAIMS
+    assert lost == []
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_row_that_is_cut_in_a_text_is_lost_alone(tmp_path, around):
+    rows = TABLES["Insights"].splitlines()
+    cut = "\n".join([*rows[:-1], rows[-1][:200]]) + "\n"
+    inner = textwrap.indent(cut, "   ") if "indented" in around else cut
+    records, lost = read(tmp_path, AROUND[around].format(inner), name="issue.md")
+    assert keys(records) == CLAIMS[:-1]
+    assert len(lost) == 1
+
+
+def test_local_times_whose_zone_nothing_tells_are_no_times(tmp_path):
+    records, _ = read(tmp_path, TABLES["a portal in local time"], name="export.csv")
+    assert [each.observed_at for each in records] == [None] * len(CLAIMS)
+    known, _ = read(tmp_path, TABLES["a portal"], name="export.csv")
+    assert all(each.observed_at is not None for each in known)
+
+
+@pytest.mark.parametrize("line", ["Jan  2 03:04:05.678: INFO: claim is", "03:04:05.678 the claim:"])
+def test_object_that_a_test_logs_is_read(tmp_path, line):
+    text = f"  {line}\n{textwrap.indent(CLAIM, '      ')}  STEP: done @ 01/02/26 03:04:05.9\n"
+    records, lost = read(tmp_path, text, name="build-log.txt")
+    [record] = records
+    assert (record.kind, record.name) == ("ResourceClaim", "one")
+    assert record.object["spec"]["devices"]["requests"][0]["name"] == "gpu"
+    assert lost == []
+
+
+def test_part_of_a_document_below_words_is_no_object(tmp_path):
+    text = f"helm values:\n  template:\n{textwrap.indent(CLAIM, '    ')}\n{CLAIM}"
+    records, _ = read(tmp_path, text.replace("name: one", "name: two", 1))
+    assert [each.name for each in records] == ["one"]
