@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import mmap
 import os
 import signal
 import sys
@@ -334,31 +335,61 @@ def test_fork_that_hangs_is_replaced_and_told_about() -> None:
     assert not workers_of_ours()
 
 
-@draws.in_turn("ways")
-def test_fork_that_works_in_silence_is_left_alone() -> None:
+def test_fork_that_works_in_silence_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_over = mmap.mmap(-1, 1)
+
     def work(*_: object) -> int:
-        while time.process_time() < 0.5:
+        while not is_over[0]:
             pass
         return os.getpid()
 
-    running = Forks(function=work, content=b"", silence_seconds=0.4)
+    def finish(pid: int) -> None:
+        is_over.write(b"1")
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    look_after_work(monkeypatch, 3 * forks._LOOKS, finish)
+    running = Forks(function=work, content=b"", silence_seconds=0.01)
     running.start([Task(digest="t", bundle="b", data=0)])
     (pid,) = [fork.pid for fork in running._running]
     (ended,) = running.results(lambda *_: None)
     assert (ended.problem, ended.result) == ("", pid)
 
 
-def test_fork_that_loops_fails_its_task_with_the_bound() -> None:
+def test_fork_that_loops_fails_its_task_with_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     def loop(*_: object) -> None:
         while True:
             pass
 
-    running = Forks(function=loop, content=b"", silence_seconds=0.4, step_seconds=0.2)
+    look_after_work(monkeypatch, 100, lambda _: pytest.fail("its step has no bound"))
+    running = Forks(function=loop, content=b"", silence_seconds=0.01, step_seconds=0.2)
     running.start([Task(digest="t", bundle="b", data=0)])
     (ended,) = running.results(lambda *_: None)
     assert "computed for 0.2 s of processor time without finishing a step" in ended.problem
     assert "REDRA_WORKER_STEP_SECONDS" in ended.problem
     assert not workers_of_ours()
+
+
+def look_after_work(
+    monkeypatch: pytest.MonkeyPatch, count: int, at_last: Callable[[int], None]
+) -> None:
+    """Has each of so many looks wait until the fork has worked, and the last one do this besides.
+
+    So no look of a busy machine comes before the fork could work.
+    """
+    processor_time, used, left = forks._processor_time, 0, count
+
+    def look(pid: int) -> int:
+        nonlocal used, left
+        before, patience = used, time.monotonic() + PATIENCE_SECONDS
+        while (used := processor_time(pid)) == before and left > 0:
+            assert time.monotonic() < patience, "the fork does nothing"
+            time.sleep(0.002)  # waits: for the processor time of the fork
+        left -= 1
+        if left == 0:
+            at_last(pid)
+        return used
+
+    monkeypatch.setattr(forks, "_processor_time", look)
 
 
 def allow_forks(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
