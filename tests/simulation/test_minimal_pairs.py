@@ -34,6 +34,7 @@ RECORDINGS = (
     ("e-taints-rules-ignored", "differs quirk=c24", "quirk=c24"),
     ("e-taints", "differs gate=DRADeviceTaints", "gate=DRADeviceTaints"),
     ("b-mig-partitions", "differs gate=SchedulerPopFromBackoffQ", "gate=SchedulerPopFromBackoffQ"),
+    ("maintenance", "difference 'quirk c24=off'", "quirk c24=off"),
     ("e-taints", f"command {NAMED.format('worker-2')}", NAMED.format("worker-2")),
 )
 

@@ -132,6 +132,11 @@ class Reduction:
             if self.best != start:
                 return
 
+    def is_all(self, sightings: Sequence[Sighting], scopes: Sequence[int]) -> bool:
+        """Whether one of these scopes around a sighting is everything."""
+        guesses = (self._guesses(each) for each in sightings)
+        return any(each[scope] == self.best for each in guesses for scope in scopes)
+
     def narrow(self, sightings: Sequence[Sighting]) -> Tries:
         """Leaves out the devices, pods and claims that share none with a sighting.
 

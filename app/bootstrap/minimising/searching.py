@@ -378,7 +378,7 @@ class _Search:
         is_whole = start == whole
         if is_whole and not self._drive(reduction.jump(first.sightings, NEAR)):
             return False
-        if is_whole and reduction.best == start:
+        if is_whole and reduction.best == start and not reduction.is_all(first.sightings, NEAR):
             if self._begin(beginnings.before(self._material, first.sightings)):
                 reduction = self._reduction()
             elif not self._drive(reduction.jump(first.sightings, FAR)):

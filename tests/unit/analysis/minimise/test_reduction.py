@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.analysis.minimise import trees
 from app.analysis.minimise.material import CLOSED, Candidate, Material
 from app.analysis.minimise.predicates import Sighting
-from app.analysis.minimise.reduction import Reduction
+from app.analysis.minimise.reduction import NEAR, Reduction
 from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
@@ -224,6 +224,18 @@ def test_what_shares_no_device_with_a_sighting_is_left_out_first() -> None:
     other = Sighting(objects=(claim,), devices=(("gpu.example.com", "pool", "gpu-15"),))
     (first,) = next(Reduction(material, whole(material), ()).narrow([other]))
     assert free_and_held(material, first) == ({"gpu-15"}, {"gpu-3"})
+
+
+@pytest.mark.parametrize(("count", "expected"), [(7, False), (6, False), (5, True)])
+def test_what_lies_around_a_sighting_is_everything_of_a_small_history(
+    count: int, expected: bool
+) -> None:
+    """With noise, with another claim, and with nothing but what the pod needs and a class."""
+    material = world()
+    order = (0, 1, 2, 3, 5, 4, 7)  # the claim of the other class comes last but one
+    kept = Candidate(kept=frozenset(order[:count]), until=Instant(20 * SECOND))
+    sighting = Sighting(objects=(ObjectKey("", "pods", "n", "p"),))
+    assert Reduction(material, kept, ()).is_all([sighting], NEAR) is expected
 
 
 def test_devices_that_share_counters_stay_with_a_sighting() -> None:
