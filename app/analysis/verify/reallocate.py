@@ -36,6 +36,7 @@ from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.records import named_author
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, dra, meta
@@ -284,7 +285,7 @@ class AllocationChecker:
         self._tally.different(
             Difference(
                 revision=event.revision,
-                subject=f"{event.key} on {node}, written by {author}",
+                subject=f"{event.key} on {node}, written by {named_author(author)}",
                 path=path,
                 recorded=left,
                 again=right,

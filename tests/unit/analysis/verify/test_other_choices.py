@@ -9,6 +9,7 @@ from app.analysis.oversight import Observation
 from app.analysis.verify.compare import EXAMPLES_MAX, DifferenceKind
 from app.bootstrap.pacing.overseeing import oversight_of
 from app.domain.log import HistoryId, HistoryInfo
+from app.domain.log.records import IMPORTER_USER
 from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from tests.unit.analysis.invariants.test_rules import Story
 from tests.unit.analysis.invariants.worlds import device, key_of, result, selector, slice_
@@ -61,10 +62,10 @@ def claim(story: Story, name: str, **more) -> None:
     )
 
 
-def give(story: Story, name: str, *devices: str, pool: str = "n1") -> int:
+def give(story: Story, name: str, *devices: str, pool: str = "n1", by: str = SCHEDULER) -> int:
     """The scheduler allocates devices, half a minute after all else."""
     results = [result(pool, each) for each in devices]
-    return story.allocate(name, *results, node=selector(node=pool), after=30, by=SCHEDULER)
+    return story.allocate(name, *results, node=selector(node=pool), after=30, by=by)
 
 
 def observed(story: Story) -> list[Observation]:
@@ -96,6 +97,16 @@ def test_each_device_that_a_scheduler_may_take_is_judged(name, kind, words) -> N
         assert words in each.message
         assert each.objects == (str(key_of("resourceclaims", "x")),)
         assert each.to_json()["failure"] is each.is_failure
+
+
+@pytest.mark.parametrize(
+    ("by", "words"), [(SCHEDULER, SCHEDULER), (IMPORTER_USER, "an unrecorded user")]
+)
+def test_choice_says_who_made_it_where_a_recording_tells(by, words) -> None:
+    story = world()
+    give(story, "x", "d-second", by=by)
+    [observation] = observed(story)
+    assert observation.name.endswith(f" on n1, written by {words}")
 
 
 def test_free_device_of_another_node_is_the_same_choice() -> None:
