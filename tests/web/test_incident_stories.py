@@ -20,6 +20,7 @@ from tests.web import (
     field_incidents,
     invented,
     later_incidents,
+    misplaced_incidents,
     mixed_incidents,
     more_incidents,
     night_incidents,
@@ -137,6 +138,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *node_incidents.NODES,
         *refused_incidents.REFUSED,
         *counted_incidents.COUNTED,
+        *misplaced_incidents.MISPLACED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -173,6 +175,7 @@ TOLD_OF_PODS = [
     *node_incidents.NODES,
     *refused_incidents.REFUSED,
     *counted_incidents.COUNTED,
+    *misplaced_incidents.MISPLACED,
 ]
 
 

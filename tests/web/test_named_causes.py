@@ -7,7 +7,7 @@ import pytest
 from app.cli.explaining import page, parts
 from app.domain.values.well_known import LAST_APPLIED
 from tests.api.serving import serving
-from tests.web import rollout_incidents
+from tests.web import misplaced_incidents, rollout_incidents
 from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import (
     Invented,
@@ -358,3 +358,17 @@ async def test_applied_fields_that_are_not_stored_are_named(text, closed, is_nam
     assert "allocated to lab/first" in said
     named = "resourceslice s was applied with a field that is not stored"
     assert (named in said) is is_named
+
+
+async def test_what_would_help_stays_on_a_page_that_is_cut():
+    """On a cluster of many kinds of nodes their answers fill the page."""
+    made = misplaced_incidents.free_devices_are_scattered(Names(1))
+    later = []
+    for number in range(4):
+        name, devices = f"m{number}", [{"name": f"y{one}"} for one in range(number + 1)]
+        made_later = slice_of(name, f"e{number}.test", name, devices, nodeName=name)
+        later += [{"apply": [node(name), made_later]}, {"wait": 20}]
+    text = await why((*made.steps, *later), help="true")
+    assert "more; -o json has all of them" in text, "the page is cut"
+    assert "what would help, each proved by allocating again" in text
+    assert "lower count to 1 in request dev of claim lab/want" in text

@@ -67,6 +67,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *updates.held(views, pod, _holders(views, nodes)),
         *holders_nearby.users(views, pod, _holders(views, nodes)),
         *_for_no_node(views, nodes),
+        *nearby_nodes.of_missing_nodes(views, _held_drivers(nodes)),
         *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
         *(reason for reason in renewed if reason.about not in named),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
@@ -386,8 +387,12 @@ def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:
     """
     if without_devices(nodes):
         return [one for one, _ in _nowhere_at_all(views)]
-    drivers = {identifiers.parse_device(group.devices[0])[0] for group in excluded(nodes, *_HELD)}
-    return nearby_nodes.left_behind(views, drivers)
+    return nearby_nodes.left_behind(views, _held_drivers(nodes))
+
+
+def _held_drivers(nodes: Sequence[NodeReason]) -> set[str]:
+    """The drivers of devices that are in use."""
+    return {identifiers.parse_device(one.devices[0])[0] for one in excluded(nodes, *_HELD)}
 
 
 def without_devices(nodes: Sequence[NodeReason]) -> list[str]:

@@ -214,6 +214,7 @@ def _unasked(
     helpful = Reason(
         text=f"what would help, not proved, because {why}",
         children=tuple(Reason(text=change) for change in changes),
+        is_kept=True,
     )
     helps_json: JsonObject = {"node": "", "changes": [*changes]}
     return PodFindings(text=early, children=(helpful, *known), helps=(helps_json,))
@@ -281,7 +282,9 @@ def _help(
     if len(children) > HELPS_SHOWN_MAX:
         shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
     opened: list[JsonObject] = [{"node": node, "changes": [*changes]} for node, changes in opening]
-    return Reason(text=text, children=tuple(shown)), opened + [one.tree() for one, _ in helps]
+    # Somebody asked for it, so it stays on a page that is cut.
+    helpful_reason = Reason(text=text, children=tuple(shown), is_kept=True)
+    return helpful_reason, opened + [one.tree() for one, _ in helps]
 
 
 def _others(groups: Sequence[Sequence[NodeAnswer]]) -> Iterator[NodeAnswer]:

@@ -134,7 +134,7 @@ def _constraints(views: LiveViews, claims: Iterable[str]) -> Iterator[str]:
             if one.match_attribute:
                 wanted[f"the same {one.match_attribute}"] = None
             if one.distinct_attribute:
-                wanted[f"a different {one.distinct_attribute} of each"] = None
+                wanted[f"a different {one.distinct_attribute} each"] = None
     if wanted:
         yield f"together, their devices must have {', and '.join(wanted)}"
 

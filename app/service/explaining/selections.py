@@ -33,8 +33,10 @@ async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """The writes of slices after which devices no longer match, as they were published."""
-    if not any(one.is_error for one in nodes) and not any(
-        circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR)
+    if not (
+        any(one.is_error for one in nodes)
+        or circumstances.without_devices(nodes)
+        or any(circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR))
     ):
         return []
     wishes = [*_wishes(evidence, pod)]

@@ -10,7 +10,7 @@ from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.nodes import Node
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import core, dra
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.tolerations import tolerates
 
@@ -26,7 +26,8 @@ def classes(views: Views, missing: Sequence[str]) -> Iterator[Reason]:
 def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterator[Reason]:
     """The tolerations of the pod's claims that nearly fit a taint, by its key or a similar one.
 
-    `taints` are texts. Requests that tolerate a taint are left out.
+    `taints` are texts. Requests that tolerate a taint are left out. Those of the pod itself that
+    name the key of a taint are said, too: they are for the taints of nodes alone.
     """
     lines: dict[str, None] = {}
     ordered = [(text, _taint_of(text)) for text in sorted(taints)]
@@ -44,6 +45,11 @@ def tolerations(views: Views, pod: JsonObject, taints: Iterable[str]) -> Iterato
                             text = f"request {request.name} of claim {named.name} tolerates "
                             text += f"{tainted.toleration_text(toleration)}, which does not fit "
                             lines[f"{text}taint {taint}"] = None
+    for toleration in core.tolerations_of(meta.spec(pod)):
+        for taint, tree in ordered:
+            if toleration.get("key") and tolerates(toleration, tree):
+                text = f"the pod tolerates {tainted.toleration_text(toleration)} itself, which is "
+                lines[f"{text}for taints of nodes; a request has to tolerate taint {taint}"] = None
     for text in list(lines)[:NAMES_MAX]:
         yield Reason(text=text, is_kept=True)
 

@@ -280,6 +280,35 @@ def out_of_reach(slices: Sequence[Slice]) -> Iterator[Reason]:
         yield Reason(text=f"{text}nodes that are not there", count=more)
 
 
+def of_missing_nodes(views: LiveViews, drivers: Container[str]) -> Iterator[Reason]:
+    """The free devices of drivers that are for no node that exists, though others of a slice are.
+
+    Only slices that choose the nodes of each device by itself have such.
+    """
+    known = all_nodes(views)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for place in views.inventory.pool_ids():
+        for one in newest(views.inventory.slices_of(place)) if place[0] in drivers else ():
+            for device in one.devices if one.per_device else ():
+                is_lost = device.node.is_set and not any(
+                    _is_chosen([device.node], node) for node in known
+                )
+                if is_lost and not views.allocated.is_allocated(device.id):
+                    where = nodes_text(device.node, known)
+                    groups.setdefault((one.name, where), []).append(device.id[2])
+    for (name, where), devices in [*groups.items()][:NAMES_MAX]:
+        noun = counts.plural(len(devices), "device")
+        yield Reason(
+            text=f"slice {name} has free {noun} {listed(devices, len(devices))} for {where}",
+            about=ObjectKey(*api_resources.RESOURCE_SLICES, "", name),
+            count=len(devices),
+            is_kept=True,
+        )
+    if (more := len(groups) - NAMES_MAX) > 0:
+        text = f"{counts.of(more, 'more choice')} of nodes for free devices "
+        yield Reason(text=f"{text}{counts.plural(more, 'fits')} no node", count=more)
+
+
 DENIALS = (", which does not exist", ", and there is none")
 """The ends of `nodes_text` where no node is meant."""
 
