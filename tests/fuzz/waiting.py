@@ -1,4 +1,4 @@
-"""Asks `why` of pods in small drawn worlds, and compares with a model that tries everything.
+"""Draws worlds in which a pod waits, and compares what redra says with a count and with trials.
 
 `python -m tests.fuzz waiting --cases N --seed S` judges N worlds (`tests/truth/waiting`).
 """
@@ -6,14 +6,24 @@
 from functools import partial
 
 from tests.fuzz.judged import awaited, judge_worlds
+from tests.truth.waiting import alternatives
 from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import judge, judge_helps
+from tests.truth.waiting.prioritized import PrioritizedWorld
+from tests.truth.waiting.privileged import PrivilegedWorld
+from tests.truth.waiting.worlds import SmallWorld
+
+WORLDS = (SmallWorld, ExtendedWorld, PrivilegedWorld, PrioritizedWorld)
+
+
+async def _choices(seed: int) -> list[str]:
+    world = PrioritizedWorld(seed)
+    return [*alternatives.differences(world), *await alternatives.told_differences(world)]
+
 
 JUDGES = (
-    judge,
-    partial(judge, made=ExtendedWorld),
-    judge_helps,
-    partial(judge_helps, made=ExtendedWorld),
+    *(partial(judged, made=world) for world in WORLDS for judged in (judge, judge_helps)),
+    _choices,
 )
 
 

@@ -6,6 +6,7 @@ line gets its own line.
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.analysis.explain.reasons import Reason
 from app.domain.values.json_tree import JsonObject
@@ -37,7 +38,7 @@ def page(
     """Renders the head, the notes and the tree in at most `lines_max` lines of `width` columns.
 
     What does not fit is cut in steps: first long texts, then branches after the first ones, then
-    the end of the page. Each cut is stated on the page.
+    the innermost reasons, level by level, then the end of the page. Each cut is stated on the page.
     """
     width = max(width, WIDTH_MIN)
     top = [line for text in (head, *notes) for line in _wrapped(text, "", "  ", width)]
@@ -47,7 +48,14 @@ def page(
             lines = [*top, *_lines(reasons, "", width, text_max, children_max)]
             if len(lines) <= lines_max:
                 return lines
-    return [*lines[: lines_max - 1], f"… {len(lines) - lines_max + 1} lines {_TAIL}"]
+    whole = len(lines)
+    for levels in range(_depth(reasons) - 1, 0, -1):
+        outer = _down_to(reasons, levels)
+        lines = [*top, *_lines(outer, "", width, _TEXT_STEPS[-1], _CHILDREN_STEPS[-1])]
+        if len(lines) < lines_max:
+            break
+    shown = lines[: lines_max - 1]
+    return [*shown, f"… {whole - len(shown)} lines {_TAIL}"]
 
 
 def of_json(body: JsonObject, width: int, *, lines_max: int = LINES_MAX) -> list[str]:
@@ -95,6 +103,20 @@ def _lines(
         lines += _wrapped(shortened(reason.line, text_max), f"{indent}{branch}", hanging, width)
         lines += _lines(reason.children, deeper, width, text_max, children_max)
     return lines
+
+
+def _depth(reasons: Sequence[Reason]) -> int:
+    """The number of levels of a tree."""
+    return max((1 + _depth(reason.children) for reason in reasons), default=0)
+
+
+def _down_to(reasons: Sequence[Reason], levels: int) -> list[Reason]:
+    """The tree without what stands below so many levels; reasons that are kept stay."""
+    return [
+        replace(reason, children=tuple(_down_to(reason.children, levels - 1)))
+        for reason in reasons
+        if levels > 0 or reason.is_kept
+    ]
 
 
 def _first(reasons: Sequence[Reason], count: int) -> list[Reason]:

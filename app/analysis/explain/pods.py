@@ -238,19 +238,20 @@ def _help(
     groups = sorted(refused, key=lambda group: -len(group))[: bounds.help_nodes_max]
     helps: list[tuple[Help, int]] = []
     shares = [(group[0], len(group)) for group in groups] + [(one, 1) for one in _others(groups)]
-    searched, tries_left = 0, bounds.help_tries_max
+    searched: list[str] = []
+    tries_left = bounds.help_tries_max
     for answer, alike in shares[: bounds.help_nodes_max]:
         fewest = min((len(one.changes) for one, _ in helps), default=bounds.help_changes_max)
         tries_max = bounds.help_tries_max
-        if searched >= len(groups):
+        if len(searched) >= len(groups):
             # Of nodes like one for which a change is known only a smaller change is of interest.
             fewest, tries_max = fewest - bool(helps), tries_left
         if not fewest or not tries_max:
             break
-        searched += 1
+        searched.append(answer.node)
         tries = answer.looking_for_help(changes_max=fewest, tries_max=tries_max)
         helpful, tried = yield from _counted(tries)
-        tries_left -= tried if searched > len(groups) else 0
+        tries_left -= tried if len(searched) > len(groups) else 0
         for one in helpful:
             yield
             if any(other.still_fails(one) for other in erring[: bounds.help_nodes_max]):
@@ -265,9 +266,9 @@ def _help(
     children = [*map(_opening, opening), *_best(helps), *_in_vain_for(vain, erring)]
     children += _beyond_devices(node_reasons)
     # A closed node, such as a tainted one, was tried as if it were open.
-    as_open = sum(reason.opened is not None for reason in node_reasons)
-    count = sum(map(len, refused)) + as_open
-    tried_on = f"tried on {searched + as_open} of {nodes_text(count)}"
+    as_open = {reason.node for reason in node_reasons if reason.opened is not None}
+    count = len(as_open.union(*({answer.node for answer in group} for group in refused)))
+    tried_on = f"tried on {len(as_open.union(searched))} of {nodes_text(count)}"
     if len(groups) < len(refused):
         tried_on += "; the others say something else and were left out"
     text = f"what would help, each proved by allocating again ({tried_on})"

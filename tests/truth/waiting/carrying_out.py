@@ -11,7 +11,7 @@ def carry_out(cluster: Cluster, before: State, after: State) -> None:
     edited = []
     wanted = after["pods", "default", "p"]["spec"]
     for key in before:
-        resource, namespace, name = key
+        resource, _, name = key
         if before[key] == after.get(key):
             continue
         if key not in after:
@@ -20,14 +20,11 @@ def carry_out(cluster: Cluster, before: State, after: State) -> None:
             cluster.patch(resource, name, {"spec": after[key]["spec"]})
         elif resource == "pods":
             continue
-        elif before[key]["spec"] != after[key]["spec"]:
-            edited.append((name, after[key]["spec"]))
         else:
-            for user in (before[key].get("status") or {}).get("reservedFor") or ():
-                cluster.delete("pods", user["name"], namespace)
-                cluster.settle()
-                if cluster.get("pods", user["name"]) is not None:
-                    cluster.kill(user["name"])
+            if before[key].get("status") != after[key].get("status"):
+                _release(cluster, before[key])
+            if before[key]["spec"] != after[key]["spec"]:
+                edited.append((name, after[key]["spec"]))
     cluster.settle()
     if edited or before["pods", "default", "p"]["spec"] != wanted:
         cluster.kill("p")
@@ -40,3 +37,11 @@ def carry_out(cluster: Cluster, before: State, after: State) -> None:
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": wanted}
         )
     cluster.wait(400)
+
+
+def _release(cluster: Cluster, claim: dict) -> None:
+    for user in (claim.get("status") or {}).get("reservedFor") or ():
+        cluster.delete("pods", user["name"], claim["metadata"]["namespace"])
+        cluster.settle()
+        if cluster.get("pods", user["name"]) is not None:
+            cluster.kill(user["name"])

@@ -24,6 +24,9 @@ CANNOT = "cannot allocate all claims"
 INVALID = "invalid resource pools were encountered"
 ELSEWHERE = "resourceclaim not available on the node"
 
+Taken = tuple[str, frozenset[Device]]
+"""The name of a request, with its alternative, and the devices that it has."""
+
 Selector = Callable[[Published], bool]
 
 
@@ -389,11 +392,31 @@ class Model:
 
     def fits(self, node: str) -> bool:
         """Whether any choice of devices satisfies all claims without devices on a node."""
+        return self.chosen(node) is not None
+
+    def chosen(self, node: str, taken: Sequence[Taken] = ()) -> tuple[str, ...] | None:
+        """The names of what each request gets: the first alternatives that are had together.
+
+        The first requests have what is `taken`: a name and devices. None where no choice satisfies
+        all requests.
+        """
         rows: list[tuple[dict, list[tuple[Wish, list[Published]]]]] = []
         for claim in self.wanted(node):
             for either in wishes(claim):
-                rows.append((claim, [(one, self.alone(claim, one, node)) for one in either]))
+                fixed = taken[len(rows)] if len(rows) < len(taken) else None
+                rows.append((claim, [*self._open(claim, either, node, fixed)]))
         return self._choose(rows, 0, _Usage(), {})
+
+    def _open(
+        self, claim: dict, either: Sequence[Wish], node: str, fixed: Taken | None
+    ) -> Iterator[tuple[Wish, list[Published]]]:
+        """The alternatives of a request with the devices that each may take."""
+        for wish in either:
+            devices = self.alone(claim, wish, node)
+            if fixed is None:
+                yield wish, devices
+            elif wish.name == fixed[0]:
+                yield wish, [one for one in devices if one.id in fixed[1]]
 
     def alone(self, claim: dict, wish: Wish, node: str) -> list[Published]:
         """The devices that a request may take; for mode All none if one of them may not."""
@@ -410,9 +433,11 @@ class Model:
             if not self.selected(wish, one, node) and not self.short_of_capacity(wish, one)
         ]
 
-    def _choose(self, rows: Sequence, number: int, usage: _Usage, picked: dict) -> bool:
+    def _choose(
+        self, rows: Sequence, number: int, usage: _Usage, picked: dict
+    ) -> tuple[str, ...] | None:
         if number == len(rows):
-            return True
+            return ()
         claim, either = rows[number]
         for wish, devices in either:
             count = len(devices) if wish.takes_all else wish.count
@@ -423,9 +448,10 @@ class Model:
                 mine = [*picked.get(id(claim), ()), *((wish, one) for one in choice)]
                 if after is None or not self._agree(claim, mine):
                     continue
-                if self._choose(rows, number + 1, after, {**picked, id(claim): mine}):
-                    return True
-        return False
+                rest = self._choose(rows, number + 1, after, {**picked, id(claim): mine})
+                if rest is not None:
+                    return (wish.name, *rest)
+        return None
 
     def _taken(
         self, usage: _Usage, claim: dict, wish: Wish, choice: Sequence[Published]

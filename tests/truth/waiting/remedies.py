@@ -65,6 +65,11 @@ def _singles(model: Model, node: str) -> Iterator[str]:
         if (claim.get("status") or {}).get("allocation"):
             yield f"release claim {name}"
     yield from (f"remove devicetaintrule {name}" for name, _ in model.facts.all("devicetaintrules"))
+    for pool in model.pools(node):
+        if not pool.is_complete:
+            spec = pool.slices[0]["spec"]
+            place = f"{spec['driver']}/{spec['pool']['name']}"
+            yield f"state {len(pool.slices)} as resourceSliceCount in pool {place}"
     yield from _of_counters(model, node)
     yield from _of_containers(model, node)
     for claim in model.unallocated:
@@ -173,6 +178,11 @@ def _slices(state: State, driver: str, pool: str) -> Iterator[dict]:
                 yield tree
 
 
+def _count_slices(state: State, count: str, driver: str, pool: str) -> None:
+    for tree in _slices(state, driver, pool):
+        tree["spec"]["pool"]["resourceSliceCount"] = int(count)
+
+
 def _tolerate(state: State, key: str, value: str, effect: str, request: str, claim: str) -> None:
     taint = {"key": key, "operator": "Equal", "value": value.removeprefix("="), "effect": effect}
     _request(state, claim, request).setdefault("tolerations", []).append(taint)
@@ -217,6 +227,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     r"release claim (\S+)": _release,
     r"remove devicetaintrule (\S+)": lambda state, name: state.pop(("devicetaintrules", "", name)),
     r"add (\S+) to counter (\S+) of set (\S+) in pool ([^/]+)/(\S+)": _enlarge,
+    r"state (\d+) as resourceSliceCount in pool ([^/]+)/(\S+)": _count_slices,
     r"tolerate taint ([^:=]+)(=[^:]*)?:(\S+) in request (\S+) of claim (\S+)": (
         lambda state, key, value, *rest: _tolerate(state, key, value or "", *rest)
     ),

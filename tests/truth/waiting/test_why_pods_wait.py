@@ -11,13 +11,16 @@ from collections import Counter
 import pytest
 
 from tests import draws
+from tests.cluster import Cluster
 from tests.truth.facts import results
-from tests.truth.waiting import comparing, extended
+from tests.truth.waiting import alternatives, comparing, extended
 from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import asked, judge, judge_helps, model_of
 from tests.truth.waiting.model import wishes
+from tests.truth.waiting.prioritized import PrioritizedWorld
 from tests.truth.waiting.privileged import PrivilegedWorld
-from tests.truth.waiting.worlds import SmallWorld
+from tests.truth.waiting.worlds import SELECT_LARGE, SmallWorld
+from tests.unit.service.test_explaining import asking, texts
 
 WORLDS = 8
 """Worlds of one row."""
@@ -53,6 +56,24 @@ async def test_why_names_what_keeps_a_pod_waiting_that_requests_extended_resourc
     """Nodes or devices serve them, by what each node offers itself and which class counts."""
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
         assert await judge(seed, ExtendedWorld) == [], f"seed {seed}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_why_names_what_keeps_a_pod_waiting_that_has_alternatives(first):
+    """Each alternative of a list has its own causes, and a node fits when any choice does."""
+    for seed in range(first * WORLDS, (first + 1) * WORLDS):
+        assert await judge(seed, PrioritizedWorld) == [], f"seed {seed}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_pods_get_the_first_alternatives_that_can_be_had_together(first):
+    """On the node they are on, and of nodes alike on one of the best; `why` names better nodes."""
+    for seed in range(first * WORLDS, (first + 1) * WORLDS):
+        world = PrioritizedWorld(seed)
+        assert list(alternatives.differences(world)) == [], f"seed {seed}"
+        assert await alternatives.told_differences(world) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [24, 41, 52, 88])
@@ -103,9 +124,24 @@ def seen(model, claim, wish):
             yield from causes or (["in use"] if model.in_use(device) else [])
 
 
-@pytest.mark.parametrize("seed", [1019, 1112])
-async def test_page_that_is_cut_has_the_answer_of_each_node(seed):
-    assert await judge(seed) == []
+@pytest.mark.parametrize(
+    ("seed", "kind"),
+    [(1019, SmallWorld), (1112, SmallWorld), (315, PrioritizedWorld), (446, PrioritizedWorld)],
+)
+async def test_page_that_is_cut_has_the_answer_of_each_node(seed, kind):
+    assert await judge(seed, kind) == []
+
+
+@pytest.mark.parametrize("seed", [33, 386])
+async def test_nodes_with_an_earlier_alternative_are_named(seed):
+    world = PrioritizedWorld(seed)
+    better = [
+        alternatives.earlier(model, node)
+        for model, node, _ in alternatives.placings(world)
+        if alternatives.is_known(model) and model.unallocated
+    ]
+    assert any(better)
+    assert await alternatives.told_differences(world) == []
 
 
 @draws.BY_DAY
@@ -135,6 +171,12 @@ async def test_containers_request_less_and_nobody_edits_the_claim_for_them(seed)
     assert await judge_helps(seed, ExtendedWorld) == []
 
 
+@pytest.mark.parametrize(("seed", "kind"), [(910035, PrivilegedWorld), (910052, SmallWorld)])
+async def test_node_on_which_changes_were_tried_is_counted_once(seed, kind):
+    """A cordoned node was counted as closed and as one that refuses the pod when it is open."""
+    assert await judge_helps(seed, kind) == []
+
+
 @pytest.mark.parametrize("seed", [171])
 async def test_change_that_leaves_an_error_on_another_node_does_not_help(seed):
     assert await judge_helps(seed) == []
@@ -158,6 +200,28 @@ async def test_changes_that_were_not_tried_are_proposed(seed, kind):
 @pytest.mark.parametrize("seed", [3153])
 async def test_claim_is_released_for_requests_that_only_fail_together(seed):
     assert await judge_helps(seed) == []
+
+
+async def test_limit_is_told_where_three_changes_are_needed():
+    """Dropping a selector, tolerating a taint and releasing a claim help only together."""
+    cluster = Cluster()
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=[{"name": "d", "attributes": {"model": {"string": "small"}}}])
+    cluster.claim("held")
+    cluster.pod("holder", claim="held")
+    cluster.settle()
+    cluster.rule(effect="NoSchedule")
+    cluster.claim("want", selectors=[{"cel": {"expression": SELECT_LARGE}}])
+    cluster.pod("p", claim="want")
+    cluster.settle()
+    async with asking(cluster) as ask:
+        answer = await ask("pod", "p", help=True)
+    assert answer.to_json()["helps"] == []
+    assert any(
+        text.startswith("nothing helps of what was tried: up to 2 changes together")
+        for text in texts(answer.reason)
+    )
 
 
 @draws.ONLY

@@ -31,7 +31,7 @@ class SmallWorld:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(f"small world {seed}")
-        self.cluster = Cluster()
+        self.cluster = self._empty()
         self.nodes = [f"n{number}" for number in range(self.random.choice((1, 1, 2, 2, 3, 4)))]
         self._hardware()
         self._holders()
@@ -39,6 +39,9 @@ class SmallWorld:
         self._pod()
         self.cluster.settle()
         self._afterwards()
+
+    def _empty(self) -> Cluster:
+        return Cluster()
 
     def chance(self, percent: int) -> bool:
         """True in so many of a hundred draws."""

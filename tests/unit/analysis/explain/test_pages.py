@@ -159,3 +159,27 @@ def test_word_longer_than_the_line_is_not_broken() -> None:
     name = "a-very-long-name." * 10
     lines = pages.page("head", [Reason(text=f"claim {name} waits")], width=60)
     assert sum(name in line for line in lines) == 1
+
+
+@pytest.mark.parametrize("width", [100, 60])
+def test_last_of_several_deep_branches_is_on_the_page_and_what_is_left_out_is_counted(width):
+    def branch(name: str, levels: int) -> Reason:
+        below = tuple(branch(f"{name}.{one}", levels - 1) for one in range(3 if levels else 0))
+        return Reason(text=f"reason {name}", children=below, is_kept="." not in name)
+
+    reasons = [branch(name, 4) for name in "abcd"]
+    lines = pages.page("head", reasons, width=width, lines_max=50)
+    assert len(lines) <= 50
+    outer = [line.partition("reason ")[2] for line in lines if line[:1] in "├└"]
+    assert outer == list("abcd")
+    whole = 1 + 4 * (1 + 3 + 9 + 27 + 81)
+    assert lines[-1] == f"… {whole - len(lines) + 1} lines more; -o json has all of them"
+
+
+def test_kept_reason_below_others_is_on_the_page_when_the_innermost_are_not():
+    kept = Reason(text="kept", is_kept=True)
+    many = Reason(text="many", children=tuple(Reason(text=f"one {each}") for each in range(3)))
+    deep = Reason(text="deep", children=(many, many, Reason(text="above", children=(kept,))))
+    lines = pages.page("head", [deep, deep, deep], lines_max=20)
+    assert sum(line.endswith("kept") for line in lines) == 3
+    assert not any("one 0" in line for line in lines)
