@@ -144,7 +144,7 @@ def waiting(
         fitting.append(made)
         if help and answer.is_helpable:
             refused.setdefault(group, []).append(answer)
-            if made.is_error and rules.quirks.c16:
+            if made.is_error:
                 erring.append(answer)
     if node and not fitting:
         raise _unknown(views, node)
@@ -154,7 +154,8 @@ def waiting(
     children = (*_beside(rules, views, tree, fitting, now), *vain, *follow, *merge_nodes(fitting))
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in fitting):
-        helpful, helps = yield from _help(list(refused.values()), erring, fitting, bounds)
+        ends = erring if rules.quirks.c16 else None
+        helpful, helps = yield from _help(list(refused.values()), ends, fitting, bounds)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
     text = _fit_text(fits, [reason.node for reason in fitting])
@@ -222,7 +223,7 @@ def _unasked(
 
 def _help(
     refused: Sequence[Sequence[NodeAnswer]],
-    erring: Sequence[NodeAnswer],
+    erring: Sequence[NodeAnswer] | None,
     node_reasons: Sequence[NodeReason],
     bounds: ExplainBounds,
 ) -> Steps[tuple[Reason, list[JsonObject]]]:
@@ -231,13 +232,15 @@ def _help(
     Others of them are tried, too, until one change helps: equal answers have different remedies
     where their devices differ. All these together have the tries of one node.
     `refused` are the nodes on which the allocator refused the pod, grouped by answer. `erring` are
-    those whose error ends the attempt on all nodes: a change for another node that leaves the error
-    does not help.
+    those whose error ends the attempt on all nodes, None if errors end no attempt: a change that
+    leaves or brings about an error on another node does not help.
     """
-    vain: list[Help] = []
+    vain: list[tuple[Help, str]] = []
     groups = sorted(refused, key=lambda group: -len(group))[: bounds.help_nodes_max]
     helps: list[tuple[Help, int]] = []
     shares = [(group[0], len(group)) for group in groups] + [(one, 1) for one in _others(groups)]
+    answers = [*(erring or ()), *(answer for answer, _ in shares)][: bounds.help_nodes_max]
+    others = {other.node: other for other in answers if erring is not None}
     searched: list[str] = []
     tries_left = bounds.help_tries_max
     for answer, alike in shares[: bounds.help_nodes_max]:
@@ -253,9 +256,9 @@ def _help(
         helpful, tried = yield from _counted(tries)
         tries_left -= tried if len(searched) > len(groups) else 0
         for one in helpful:
-            yield
-            if any(other.still_fails(one) for other in erring[: bounds.help_nodes_max]):
-                vain.append(one)
+            failing = yield from _failing(others, one)
+            if failing:
+                vain.append((one, failing))
             else:
                 helps.append((one, alike))
     fewest = min((len(one.changes) for one, _ in helps), default=0)
@@ -263,7 +266,7 @@ def _help(
     # To open another node does not remove an error, either.
     opened_nodes = [] if erring else [one for one in node_reasons if one.opened is not None]
     opening = _openings(opened_nodes, fewest or bounds.help_changes_max)
-    children = [*map(_opening, opening), *_best(helps), *_in_vain_for(vain, erring)]
+    children = [*map(_opening, opening), *_best(helps), *_in_vain_for(vain, erring or ())]
     children += _beyond_devices(node_reasons)
     # A closed node, such as a tainted one, was tried as if it were open.
     as_open = {reason.node for reason in node_reasons if reason.opened is not None}
@@ -306,16 +309,29 @@ def _counted(tries: Steps[list[Help]]) -> Steps[tuple[list[Help], int]]:
         yield
 
 
-def _in_vain_for(vain: Sequence[Help], erring: Sequence[NodeAnswer]) -> Iterator[Reason]:
-    """The changes for a node that leave an error on another one, which ends each attempt."""
-    where = listed([one.node for one in erring], len(erring))
-    noun = "node" if len(erring) == 1 else "nodes"
-    for one in vain[:1]:
-        yield Reason(
-            text=f"{one.text}: then it fits on {one.node}, but not without a change that removes "
-            f"the error on {noun} {where}",
-            issues=("C16",),
-        )
+def _failing(others: Mapping[str, NodeAnswer], helpful: Help) -> Steps[str]:
+    """The first of these nodes with an error after changes for another node; empty for none."""
+    for node, answer in others.items():
+        yield
+        if node != helpful.node and answer.still_fails(helpful):
+            return node
+    return ""
+
+
+def _in_vain_for(
+    vain: Sequence[tuple[Help, str]], erring: Sequence[NodeAnswer]
+) -> Iterator[Reason]:
+    """The changes for a node after which another one has an error, which ends each attempt."""
+    names = [one.node for one in erring]
+    noun = "node" if len(names) == 1 else "nodes"
+    for one, node in vain[:1]:
+        text = f"{one.text}: then it fits on {one.node}, but "
+        if node in names:
+            text += f"not without a change that removes the error on {noun} "
+            text += listed(names, len(names))
+        else:
+            text += f"node {node} then has an error, which ends the attempt on all nodes"
+        yield Reason(text=text, issues=("C16",))
 
 
 def _openings(closed: Sequence[NodeReason], changes_max: int) -> list[tuple[str, tuple[str, ...]]]:
