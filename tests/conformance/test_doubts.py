@@ -223,9 +223,8 @@ async def test_every_answer_says_what_the_recording_lacks(tmp_path, alter, expec
         recording.views, recording.info, rules_for(PROFILE), recording.events[-1].stamp.time
     )
     proposal = Put(tree={**DEVICE_CLASS, "metadata": {"name": "any.example.com"}})
-    radius = await recorded_doubts.with_doubts(
-        compare.blast(frozen, [proposal]), recording.log, recording.info
-    )
+    recorded = await recorded_doubts.doubts_of(recording.log, recording.info)
+    radius = recorded_doubts.doubted(compare.blast(frozen, [proposal]), recorded)
     assert radius.certainty == "unsure"
     assert content_of(radius.doubts) >= expected
 
