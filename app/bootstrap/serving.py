@@ -218,7 +218,7 @@ async def serve(
         kubeconfig = _publish(url, door, store, settings, place, note)
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_on_signal, server, application.end_watches)
+            tasks.start_soon(_stop_on_signal, server, application.end_watches, store.leave)
             tasks.start_soon(_announce_start, server, lambda: ready(url, kubeconfig))
             kept = (DEFAULT_HISTORY, *companions.names, *watched)
             tending_settings = tending_bounds(settings)
@@ -403,13 +403,14 @@ def _publish(
     return kubeconfig
 
 
-async def _stop_on_signal(server: _Server, end_watches: Callable[[], None]) -> None:
+async def _stop_on_signal(server: _Server, *begin: Callable[[], None]) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             if server.should_exit:
                 server.force_exit = True
             server.should_exit = True
-            end_watches()
+            for each in begin:
+                each()
 
 
 async def _announce_start(server: _Server, announce: Callable[[], None]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
@@ -33,16 +34,31 @@ from app.settings import Settings
 from projections.tables import OF_PROJECTIONS
 
 
+def _do_nothing() -> None:
+    """Tell nobody that this process stops."""
+
+
+class _Place(NamedTuple):
+    """The address of a database, and what `Store` says of an embedded one."""
+
+    url: str
+    is_shared: bool = False
+    leave: Callable[[], None] = _do_nothing
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
     """An open store: its ports and its address.
 
-    `is_shared` means that another process runs the embedded server. `secrets` are the keys of the
-    data folder; a store in memory has none.
+    `is_shared` means that another process runs the embedded server. `leave` is to be called when
+    this process begins to stop, which may take a while: a process that stays then waits for the end
+    of this one's embedded server. `secrets` are the keys of the data folder; a store in memory has
+    none.
     """
 
     url: str
     is_shared: bool = False
+    leave: Callable[[], None] = _do_nothing
     ports: RuntimePorts
     leases: Leases
     views: ViewStore
@@ -79,9 +95,8 @@ async def open_store(
     InputError, LogUnavailable or WrongDatabase, with a message.
     """
     async with AsyncExitStack() as stack:
-        url, is_shared = await _database_url(
-            settings, stack, note, make=make or migrate, stays=stays
-        )
+        place = await _database_place(settings, stack, note, make=make or migrate, stays=stays)
+        url = place.url
         if migrate or not settings.database_url:
             await _migrate(settings, url)
         database = await stack.enter_async_context(open_database(url, database_bounds(settings)))
@@ -97,7 +112,8 @@ async def open_store(
         leases = PostgresLeases(database)
         store = Store(
             url=url,
-            is_shared=is_shared,
+            is_shared=place.is_shared,
+            leave=place.leave,
             ports=ports,
             leases=leases,
             views=views,
@@ -230,7 +246,7 @@ async def migrate(
     refuse.
     """
     async with AsyncExitStack() as stack:
-        url, _ = await _database_url(settings, stack, note, make=True)
+        url = (await _database_place(settings, stack, note, make=True)).url
         if revision == schema.BASE and (names := await schema.history_names(url)):
             allow(names)
         return await _migrate(settings, url, revision)
@@ -277,19 +293,19 @@ def database_bounds(settings: Settings) -> DatabaseBounds:
     )
 
 
-async def _database_url(
+async def _database_place(
     settings: Settings,
     stack: AsyncExitStack,
     note: Callable[[str], None],
     *,
     make: bool,
     stays: bool = False,
-) -> tuple[str, bool]:
-    """The address of the database, and whether another process runs it as an embedded one."""
+) -> _Place:
+    """The address of the database: external, or of an embedded server, also of another process."""
     if settings.database_url:
         bounds = ReadyBounds(seconds=settings.connect_timeout_seconds)
         await wait_until_ready(settings.database_url, bounds, note=note)
-        return settings.database_url, False
+        return _Place(settings.database_url)
     folder = settings.data / "postgres"
     if not make and not folder.exists():
         raise InputError(
@@ -297,12 +313,12 @@ async def _database_url(
             place=str(settings.data),
             cure="name the folder with --data, import a recording, or start `redra up`",
         )
-    return await _embedded_url(settings, stack, note, stays=stays)
+    return await _embedded_place(settings, stack, note, stays=stays)
 
 
-async def _embedded_url(
+async def _embedded_place(
     settings: Settings, stack: AsyncExitStack, note: Callable[[str], None], *, stays: bool
-) -> tuple[str, bool]:
+) -> _Place:
     folder = settings.data / "postgres"
     deadline = anyio.current_time() + settings.folder_wait_seconds
     is_first = True
@@ -310,7 +326,7 @@ async def _embedded_url(
         is_last = anyio.current_time() >= deadline
         url = _shared(folder, stack, stays=stays, is_last=is_last)
         if url is not None:
-            return url, True
+            return _Place(url, is_shared=True)
         # A process that finds a running server does not need the code that starts one.
         from app.adapters.postgres.server import EmbeddedServer, ServerBounds
 
@@ -328,7 +344,7 @@ async def _embedded_url(
             is_first = False
             await anyio.sleep(_FOLDER_POLL_SECONDS)
         else:
-            return server.url, False
+            return _Place(server.url, leave=server.leave)
 
 
 def _shared(folder: Path, stack: AsyncExitStack, *, stays: bool, is_last: bool) -> str | None:

@@ -1,6 +1,9 @@
 """Commands at the same time on one data folder, each a process of its own, without a server."""
 
 import os
+import signal
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from app.adapters.postgres.server import EmbeddedServer, ServerBounds
 from tests import draws
 from tests.acceptance.server_process import ServerProcess
 from tests.command_line import ROOT, redra
+from tests.patience import PATIENCE_SECONDS
 from tests.prepared_data import prepare
 from tests.redra_process import RedraProcess
 
@@ -53,11 +57,33 @@ def test_commands_wait_while_the_database_is_made(tmp_path: Path) -> None:
 
 
 @draws.in_turn("ways")
-def test_server_does_not_share_the_database_of_a_command(tmp_path: Path) -> None:
+def test_server_that_begins_to_stop_says_so_while_it_ends_its_requests(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path)
+    server.start()
+    folder = server.data / "postgres"
+    begun = b"POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{"
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(begun)
+        assert server_folder.owner_stays(folder)
+        os.kill(server.pid, signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while server_folder.owner_stays(folder) and time.monotonic() < deadline:
+            time.sleep(0.01)  # until the signal has come
+        is_running = server_folder.running_url(folder) is not None
+    server.wait_exit()
+    assert is_running
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("stays", [False, True], ids=["a command", "a server that stops"])
+def test_server_does_not_share_the_database_of_a_process_that_ends_soon(
+    tmp_path: Path, stays: bool
+) -> None:
     server = ServerProcess(tmp_path)
     prepare(server.data)
-    command = EmbeddedServer(server.data / "postgres")
+    command = EmbeddedServer(server.data / "postgres", stays=stays)
     command.start()
+    command.leave()
     try:
         starting = begin(server.data, "up", "--listen", "127.0.0.1:0")
         assert starting.stderr is not None

@@ -145,8 +145,17 @@ class EmbeddedServer:
             self.stop()
             raise
 
+    def leave(self) -> None:
+        """Record that the owner will stop, so that no process that stays begins to share."""
+        if self._guardian is not None and self._stays:
+            self._stays = False
+            # On a full disk there is nothing to record with.
+            with contextlib.suppress(OSError):
+                self._note()
+
     def stop(self) -> None:
         """Stop the server, by force when it does not end in time. Safe to call again."""
+        self.leave()
         process, self._guardian = self._guardian, None
         users = None
         if process is not None:
