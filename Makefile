@@ -57,6 +57,8 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz minimals --cases 500 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz minimal_recordings --cases 60 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz quotas --cases 3000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz bindings --cases 1000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz waiting --cases 500 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz truth --cases 5000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz forks --cases 1000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz blasts --cases 2000 --seed $(FUZZ_SEED)

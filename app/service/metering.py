@@ -7,6 +7,7 @@ process leads. Counters begin at zero with the process, as those of the real com
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from app.domain.controllers import pods, registry
@@ -24,7 +25,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, event_reasons, json_tree, well_known
 from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.decision_body import DecisionBody
-from app.domain.values.identifiers import NamespacedName
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -67,6 +68,15 @@ QUEUE_NAMES = {
 _ClaimLabels = tuple[str, str, str]
 
 
+@dataclass(slots=True)
+class _BindingWait:
+    """The wait of a pod for its devices: its begin, and the drivers of those with conditions."""
+
+    uid: Uid
+    began: Instant
+    drivers: set[str]
+
+
 class HistoryMeter:
     """Measures one history: `prime` with the present objects, then `fold` every event.
 
@@ -80,7 +90,7 @@ class HistoryMeter:
         self._has_one_name = profile.minor >= _ONE_NAME_SINCE
         self._claims: dict[ObjectKey, _ClaimLabels] = {}
         self._claim_counts: Counter[_ClaimLabels] = Counter()
-        self._waits: dict[NamespacedName, Instant] = {}
+        self._waits: dict[NamespacedName, _BindingWait] = {}
         self._leads: set[str] = set()
         self._counted: WeakKeyDictionary[AnyQueue, dict[str, int]] = WeakKeyDictionary()
 
@@ -100,11 +110,14 @@ class HistoryMeter:
         elif is_of(event.key, api_resources.RESOURCE_CLAIMS):
             gone = event.type is EventType.OBJECT_DELETED
             self._set_claim(event.key, None if gone else labels_of(event.object))
+            self._note_drivers(event)
             if event.type is EventType.OBJECT_CREATED:
                 self._count_creation(event)
         elif is_of(event.key, api_resources.PODS):
             actor, verb = event.stamp.actor.user, event.stamp.verb
-            if verb == "create" and actor == _SCHEDULER:  # a binding
+            if event.type is EventType.OBJECT_DELETED:
+                self._waits.pop((event.key.namespace, event.key.name), None)
+            elif verb == "create" and actor == _SCHEDULER:  # a binding
                 self._count_attempt("scheduled", event.object)
         elif _tells_failed_creation(event):
             name = _CREATES if self._has_one_name else _CREATES_FROM_TEMPLATES
@@ -216,18 +229,34 @@ class HistoryMeter:
         if outcome in _RESULTS:
             self._count_attempt(_RESULTS[outcome], pod)
         if outcome == _WAITING:
-            self._waits.setdefault(place, event.stamp.time)
+            drivers = _drivers(objects, pod)
+            begun = _BindingWait(decision.inputs.uid, event.stamp.time, drivers)
+            known = self._waits.setdefault(place, begun)
+            if known.uid != begun.uid:
+                self._waits[place] = begun
             return
-        began = self._waits.pop(place, None)
-        if began is not None and pod is not None:
+        ended = self._waits.pop(place, None)
+        if ended is not None and ended.uid == decision.inputs.uid:
             status = _wait_status(outcome, decision_body.summary_of(event.object).message)
-            seconds = (event.stamp.time - began) / SECOND
-            for driver in sorted(_drivers(objects, pod)):
+            seconds = (event.stamp.time - ended.began) / SECOND
+            for driver in sorted(ended.drivers):
                 labels = {"profile": _profile(pod), "driver": driver, "status": status}
                 name = "scheduler_dra_bindingconditions_allocations_total"
                 self._meter.count(name, history=self._history, **labels)
                 name = "scheduler_dra_bindingconditions_wait_duration_seconds"
                 self._meter.observe(name, seconds, history=self._history, **labels)
+
+    def _note_drivers(self, event: Event) -> None:
+        """Note the drivers of a claim that is reserved for a waiting pod; it may lose them again.
+
+        The claims of a pod are written after the decision with which its wait begins.
+        """
+        if not self._waits or event.type is EventType.OBJECT_DELETED:
+            return
+        for consumer in dra.consumers(event.object):
+            begun = self._waits.get((event.key.namespace, consumer.name))
+            if begun is not None and begun.uid == consumer.uid:
+                begun.drivers |= _drivers_of(event.object)
 
 
 def labels_of(claim: JsonView) -> _ClaimLabels:
@@ -266,15 +295,16 @@ def _wait_status(outcome: str, message: str) -> str:
     return "timeout" if "device binding timeout" in message else "error"
 
 
-def _drivers(objects: ObjectsReader, pod: JsonView) -> set[str]:
-    """The drivers of the devices for whose binding conditions the pod had to wait."""
+def _drivers(objects: ObjectsReader, pod: JsonView | None) -> set[str]:
+    """The drivers of the devices for whose binding conditions a pod waits, as known so far."""
+    if pod is None:
+        return set()
     try:
         claims: Iterable[pod_claims.PodClaim] = pod_claims.resolve_all(objects, pods.facts(pod))
     except ClaimsNotReady:
         return set()
-    return {
-        result.driver
-        for claim in claims
-        for result in dra.results(claim.tree)
-        if result.binding_conditions
-    }
+    return {driver for claim in claims for driver in _drivers_of(claim.tree)}
+
+
+def _drivers_of(claim: JsonView) -> set[str]:
+    return {result.driver for result in dra.results(claim) if result.binding_conditions}

@@ -42,9 +42,10 @@ async def asking(
     views: LiveViews | None = None,
     sight: Sight = Sight(),
     tries_max: int = 50,
+    settings: JsonObject | None = None,
 ) -> AsyncIterator[Ask]:
     events = cluster.line.events
-    log, info = await history_of(events)
+    log, info = await history_of(events, settings)
     asked: list[int] = []
 
     async def views_at(revision: Revision) -> LiveViews:

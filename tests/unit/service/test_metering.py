@@ -4,6 +4,7 @@ from app.adapters.telemetry import Telemetry
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
 from app.service.metering import HistoryMeter
 from tests.cluster import Cluster
 
@@ -176,3 +177,49 @@ def test_every_controller_can_be_led_and_counted():
     meter = Telemetry()
     HistoryMeter(meter, "h").publish(leading)
     assert meter.value("workqueue_depth", history="h", name="serviceaccount") == 0
+
+
+def with_binding_conditions() -> Cluster:
+    """A pod that waits for its only device to be ready."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    cluster.slice(devices=[{"name": "d", **conditions}])
+    cluster.claim()
+    cluster.pod(claim="claim")
+    return cluster.settle()
+
+
+def waits(cluster: Cluster, status: str) -> tuple[float, str]:
+    """The number of ended waits, and their seconds as they are rendered."""
+    meter = measured(cluster)
+    labels = {"profile": "default-scheduler", "driver": "gpu.example.com", "status": status}
+    sums = [line for line in meter.render().splitlines() if line.startswith(f"{WAIT_SECONDS}_sum")]
+    return meter.value(WAITS, history="h", **labels), " ".join(line.split()[-1] for line in sums)
+
+
+def test_wait_of_a_pod_that_went_is_none_of_the_next_pod_of_its_name():
+    cluster = with_binding_conditions()
+    cluster.wait(100)
+    cluster.kill("pod")
+    cluster.wait(100)
+    cluster.pod(claim="claim")
+    cluster.wait(3)
+    claim = json_tree.copy(cluster.must("resourceclaims", "claim"))
+    device = {"driver": "gpu.example.com", "pool": "n1", "device": "d"}
+    ready = {"type": "ready", "status": "True", "reason": "Attached", "message": ""}
+    ready["lastTransitionTime"] = "2026-01-02T03:00:00Z"
+    claim["status"]["devices"] = [{**device, "conditions": [ready]}]
+    cluster.update("resourceclaims", claim, "status")
+    cluster.wait(10)
+    assert waits(cluster, "success") == (1, "5.0")
+
+
+def test_wait_that_ends_because_somebody_took_the_devices_is_counted_as_an_error():
+    cluster = with_binding_conditions()
+    claim = json_tree.copy(cluster.must("resourceclaims", "claim"))
+    claim["status"] = {}
+    cluster.update("resourceclaims", claim, "status")
+    cluster.wait(5)
+    assert waits(cluster, "error") == (1, "5.0")

@@ -80,9 +80,11 @@ def resealed(events: Sequence[Event], change: Change) -> list[Event]:
     return made
 
 
-async def history_of(events: Sequence[Event]) -> tuple[MemoryLog, HistoryInfo]:
+async def history_of(
+    events: Sequence[Event], settings: JsonObject | None = None
+) -> tuple[MemoryLog, HistoryInfo]:
     log = MemoryLog(MemoryStore())
-    info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
+    info = await log.create_history("h", seed=1, settings=settings or {}, created=Instant(0))
     await log.append(info.id, expected=Head(), events=events)
     return log, info
 
