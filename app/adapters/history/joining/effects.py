@@ -12,6 +12,7 @@ from app.domain.log.records import (
 )
 from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import Schemas
+from app.domain.objects.write import subresources
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import condition_types, json_tree, patches, timestamps, well_known
 from app.domain.values.fields import core, meta
@@ -149,18 +150,34 @@ def patch(before: JsonObject, effect: PatchedEffect, schemas: Schemas | None) ->
     return merged
 
 
+def of_subresource(before: JsonObject, after: JsonObject, subresource: str) -> JsonObject:
+    """The object after a patch of a subresource, which writes no part but its own.
+
+    A custom kind is not known here; its status is written without metadata.
+    """
+    kind = structural.find_kind_of(before)
+    if kind is not None and subresources.exists(kind, subresource):
+        return subresources.merged(kind, before, after, subresource)
+    if subresource != "status":
+        return after
+    written = {"status": after["status"]} if "status" in after else {}
+    return {**{name: part for name, part in before.items() if name != "status"}, **written}
+
+
 def apply(
     before: JsonObject,
     effect: Effect,
     at: Instant | None,
     *,
+    subresource: str = "",
     node: JsonView | None = None,
     answered: JsonView | None = None,
     schemas: Schemas | None = None,
 ) -> JsonObject:
     """The state after an effect. Raises PatchError for a patch that does not fit.
 
-    `node` is that of a binding, `answered` the state that the answer to a deletion shows.
+    `node` is that of a binding, `answered` the state that the answer to a deletion shows,
+    `subresource` what is patched.
     """
     match effect:
         case BoundEffect():
@@ -170,4 +187,5 @@ def apply(
         case TerminatingEffect():
             return terminate(before, effect, at, answered)
         case PatchedEffect():
-            return patch(before, effect, schemas)
+            after = patch(before, effect, schemas)
+            return of_subresource(before, after, subresource) if subresource else after

@@ -264,6 +264,7 @@ class Resolver:
                 before,
                 record.effect,
                 record.observed_at,
+                subresource=record.subresource,
                 node=node,
                 answered=tree,
                 schemas=self._schemas,
