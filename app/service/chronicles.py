@@ -13,7 +13,8 @@ import anyio
 import anyio.lowlevel
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.recordings import uncertainty
+from app.analysis.recordings import uncertainty, unfitting
+from app.analysis.views import LiveViews
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import Doubt
@@ -68,15 +69,15 @@ class Chronicles:
             await self._read_on(kept, runtime)
         return kept.chronicle, kept.doubts
 
-    async def doubts(self, runtime: HistoryRuntime, until: Revision) -> tuple[Doubt, ...]:
-        """The doubts about a recording up to a revision, also those that its objects raise.
+    async def doubts(self, runtime: HistoryRuntime, views: LiveViews) -> tuple[Doubt, ...]:
+        """The doubts about a recording at the moment of views, also those that its objects raise.
 
         Of a long history they rest on what has been read. Only recordings are read.
         """
         if not runtime.info.is_recorded:
             return await recorded_doubts.doubts_of(runtime.log, runtime.info)
         chronicle, doubts = await self.of(runtime)
-        return chronicle.doubts(doubts, until=until)
+        return (*unfitting.of_pools(views), *chronicle.doubts(doubts, until=views.revision))
 
     async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
         """Start reading the whole log in the background if it is longer than one question may read.

@@ -353,7 +353,7 @@ class Answers:
         quirks = registry.allocator_quirks_of(views.profile, options)
         wanted = pools_wanted(inquiry)
         answer = device_map.of(runtime.info.name, views, wanted, self._limits.map, quirks)
-        doubts = await self.chronicles.doubts(runtime, views.revision)
+        doubts = await self.chronicles.doubts(runtime, views)
         return recorded_doubts.doubted(answer, doubts)
 
     async def timeline(self, inquiry: Inquiry) -> TimelinePage:
@@ -413,7 +413,8 @@ class Answers:
                 namespace=namespace,
             ),
         )
-        answer = recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
+        lacks = await self.chronicles.doubts(runtime, views)
+        answer = recorded_doubts.doubted(answer, lacks)
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         answer = await violated.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:

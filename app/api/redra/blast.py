@@ -13,6 +13,7 @@ from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
+from app.analysis.views import LiveViews
 from app.api.access.readers import EVERYTHING, HistoryReader
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
@@ -82,7 +83,7 @@ class BlastApi:
 
         return await self._answer(request, runtime, moment, answer)
 
-    async def _frozen(self, runtime: HistoryRuntime, moment: str) -> Frozen:
+    async def _frozen(self, runtime: HistoryRuntime, moment: str) -> tuple[LiveViews, Frozen]:
         views = await views_at(self._histories, runtime, moment)
         if moment and not moments.is_revision(moment):
             # A change may be planned: unlike other answers, this one may be about a later instant.
@@ -90,7 +91,7 @@ class BlastApi:
         else:
             now = await runtime.time_of(views.revision, moment)
         info = await runtime.as_of(views.revision)
-        return world.freeze(views, info, self._histories.rules(info), now)
+        return views, world.freeze(views, info, self._histories.rules(info), now)
 
     async def _answer(
         self,
@@ -104,7 +105,7 @@ class BlastApi:
 
         # Waiting questions hold no state: it is frozen when their turn comes.
         async with self._turns:
-            frozen = await self._frozen(runtime, moment)
+            views, frozen = await self._frozen(runtime, moment)
             answer = await abandoning.in_thread(request, work, frozen)
-        doubts = await self._chronicles.doubts(runtime, frozen.revision)
+        doubts = await self._chronicles.doubts(runtime, views)
         return recorded_doubts.doubted(answer, doubts)

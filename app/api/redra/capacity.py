@@ -128,7 +128,7 @@ class CapacityApi:
             rules = self._histories.rules(info)
             frozen = world.freeze(views, info, rules, now, quotes_policies=quotes)
             fits = await abandoning.in_thread(inquiry.request, answer, frozen)
-        recorded = await self._answers.chronicles.doubts(runtime, frozen.revision)
+        recorded = await self._answers.chronicles.doubts(runtime, views)
         return recorded_doubts.doubted(fits, recorded)
 
     async def capacity(self, inquiry: Inquiry, seconds: float | None = None) -> CapacityCourse:
@@ -140,12 +140,13 @@ class CapacityApi:
         """
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, bounds = inquiry.runtime, self._limits.capacity
-        until = (await self._answers.views(inquiry)).revision
+        views = await self._answers.views(inquiry)
+        until = views.revision
         revisions = moments.sampled(until, bounds.moments_max)
         if seconds is None or not await self._begin(runtime, revisions, seconds):
             await self._compute_some(runtime, revisions)
         known = [self._kept.recent((runtime.life, one)) for one in revisions]
-        recorded = await self._answers.chronicles.doubts(runtime, until)
+        recorded = await self._answers.chronicles.doubts(runtime, views)
         shown = tuple(one for one in known if one is not None)
         return CapacityCourse(
             history=runtime.info.name,

@@ -19,7 +19,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.map_answers import Gauge
-from app.analysis.recordings import uncertainty
+from app.analysis.recordings import uncertainty, unfitting
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
@@ -33,9 +33,8 @@ from app.service import recorded_doubts
 from app.service.explaining import former_circumstances, rule_evictions, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
-if TYPE_CHECKING:  # heavy: only rules have a blast, and only recordings are judged
+if TYPE_CHECKING:  # heavy: only rules have a blast
     from app.analysis.blast.radius import BlastRadius
-    from app.analysis.recordings.unfitting import FitWatch
 
 
 _HIT = ("resourceslices", "resourceclaims", "pods")
@@ -83,7 +82,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         *devices.for_nodes(views, device_id),
         *(() if is_published else successors.of_device(views, device_id)),
         *life.reasons(await evidence.now()),
-        *(() if fit is None else fit.reasons()),
+        *(() if fit is None else (*unfitting.of_pool(views, device_id[:2]), *fit.reasons())),
     )
     return _explained(
         evidence,
@@ -95,17 +94,16 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     )
 
 
-async def _fit(evidence: ExplainedMoment) -> "FitWatch | None":
+async def _fit(evidence: ExplainedMoment) -> unfitting.FitWatch | None:
     """Judges what does not fit in a recording; None where redra wrote everything itself."""
     if not evidence.info.is_recorded:
         return None
-    from app.analysis.recordings.unfitting import FitWatch
     from app.analysis.verify.invariants.watch import InvariantWatch
     from app.service.replays.verifying import switches_over_time
 
     recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
     switches = await switches_over_time(evidence.log, evidence.info)
-    return FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
+    return unfitting.FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
 
 
 def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from app.analysis.explain.hardware import generations
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
+from app.analysis.recordings import unfitting
 from app.domain.devices import pools
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, identifiers
@@ -23,11 +24,16 @@ async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
 
 
 async def of_pool(evidence: ExplainedMoment, place: PoolId) -> list[Reason]:
-    """The beginning of a pool's incompleteness; empty when it is complete.
+    """The beginning of a pool's incompleteness, and the doubt about it; empty when it is complete.
 
-    Empty, too, for a pool of more slices than are examined, and one of which the reader may not see
-    every slice.
+    The beginning is left out for a pool of more slices than are examined, and for one of which the
+    reader may not see every slice.
     """
+    doubt = list(unfitting.of_pool(evidence.views, place)) if evidence.info.is_recorded else []
+    return [*await _beginning(evidence, place), *doubt]
+
+
+async def _beginning(evidence: ExplainedMoment, place: PoolId) -> list[Reason]:
     inventory = evidence.views.inventory
     pool = inventory.pool(place)
     if pool is None or pool.state is not pools.PoolState.INCOMPLETE:
