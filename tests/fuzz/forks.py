@@ -308,13 +308,6 @@ Law = Callable[[Drawn, int, random.Random], object]
 LAWS = (unchanged, unchanged, stranger, undone, uncreated)
 
 
-OPEN = ((4117, 14),)
-"""Seeds and numbers of drawn forks that break a law, with reasons that are not repaired.
-
-The Job controller ends a deleted pod two seconds later than in the parent.
-"""
-
-
 def judge(seed: int, number: int) -> str:
     """Draws a world, a moment and a law, and judges; names what was judged."""
     chance = random.Random(f"forks {seed} {number}")

@@ -74,7 +74,7 @@ def test_smallest_histories_of_recordings_become_tests_that_end_as_their_rules_d
 
 
 FORKS = ((3, 115), (5, 22), (5, 30), (5, 31))
-BY_DAY = ((3, 50), *((5, number) for number in (1, 4, 6, 10, 14, 16, 17, 18)))
+BY_DAY = ((3, 50), (4117, 14), *((5, number) for number in (1, 4, 6, 10, 14, 16, 17, 18)))
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,6 @@ def test_drawn_forks_of_drawn_worlds_keep_their_laws(seed: int, number: int) -> 
 def test_more_drawn_forks_keep_their_laws() -> None:
     outcomes = forks.run(cases=100, seed=5)
     assert len(outcomes) > 8
-
-
-@draws.ONLY
-@pytest.mark.parametrize(("seed", "number"), forks.OPEN)
-def test_open_forks_still_break_a_law(seed: int, number: int) -> None:
-    with pytest.raises(AssertionError):
-        forks.judge(seed, number)
 
 
 async def _differs_of_world_4(world: int) -> list[str]:

@@ -126,15 +126,28 @@ def command_of(write: Input, ours: JsonObject | None) -> Command | None:
         return _as_recorded(event, "ADDED", event.object)
     if meta.uid(ours) != event.uid:
         return None
+    is_request = event.stamp.verb in ("delete", "deletecollection")
     if event.type is EventType.OBJECT_DELETED:
+        is_release = write.is_terminating and not is_request
+        if is_release and _is_held_by(write.before, ours):
+            return _as_recorded(event, "DELETED", ours)
         return _deletion(write)
-    if event.stamp.verb in ("delete", "deletecollection"):
+    if is_request:
         return _deletion(write)
     if not write.is_terminating and is_terminating(event.object):
         return _deletion(write)
     before = write.before if write.before is not None else {}
     merged = merge(before, event.object, ours)
     return None if merged == ours else _as_recorded(event, "MODIFIED", merged)
+
+
+def _is_held_by(before: JsonObject | None, ours: JsonObject) -> bool:
+    """Whether finalizers keep our object, and none but those of the recorded one before its end.
+
+    The write that removes the last of them ends the object; a request to delete it does not.
+    """
+    held = {*meta.finalizers(ours)}
+    return bool(held) and held <= {*meta.finalizers(before or {})}
 
 
 def beside_deletion(write: Input, ours: JsonObject | None) -> Command | None:

@@ -125,6 +125,34 @@ def test_end_of_a_pod_is_asked_for_at_once_whatever_its_last_state_says():
     assert command.grace_seconds == 0
 
 
+@pytest.mark.parametrize(
+    ("verb", "deleting", "held", "ends"),
+    [
+        ("patch", "t", ["x"], True),
+        ("update", "t", ["x"], True),
+        ("delete", "t", ["x"], False),
+        ("deletecollection", "t", ["x"], False),
+        ("patch", "t", [], False),
+        ("patch", "t", ["x", "of ours"], False),
+        ("patch", "", ["x"], False),
+    ],
+)
+def test_write_that_removes_the_last_finalizer_ends_what_only_that_finalizer_keeps(
+    verb, deleting, held, ends
+):
+    """A request to delete it would leave it to the finalizer."""
+    last, ours = pod(deleting=deleting, grace=0), pod(deleting="t", grace=0)
+    last["metadata"]["finalizers"] = ["x"]
+    ours["metadata"]["finalizers"] = held
+    removed = event(last, type_=EventType.OBJECT_DELETED, verb=verb)
+    command = command_of(Input(event=removed, before=last, time=NOW), ours)
+    if ends:
+        assert isinstance(command, ImportObject)
+        assert (command.operation, command.uid, command.tree) == ("DELETED", "u", ours)
+    else:
+        assert isinstance(command, DeleteObject)
+
+
 def test_kubelet_waits_until_the_pod_is_bound_and_terminating_here():
     running = Input(event=event(pod(node="n", phase="Running")), before=pod(node="n"), time=NOW)
     assert not running.is_possible(pod())
