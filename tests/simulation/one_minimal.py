@@ -11,8 +11,9 @@ a decide replay) and `command WORD…` (with {} for the bundle).
 Of many pieces that are alike but for the numbers in their words, such as the same field of 256
 numbered pods, `ALIKE_MAX` are left out in turn: the first, the last, and others between.
 
-A bundle that is kept as recorded (`difference` always is) is looked at object by object: one goes
-with all that names it, because a recording in which a claim has devices of no pool is none.
+A bundle that is kept as recorded (`difference` always is, and what shows the fact only so) is
+looked at object by object: one goes with all that names it, because a recording in which a claim
+has devices of no pool is none.
 """
 
 import json
@@ -414,7 +415,8 @@ def main() -> int:
     """Prints what could be left out; exit code 1 if there is something."""
     path, word, *about = sys.argv[1:]
     fact = FACTS[word](" ".join(about))
-    more = list(superfluous(Path(path), fact, is_recorded=word == "difference"))
+    is_recorded = word == "difference" or not fact(OwnRuns(Path(path)).whole)
+    more = list(superfluous(Path(path), fact, is_recorded=is_recorded))
     for each in more:
         print(f"can be left out: {each}")
     return 1 if more else 0

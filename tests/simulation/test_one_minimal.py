@@ -1,6 +1,7 @@
 """Nothing can be left out of what `redra minimise` writes, by a check of its own."""
 
 import json
+import random
 import sys
 from itertools import islice
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 from tests import draws
 from tests.command_line import redra
+from tests.conformance import tampering
+from tests.conformance.test_tampered_recordings import WRONG
 from tests.shared_data import shared_path
 from tests.simulation import one_minimal, planted_soak
 
@@ -108,3 +111,21 @@ def test_check_finds_controllers_fields_and_items_that_can_be_left_out(tmp_path:
         )
     }
     assert [*shows.values()] == [True, False, True, False], shows
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize(("alter", "rule"), WRONG, ids=[alter.__name__ for alter, _ in WRONG])
+def test_each_rule_that_a_recording_breaks_comes_down_to_what_breaks_it(
+    alter: tampering.Alter, rule: str, tmp_path: Path
+) -> None:
+    """The rule was broken by machine, at a drawn place of the log."""
+    lines = tampering.read(shared_path("histories", "a-quickstart") / "audit.jsonl.gz")
+    alter(lines, random.Random(alter.__name__))
+    log, small = tampering.write(lines, tmp_path / "audit.jsonl"), tmp_path / "small.zip"
+    keep = f"violation {rule}"
+    code, out, error = redra("minimise", log, "--keep", keep, "-o", small, "--output", "json")
+    assert code == 0, error
+    report = json.loads(out)
+    assert (report["decisions"], report["minimal"]) == ("recorded", True)
+    assert report["events"] <= 30
+    assert list(one_minimal.superfluous(small, one_minimal.violation(rule), is_recorded=True)) == []
