@@ -166,11 +166,15 @@ class Application:
     async def _kubernetes(
         self, request: HttpRequest, requested: RequestedTimeline, identity: Identity
     ) -> Response | Stream:
-        """The answer of the cluster; it says so while it comes from memory alone."""
+        """The answer of the cluster; it says so while it comes from memory alone.
+
+        An answer that clients keep does not: they would show the warning for as long as they do.
+        """
         timeline = await open_timeline(self._histories, requested)
         answer = await self._of_cluster(request, requested, identity, timeline)
         problem = timeline.runtime.problem
-        if problem is None or timeline.past is not None:
+        is_kept = any(name == b"etag" for name, _ in answer.headers)
+        if problem is None or timeline.past is not None or is_kept:
             return answer
         stale = warning(
             f"the log of history {timeline.runtime.info.name} cannot be read ({problem}): this is "

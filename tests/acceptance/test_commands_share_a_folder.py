@@ -68,7 +68,7 @@ def test_server_that_begins_to_stop_says_so_while_it_ends_its_requests(tmp_path:
         os.kill(server.pid, signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while server_folder.owner_stays(folder) and time.monotonic() < deadline:
-            time.sleep(0.01)  # until the signal has come
+            time.sleep(0.01)  # waits: for the signal
         is_running = server_folder.running_url(folder) is not None
     server.wait_exit()
     assert is_running
