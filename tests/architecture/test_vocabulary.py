@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -228,14 +229,28 @@ def test_walks_through_trees_become_fewer() -> None:
     assert count <= WALKS_MAX, f"{count} calls of json_tree: a reader or a record is missing"
 
 
+@cache
+def bindings() -> dict[str, list[str]]:
+    """The places that bind a variable, a parameter or a function to each of these words."""
+    bound: dict[str, list[str]] = {word: [] for word in WORDS_MAX}
+    for path in sources(*OURS):
+        for node in nodes(path):
+            if (word := bound_name(node)) in bound:
+                bound[word].append(f"{name(path)}:{node.lineno}")
+    return bound
+
+
+def bound_name(node: ast.AST) -> str:
+    """The name that a node binds; empty when it binds none."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else ""
+    if isinstance(node, ast.arg):
+        return node.arg
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return node.name if is_function else ""
+
+
 @pytest.mark.parametrize("word", WORDS_MAX)
 def test_variables_and_functions_are_called_after_what_they_hold(word: str) -> None:
-    bound = [
-        f"{name(path)}:{node.lineno}"
-        for path in sources(*OURS)
-        for node in nodes(path)
-        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == word)
-        or (isinstance(node, ast.arg) and node.arg == word)
-        or (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == word)
-    ]
+    bound = bindings()[word]
     assert len(bound) <= WORDS_MAX[word], f"a variable or a function is called {word}: {bound}"
