@@ -23,6 +23,7 @@ from tests.adversary.catalogue import (
 from tests.adversary.log import Log
 from tests.command_line import redra
 from tests.kept import Kept
+from tests.run_folder import made_once
 from tests.shared_data import shared_path
 
 _VERDICTS = {0: AGREES, 3: PART, 1: FAILS}
@@ -55,7 +56,6 @@ class Answer:
 
 
 _LOGS: Kept[str, Log] = Kept()
-_BASELINES: Kept[tuple[str, str], str] = Kept()
 
 
 def recording(name: str) -> Log:
@@ -103,10 +103,12 @@ def run(name: str, alteration: Alteration | None, mode: str, folder: Path) -> An
 
 
 def baseline(name: str, mode: str, folder: Path) -> str:
-    """The verdict about a recording as it is, for which the folder is used once."""
-    if (name, mode) not in _BASELINES:
-        _BASELINES[name, mode] = run(name, None, mode, folder).verdict
-    return _BASELINES[name, mode]
+    """The verdict about a recording as it is, asked for once in a run of the tests."""
+
+    def decide(made: Path) -> None:
+        made.write_text(run(name, None, mode, folder).verdict)
+
+    return made_once(f"verdict-{mode}-{name}", decide).read_text()
 
 
 def satisfied(expected: str, got: str, name: str, mode: str, folder: Path) -> bool:
