@@ -11,7 +11,7 @@ import yaml
 from app.analysis.capacity import text
 from app.analysis.capacity.answers import CapacityCourse, FitAnswer
 from app.analysis.capacity.fitting import FitBounds
-from app.analysis.capacity.moments import CapacityBounds
+from app.analysis.capacity.sampling import CapacityBounds
 from app.api.server import abandoning
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import ClientGone

@@ -7,7 +7,7 @@ import anyio.lowlevel
 import pytest
 import yaml
 
-from app.analysis.capacity.moments import CapacityBounds
+from app.analysis.capacity.sampling import CapacityBounds
 from app.analysis.findings.report import Finding, FindingKind, Findings, Severity
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable

@@ -18,7 +18,7 @@ import msgspec
 
 from app.analysis import spans
 from app.analysis.chronicle import Chronicle
-from app.analysis.moments import TROUBLES
+from app.analysis.navigation import TROUBLES
 from app.analysis.spans import Span
 from app.analysis.traces.recorded_links import RecordedLinks
 from app.domain.log import ObjectKey, Revision

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from app.analysis.blast import prospects, world
 from app.analysis.blast.world import Frozen
-from app.analysis.capacity import fitting, moments, subjects
+from app.analysis.capacity import fitting, sampling, subjects
 from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, FitAnswer
 from app.analysis.capacity.devices_over_time import DeviceCourse
 from app.analysis.capacity.subjects import CapacitySubject
@@ -142,7 +142,7 @@ class CapacityApi:
         runtime, bounds = inquiry.runtime, self._limits.capacity
         views = await self._answers.views(inquiry)
         until = views.revision
-        revisions = moments.sampled(until, bounds.moments_max)
+        revisions = sampling.sampled(until, bounds.moments_max)
         if seconds is None or not await self._begin(runtime, revisions, seconds):
             await self._compute_some(runtime, revisions)
         known = [self._kept.recent((runtime.life, one)) for one in revisions]
@@ -205,7 +205,7 @@ class CapacityApi:
 
         def moment() -> CapacityMoment:
             devices = course.move(events, created)
-            return moments.of(revision, now, devices, compiler, quirks, steps_max)
+            return sampling.of(revision, now, devices, compiler, quirks, steps_max)
 
         self._kept[runtime.life, revision] = await anyio.to_thread.run_sync(moment)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.analysis.blast.bounds import BlastBounds
 from app.analysis.capacity.fitting import FitBounds
-from app.analysis.capacity.moments import CapacityBounds
+from app.analysis.capacity.sampling import CapacityBounds
 from app.analysis.device_map import MapBounds
 from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from app.analysis import moments
+from app.analysis import navigation
 from app.api.redra.answers import Answers, Inquiry
 from app.api.server.messages import HttpRequest
 from app.domain.log import ObjectKey, Revision
@@ -15,8 +15,8 @@ from app.web.pictures import strip
 
 _SORTS: tuple[tuple[str, frozenset[str] | None, str], ...] = (
     ("event", None, "[]"),
-    ("decision", moments.DECISIONS, "()"),
-    ("trouble", moments.TROUBLES, "{}"),
+    ("decision", navigation.DECISIONS, "()"),
+    ("trouble", navigation.TROUBLES, "{}"),
 )
 """The steps of a page without a single object: name, kinds of entries, keys."""
 
@@ -52,23 +52,23 @@ async def frame(
         # The density of events would reveal objects that this reader may not see.
         return plain
     chronicle = await answers.chronicle(runtime)
-    density = moments.density(
+    density = navigation.density(
         chronicle, strip.STRETCHES, [each.revision for each in runtime.observations]
     )
     shown = Revision(revision)
     if subject is None:
         since = Revision(0)
         steps = [
-            _step(plain, name, keys, moments.nearest(chronicle, shown, kinds))
+            _step(plain, name, keys, navigation.nearest(chronicle, shown, kinds))
             for name, kinds, keys in _SORTS
         ]
     else:
         numbers = chronicle.numbers(subject=subject) or ()
         since = chronicle.entries[numbers[0]].revision if numbers else shown
-        steps = [_step(plain, "change", "[]", moments.around(chronicle, shown, numbers))]
+        steps = [_step(plain, "change", "[]", navigation.around(chronicle, shown, numbers))]
     return replace(
         plain,
-        conflicts=chronicle.count_of_kind(moments.CONFLICT, until=shown),
+        conflicts=chronicle.count_of_kind(navigation.CONFLICT, until=shown),
         strip=strip.draw(density, time, plain.here, since),
         key=strip.key(density),
         steps=tuple(step for pair in steps for step in pair),

@@ -1,7 +1,7 @@
 """The bounds of answers over HTTP, from the settings."""
 
 from app.analysis.capacity.fitting import FitBounds
-from app.analysis.capacity.moments import CapacityBounds
+from app.analysis.capacity.sampling import CapacityBounds
 from app.analysis.device_map import MapBounds
 from app.analysis.lanes import LaneBounds
 from app.analysis.starts import PaceBounds

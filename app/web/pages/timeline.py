@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app.analysis import timeline_pages
-from app.analysis.moments import TROUBLES
+from app.analysis.navigation import TROUBLES
 from app.analysis.timeline_pages import Filter, TimelinePage
 from app.domain.log import records
 from app.web.frame import Frame, render

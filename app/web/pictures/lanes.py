@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from app.analysis import spans
 from app.analysis.lanes import Blind, Lane, Lanes, LaneState, Mark
-from app.analysis.moments import TROUBLES
+from app.analysis.navigation import TROUBLES
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 from app.web import svg

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from markupsafe import Markup
 
-from app.analysis.moments import Density
+from app.analysis.navigation import Density
 from app.domain.log import Revision
 from app.domain.values import counts
 from app.domain.values.timestamps import Instant

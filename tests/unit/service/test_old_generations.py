@@ -10,7 +10,7 @@ from app.analysis.verify.invariants.violations import Violation
 from app.domain.allocation.quirks import Quirks
 from app.service.replays.scanning import scan as scan_history
 from tests.cluster import DRIVER, Cluster
-from tests.unit.analysis.capacity.test_moments import look
+from tests.unit.analysis.capacity.test_sampling import look
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.test_against_model import watched
 from tests.unit.service.test_explaining import asking, texts

@@ -9,7 +9,7 @@ import random
 import msgspec
 import pytest
 
-from app.analysis.capacity import largest, moments
+from app.analysis.capacity import largest, sampling
 from app.analysis.capacity.devices_over_time import DeviceCourse
 from app.analysis.views import LiveViews, compiler_of
 from app.domain.allocation.quirks import Quirks
@@ -113,7 +113,7 @@ def states(chosen: random.Random, count: int) -> list[list[Event]]:
 def facts(devices: largest.Devices) -> tuple:
     inventory = devices.inventory
     compiler = compiler_of(PROFILE)
-    moment = moments.of(Revision(1), Instant(0), devices, compiler, Quirks())
+    moment = sampling.of(Revision(1), Instant(0), devices, compiler, Quirks())
     effective = [
         (each.key, device.id, device.attributes, device.capacity, device.taints)
         for each in inventory.slices()

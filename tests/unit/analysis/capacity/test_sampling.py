@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from app.analysis.capacity import largest, moments
+from app.analysis.capacity import largest, sampling
 from app.analysis.capacity.answers import CapacityMoment
 from app.analysis.views import compiler_of
 from app.domain.allocation.quirks import Quirks
@@ -18,7 +18,7 @@ def look(cluster: Cluster, steps_max: int = largest.STEPS_MAX) -> CapacityMoment
     line = cluster.line
     devices = largest.devices_of(line.views)
     compiler = compiler_of(cluster.profile)
-    return moments.of(line.head.revision, line.now, devices, compiler, Quirks(), steps_max)
+    return sampling.of(line.head.revision, line.now, devices, compiler, Quirks(), steps_max)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -140,13 +140,13 @@ def test_search_that_is_given_up_says_so():
 @pytest.mark.parametrize("count", [1, 2, 31, 32, 33, 100, 12_345, 1_000_000])
 @pytest.mark.parametrize("most", [1, 2, 8, 32])
 def test_moments_are_bounded_and_end_with_the_last(count, most):
-    revisions = moments.sampled(Revision(count), most)
+    revisions = sampling.sampled(Revision(count), most)
     assert 1 <= len(revisions) <= max(most, 1)
     assert revisions[-1] == count
     assert revisions == sorted(set(revisions))
 
 
 def test_most_moments_stay_as_a_history_grows():
-    before = set(moments.sampled(Revision(900), 32))
-    after = set(moments.sampled(Revision(950), 32))
+    before = set(sampling.sampled(Revision(900), 32))
+    after = set(sampling.sampled(Revision(950), 32))
     assert len(before & after) >= len(before) - 1
