@@ -407,6 +407,24 @@ def test_numbers_that_are_values_and_words_of_kubernetes_stay() -> None:
     assert told["status"]["reason"] != "AcmeDown"
 
 
+def test_service_that_is_written_has_no_address_for_the_api_to_refuse() -> None:
+    """It needs neither addresses nor ports if its address is `None`, a word of the API."""
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "acme", "namespace": "acme"},
+        "spec": {
+            "clusterIP": "10.96.7.1",
+            "externalName": "acme.example.com",
+            "ports": [{"port": 80}],
+            "selector": {"app": "acme"},
+        },
+    }
+    told = redacted(tree)
+    assert told["spec"] == {"clusterIP": "None", "selector": {"app": told["metadata"]["name"]}}
+    assert told["metadata"]["name"] != "acme"
+
+
 STAYING = ("default", "kube-node-lease", "kube-public", "kube-system", "system-node-critical")
 NAMES = st.one_of(
     st.from_regex(r"[a-z]([a-z0-9-]{0,6}[a-z0-9])?", fullmatch=True),

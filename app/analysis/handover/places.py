@@ -200,6 +200,7 @@ STAYING = frozenset(
 
 _WORDS = frozenset(
     (
+        "None",
         "default-scheduler",
         "foregroundDeletion",
         "kubernetes",
