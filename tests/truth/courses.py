@@ -170,6 +170,11 @@ def _node(tree: dict) -> State:
 _STATES = {"pods": _pod, "resourceclaims": _claim, "nodes": _node}
 
 
+def state_of(kind: str, tree: dict) -> str:
+    """The state of a pod, claim or node, without its label."""
+    return _STATES[kind](tree)[0]
+
+
 def held(known: Lives) -> dict[str, list[Stretch]]:
     """By which claim each device was held from which revision to which."""
     all: dict[str, list[Stretch]] = {}

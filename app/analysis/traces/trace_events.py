@@ -162,17 +162,15 @@ class _Tracks:
             self._add_entry(entry, pid, f"{_title(entry.subject)}: events", entry.kind, cause)
 
     def add_counters(self, states: Iterable[tuple[Span, ObjectKey]]) -> None:
-        """The numbers of pods and claims in each state, and of held devices per driver."""
+        """The numbers of objects in each state, and of held devices per driver."""
         changes: dict[str, dict[int, int]] = {}
-        for span, key in states:
-            counter = _counter(span, key)
-            if not counter:
-                continue
+        for counter, began, ended in _counted(states):
             deltas = changes.setdefault(counter, {})
-            begin = max(0, self._place(span.begin[1]))
+            begin = max(0, self._place(began))
             deltas[begin] = deltas.get(begin, 0) + 1
-            if span.end is not None:
-                end = max(0, self._place(span.end[1]))
+            if ended is not None:
+                # Clocks of a recording may disagree; nothing ends before it begins.
+                end = max(begin, self._place(ended))
                 deltas[end] = deltas.get(end, 0) - 1
         for counter, deltas in changes.items():
             count = 0
@@ -280,15 +278,38 @@ def _is_effect(entry: Entry, decided: Entry) -> bool:
     return (entry.actor, entry.time, entry.cause) == (decided.actor, decided.time, decided.cause)
 
 
+def _counted(
+    states: Iterable[tuple[Span, ObjectKey]],
+) -> Iterator[tuple[str, Instant, Instant | None]]:
+    """The counter, begin and end of each state; a device that several claims hold is one device."""
+    held: dict[ObjectKey, tuple[Instant, Instant | None]] = {}
+    for span, key in states:
+        begin, end = span.begin[1], None if span.end is None else span.end[1]
+        if key[:2] != spans.DEVICES:
+            yield _counter(span, key), begin, end
+            continue
+        first, last = held.get(key, (begin, begin))
+        if last is not None and last < begin:
+            yield _counter(span, key), first, last
+            first, last = begin, begin
+        held[key] = first, None if last is None or end is None else max(last, end)
+    for key, (first, last) in held.items():
+        yield _counter_of_devices(key), first, last
+
+
+def _counter_of_devices(key: ObjectKey) -> str:
+    return f"devices held of {key.name.partition('/')[0]}"
+
+
 def _counter(span: Span, key: ObjectKey) -> str:
-    """The counter for a state; empty for none."""
+    """The counter for a state."""
     match key[:2]:
         case api_resources.PODS:
             return f"pods {span.state}"
         case api_resources.RESOURCE_CLAIMS:
             return f"claims {span.state}"
         case spans.DEVICES:
-            return f"devices held of {key.name.partition('/')[0]}"
+            return _counter_of_devices(key)
         case _:
             return f"nodes {span.state}"
 

@@ -25,7 +25,7 @@ _BEST = 8
 
 def placings(world: SmallWorld) -> Iterator[tuple[Model, str, int]]:
     """Of each pod that got a node: the model of that moment, the node, and how many took it."""
-    history = raw.RawHistory(changes_of(world))
+    history = raw.RawHistory(changes_of(world.cluster))
     for event in world.cluster.line.events:
         if event.type == "DecisionRecorded" and event.object["outcome"] == "Scheduled":
             body = event.object
@@ -154,7 +154,7 @@ def _load(model: Model, node: str) -> tuple:
 def _taken(world: SmallWorld, model: Model) -> list[Taken]:
     """What each request of the pod got, in the order of its claims and their requests."""
     taken: list[Taken] = []
-    changes = changes_of(world)
+    changes = changes_of(world.cluster)
     for claim in model.unallocated:
         uid = claim["metadata"]["uid"]
         tree = next(

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from app.analysis.explain.pages import page
+from tests.cluster import Cluster
 from tests.truth import raw
 from tests.truth.facts import Facts
 from tests.truth.raw import State
@@ -24,11 +25,11 @@ _NOT_ENUMERATED = ("set attribute", "put alternative")
 """Changes that the model applies where they are proposed, and does not look for."""
 
 
-def changes_of(world: SmallWorld) -> list[raw.Change]:
-    """All versions of all objects of a world."""
+def changes_of(cluster: Cluster) -> list[raw.Change]:
+    """All versions of all objects of a cluster."""
     return [
         raw.Change(event.revision, (event.key.resource, event.key.namespace, event.key.name), tree)
-        for event in world.cluster.line.events
+        for event in cluster.line.events
         if event.is_about_object
         for tree in [None if event.type == "ObjectDeleted" else event.object]
     ]
@@ -36,7 +37,7 @@ def changes_of(world: SmallWorld) -> list[raw.Change]:
 
 def model_of(world: SmallWorld) -> Model:
     """The model of the present moment of a world."""
-    history = raw.RawHistory(changes_of(world))
+    history = raw.RawHistory(changes_of(world.cluster))
     return Model(Facts(history.at(world.cluster.line.events[-1].revision)))
 
 

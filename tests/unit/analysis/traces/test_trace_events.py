@@ -13,6 +13,7 @@ from app.analysis.traces.trace_events import TraceBounds
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import EventType, Revision
 from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import Cluster
 from tests.unit.analysis.spans.test_spans import random_log
 from tests.unit.analysis.traces.trace_reader import view
 from tests.web.invented import (
@@ -291,3 +292,23 @@ def test_eviction_of_a_recording_has_an_arrow_from_the_rule_as_it_was_last_writt
              {"wait": 60})  # fmt: skip
     (source,) = sources_of_evictions(steps)
     assert (source.kind, source.subject.name) == ("RuleChanged", "hot")
+
+
+def test_device_that_two_claims_share_is_counted_once():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    capacity = {"memory": {"value": "4Gi", "requestPolicy": {"default": "1Gi"}}}
+    cluster.slice(devices=[{"name": "d", "allowMultipleAllocations": True, "capacity": capacity}])
+    for name in ("first", "second"):
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+        cluster.wait(5)
+    cluster.finish("first")
+    cluster.wait(5)
+    cluster.finish("second")
+    cluster.wait(5)
+    viewed, _, _ = traced(cluster.line.events)
+    counts = [count for _, count in viewed.counters["devices held of gpu.example.com"]]
+    assert max(counts) == 1
+    assert counts[-1] == 0
