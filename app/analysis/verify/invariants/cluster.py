@@ -58,8 +58,8 @@ class Cluster:
     and uid.
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
     itself, where a later one was not (None when there is no such state). `specs` has the uid, the
-    generation and the spec of the last such state of a slice, rule or patch. `evictors` are the
-    taints that evicted the pod that was marked for deletion at a revision, where they are known.
+    generation and the spec of the last such state of a slice, rule, patch or class. `evictors` are
+    the taints that evicted the pod that was marked for deletion at a revision, if they are known.
     `odd_times` are the objects of lines whose times contradict others.
     """
 

@@ -91,6 +91,13 @@ def take_rule(cluster: Cluster, event: Event, _: None) -> None:
     _judge_generation(cluster, event)
 
 
+def take_class(cluster: Cluster, event: Event, _: None) -> None:
+    """Applies a write or deletion of a DeviceClass, of which only the generation is judged."""
+    if event.type is not EventType.OBJECT_UPDATED:
+        cluster.forget_faults(event.key)
+    _judge_generation(cluster, event)
+
+
 def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a ResourceSlicePatch."""
     cluster.note_published(event)

@@ -29,7 +29,10 @@ KINDS: Mapping[str, str] = {
     "nodes": "",
     "namespaces": "",
 }
-"""The resources that a rule reads, with their group."""
+"""The resources that a rule reads, with their group; what is missing of one leaves rules open."""
+
+READ: Mapping[str, str] = {**KINDS, "deviceclasses": GROUP}
+"""Those, and classes: only two states of one class are compared, which show all that is needed."""
 
 LOSSES = frozenset(
     (

@@ -24,7 +24,7 @@ from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses
 from app.analysis.verify.invariants.known import KnownPod
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import PoolId
-from app.analysis.verify.invariants.unseen import KINDS
+from app.analysis.verify.invariants.unseen import KINDS, READ
 from app.analysis.verify.invariants.violations import (
     BY_DEVICES,
     LATE_AFTER,
@@ -50,23 +50,22 @@ PROVEN = "immutable-field-unchanged"
 """The rule that two states show, whatever was not recorded."""
 SILENT = "nobody wrote for more than a minute meanwhile: controllers may not have run"
 LOST = "lines about objects of this kind are lost here and there, or left out"
-_TAKES: Mapping[str, Callable[[Cluster, Event, Any], None]] = {
+_Take = Callable[[Cluster, Event, Any], None]
+_TAKES: Mapping[str, _Take] = {
     "resourceclaims": claims.take,
     "resourceclaimtemplates": publishing.take_template,
     "resourceslices": publishing.take_slice,
     "devicetaintrules": publishing.take_rule,
     "resourceslicepatches": publishing.take_patch,
+    "deviceclasses": publishing.take_class,
     "pods": pods.take,
     "nodes": publishing.take_node,
     admin.NAMESPACES: admin.take_namespace,
 }
-_TAKERS = {(group, resource): _TAKES[resource] for resource, group in KINDS.items()}
+_TAKERS = {(group, resource): _TAKES[resource] for resource, group in READ.items()}
 """The functions that apply the events of each kind. Rules read no other kinds."""
 
-_SPLIT_TAKES: Mapping[type, Callable[[Cluster, Event, Any], None]] = {
-    RawPod: pods.take,
-    RawClaim: claims.take,
-}
+_SPLIT_TAKES: Mapping[type, _Take] = {RawPod: pods.take, RawClaim: claims.take}
 _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
 
 _FIRST_SEEN = "synthetic_create"

@@ -29,7 +29,7 @@ FACTORS |= {"T": 10**12, "P": 10**15, "E": 10**18}
 FACTORS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
 LOSSES = {"metadata_only", "truncated_body", "no_status", "spec_only", "unknown_patch"}
 READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepatches"}
-COUNTED = READ - {"resourceclaims"}
+COUNTED = READ - {"resourceclaims"} | {"deviceclasses"}
 READ |= {"pods", "nodes", "namespaces", "resourceclaimtemplates"}
 LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
 UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}

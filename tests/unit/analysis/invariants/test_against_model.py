@@ -8,7 +8,7 @@ import pytest
 from app.analysis.verify.invariants import RULES, InvariantWatch, Switches, ViolationKind
 from tests import draws
 from tests.unit.analysis.invariants import model
-from tests.unit.analysis.invariants.worlds import RandomWorld
+from tests.unit.analysis.invariants.worlds import ClassedWorld, RandomWorld
 
 
 def watched(events, switches=Switches(), lacking=frozenset()):
@@ -77,6 +77,20 @@ def test_random_worlds_that_are_forked(seed):
     events = RandomWorld(seed, 100).events
     switches = forked(events, seed)
     assert watched(events, switches) == model.expected(events, switches)
+
+
+@pytest.mark.parametrize("seed", draws.seeds(4))
+def test_random_worlds_of_classes(seed):
+    events = ClassedWorld(seed, 100).events
+    expected = model.expected(events, Switches())
+    assert watched(events) == expected
+
+
+def test_random_worlds_of_classes_break_their_rule():
+    found = [each for seed in range(4) for each in watched(ClassedWorld(seed, 100).events)]
+    assert {rule for rule, _, objects, *_ in found if "deviceclasses" in str(objects)} == {
+        "immutable-field-unchanged"
+    }
 
 
 @pytest.mark.parametrize(("seed", "count"), [(1003, 100), (73, 150)])

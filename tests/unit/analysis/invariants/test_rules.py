@@ -760,6 +760,44 @@ def the_generation_of_a_rule_falls(story):
     return [("immutable-field-unchanged", "broken", "t", begin, None)]
 
 
+def selecting(expression):
+    return {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
+
+
+def a_class_changes_with_the_same_generation(story):
+    key = key_of("deviceclasses", "c")
+    story.put(key, selecting("true"))
+    begin = story.put(key, selecting("false"), after=1, generation=1)
+    end = story.remove(key, after=1)
+    return [("immutable-field-unchanged", "broken", "c", begin, end)]
+
+
+def the_generation_of_a_class_falls_beside_a_lost_line(story):
+    key = key_of("deviceclasses", "c")
+    story.put(key, selecting("true"), generation=3)
+    story.gap(key, "gap")
+    begin = story.put(key, selecting("false"), after=1, generation=2)
+    return [("immutable-field-unchanged", "broken", "c", begin, None)]
+
+
+def a_class_shows_another_spec_when_it_is_removed(story):
+    key = key_of("deviceclasses", "c")
+    story.put(key, selecting("true"))
+    story.objects[key]["spec"] = selecting("false")["spec"]
+    begin = story.remove(key, after=1)
+    end = story.put(key, selecting("false"), after=1)
+    return [("immutable-field-unchanged", "broken", "c", begin, end)]
+
+
+def a_class_that_changes_or_is_made_anew(story):
+    key = key_of("deviceclasses", "c")
+    story.put(key, selecting("true"))
+    story.put(key, {**selecting("true"), "metadata": {"labels": {"a": "b"}}}, after=1)
+    story.put(key, selecting("false"), after=1)
+    story.put(key, selecting("true"), after=1, uid="another")
+    return []
+
+
 def a_store_is_restored_with_an_older_generation(story):
     """The gap of everything tells of it: the store had another spec before."""
     key = key_of("devicetaintrules", "t")

@@ -37,7 +37,7 @@ ODD = (None, 7, -1, "odd", True, [], {}, [1, "x", {}], {"a": 1})
 CONTROLLER = "system:serviceaccount:kube-system:resource-claim-controller"
 UNNAMED = "redra:import"
 AUTHORS = ("someone", "anyone", "my-claim-controller", CONTROLLER, UNNAMED)
-COUNTED = ("resourceslices", "devicetaintrules", "resourceslicepatches")
+COUNTED = ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")
 POOLS = ("whole", "shares", "parts")
 LOST = (("no_status",), ("collapsed",), ("no_rv",), ("no_rv", "no_uid"))
 MARKED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByDeviceTaintManager"}
@@ -591,3 +591,24 @@ class RandomWorld(World):
         if key.resource != "resourceclaims":
             # Later steps build on what this object was.
             self.objects[key] = {**old[key], "metadata": self.objects[key]["metadata"]}
+
+
+class ClassedWorld(RandomWorld):
+    """A random world with many writes of two device classes, which no other rule reads."""
+
+    def _step(self, verb: str) -> None:
+        if self._authors.random() < 0.7:
+            super()._step(verb)
+            return
+        draw = self._authors
+        key = key_of("deviceclasses", f"c{draw.randrange(2)}")
+        if key in self.objects and draw.random() < 0.1:
+            self.remove(key)
+        elif draw.random() < 0.1:
+            self.gap(key if draw.random() < 0.8 else ObjectKey("", "", "", ""), "gap")
+        else:
+            expression = draw.choice(("true", "false"))
+            tree = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
+            losses = draw.choice(((),) * 9 + LOST)
+            generation = draw.choice((None, 1))
+            self.put(key, tree, verb=verb, losses=losses, generation=generation)
