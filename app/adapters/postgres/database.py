@@ -88,9 +88,12 @@ class Database:
             self._waiting -= 1
 
     async def close(self) -> None:
-        """Release the kept connection and end all connections, within `close_seconds`."""
+        """Release the kept connection and end all connections, within `close_seconds`.
+
+        Nothing is left to close where the server has ended them: that is no error.
+        """
         with CancelScope(shield=True):
-            with anyio.move_on_after(self.bounds.close_seconds):
+            with anyio.move_on_after(self.bounds.close_seconds), suppress(*Unreachable):
                 if self._resting is not None:
                     await self._pool.release(self._resting)
                 await self._pool.close()
