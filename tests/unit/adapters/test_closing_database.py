@@ -14,7 +14,7 @@ class EndedPool:
         self._at = at
         self.is_terminated = False
 
-    async def acquire(self, *, timeout: float):
+    async def acquire(self, **bounds: float):
         return self
 
     def is_closed(self) -> bool:
