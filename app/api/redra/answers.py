@@ -3,8 +3,8 @@
 Each method first checks what the reader may see, so that both forms refuse alike.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import anyio
@@ -25,7 +25,7 @@ from app.analysis.attempts import AttemptList
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import untried
-from app.analysis.explain.questions import ObjectExplanation, Question, key_of, placed
+from app.analysis.explain.questions import ObjectExplanation, Question, key_of
 from app.analysis.findings import findings, workloads
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
@@ -36,19 +36,28 @@ from app.analysis.recordings import uncertainty
 from app.analysis.scan.sightings import ScanReport
 from app.analysis.search import Hits
 from app.analysis.starts import StartPace
-from app.analysis.timeline_pages import Filter, TimelinePage
+from app.analysis.timeline_pages import TimelinePage
 from app.analysis.traces import trace_events
 from app.analysis.traces.trace_events import ViewerTrace
 from app.analysis.views import LiveViews, ReleaseCompilers
 from app.api.access.readers import WORKED_OUT_FROM, HistoryReader
 from app.api.kubernetes.timelines import views_at
+from app.api.redra.inquiries import (
+    STRETCH,
+    Inquiry,
+    filter_of,
+    integer,
+    lanes_wanted,
+    object_of,
+    pools_wanted,
+    question_of,
+    subject_of,
+)
 from app.api.redra.scans import Scans
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import HttpRequest
 from app.domain.controllers import registry
 from app.domain.errors import BadRequest, NotFound, TooLarge
-from app.domain.log import Actor, Event, ObjectKey, Revision
-from app.domain.objects import history_kinds
+from app.domain.log import Event, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND, Instant
@@ -64,33 +73,6 @@ from projections.timeline import Entry
 
 _READ_BY_FINDINGS = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 """The kinds of which findings look at each object."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inquiry:
-    """A request about a part of one history at `moment` (empty: the present).
-
-    `reader` returns the user's present rights to read.
-    """
-
-    request: HttpRequest
-    runtime: HistoryRuntime
-    rest: str
-    moment: str
-    reader: Callable[[], HistoryReader]
-    actor: Actor
-
-    def seen(self, events: Iterable[Event]) -> list[Event]:
-        """The events that the reader may see."""
-        reader = self.reader()
-        return [event for event in events if reader.sees_event(event)]
-
-    def required(self, name: str) -> str:
-        """A parameter of the query. Raises BadRequest when it is missing."""
-        value = self.request.parameter(name)
-        if not value:
-            raise BadRequest(f"the parameter {name} is missing")
-        return value
 
 
 class Answers:
@@ -427,73 +409,3 @@ def _visible(reader: HistoryReader, chronicle: Chronicle) -> Callable[[Entry], b
     return lambda entry: (
         reader.is_unlimited or bool(reader.rows("timeline", [chronicle.row(entry)]))
     )
-
-
-def question_of(inquiry: Inquiry) -> Question:
-    """The why question in the parameters."""
-    request, kind = inquiry.request, inquiry.required("kind")
-    namespace = request.parameter("namespace") or "default"
-    namespace, name = placed(kind, inquiry.required("name"), namespace)
-    return Question(
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        node=request.parameter("node"),
-        help=request.flag("help"),
-    )
-
-
-def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
-    """The object in the parameters, also of a kind that the history defines, or only keeps."""
-    plural, _, group = inquiry.required("kind").partition(".")
-    kind = history_kinds.find(views.objects, group, plural)
-    namespace = inquiry.request.parameter("namespace")
-    if kind is not None:
-        group, plural = kind.group, kind.plural
-        namespace = (namespace or "default") if kind.namespaced else ""
-    elif (group, plural) not in views.objects.resources():
-        return subject_of(inquiry)
-    return ObjectKey(group, plural, namespace, inquiry.required("name"))
-
-
-def filter_of(inquiry: Inquiry) -> Filter:
-    """The filter of a timeline in the parameters."""
-    request = inquiry.request
-    names = ("kind", "resource", "namespace", "name", "actor", "text")
-    texts = {name: request.parameter(name) for name in names}
-    return Filter(**texts, decisions=request.flag("decisions"))
-
-
-STRETCH = ("since", "until")
-"""The parameters of a stretch of time."""
-
-
-def lanes_wanted(inquiry: Inquiry) -> lane_picture.LanesRequest:
-    """The requested lanes in the parameters."""
-    request = inquiry.request
-    return lane_picture.LanesRequest(
-        namespace=request.parameter("namespace"), name=request.parameter("name")
-    )
-
-
-def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
-    """The requested pools in the parameters."""
-    names = ("driver", "pool", "node", "labels")
-    return device_map.DeviceMapRequest(**{name: inquiry.request.parameter(name) for name in names})
-
-
-def subject_of(inquiry: Inquiry) -> ObjectKey:
-    """The object in the parameters `kind`, `namespace` and `name`."""
-    return key_of(question_of(inquiry), inquiry.runtime.views.objects)
-
-
-def integer(request: HttpRequest, name: str, default: int) -> int:
-    """A parameter as a number. Raises BadRequest for other texts."""
-    text = request.parameter(name)
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit():
-        raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
-    if len(text) > 18:
-        raise BadRequest(f"{name} must be a number of at most 18 digits")
-    return int(text)

@@ -17,7 +17,8 @@ from app.analysis.capacity.subjects import CapacitySubject
 from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM
 from app.api.redra import models
-from app.api.redra.answers import Answers, Inquiry, integer
+from app.api.redra.answers import Answers
+from app.api.redra.inquiries import Inquiry, integer
 from app.api.server import abandoning, reading
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry

@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from app.analysis.scope import Scope
-from app.api.redra.answers import Inquiry, integer
+from app.api.redra.inquiries import Inquiry, integer
 from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row

@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
-from app.api.redra.answers import Inquiry
+from app.api.redra.inquiries import Inquiry
 from app.domain.errors import BadRequest
 from app.domain.log import Event, Revision
 from app.domain.log.chain import event_json, stamp_json

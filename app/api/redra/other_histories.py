@@ -3,7 +3,7 @@
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import key_of
 from app.analysis.explain.reasons import NAMES_MAX
-from app.api.redra.answers import Inquiry, question_of
+from app.api.redra.inquiries import Inquiry, question_of
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.log.event import KeyFilter

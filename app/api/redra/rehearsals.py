@@ -12,7 +12,7 @@ import msgspec
 from app.analysis.rehearse import text
 from app.analysis.rehearse.defects import titles
 from app.api.redra import experiment_models as models
-from app.api.redra import jobs, relative
+from app.api.redra import inquiries, jobs
 from app.api.redra.beside import Beside
 from app.api.redra.jobs import JobsApi
 from app.api.server.limits import ApiLimits
@@ -63,7 +63,7 @@ class RehearsalApi:
             shown = _result(job)
         report = {name: part for name, part in shown["report"].items() if name != AS_OF}
         body = await anyio.to_thread.run_sync(msgspec.json.encode, report)
-        return relative.named(runtime, moment, Response(body))
+        return inquiries.with_meaning(runtime, moment, Response(body))
 
     async def report(
         self,

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import msgspec
@@ -15,13 +14,14 @@ from app.api.access.authorization import Authorizer, Gate
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
-from app.api.redra import document, log_lines, managing, models, other_histories, relative, views
-from app.api.redra.answers import Answers, Inquiry, integer
+from app.api.redra import document, log_lines, managing, models, other_histories, views
+from app.api.redra.answers import Answers
 from app.api.redra.beside import Beside
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import AgainApi, DiffApi
 from app.api.redra.entries import EntriesApi
+from app.api.redra.inquiries import Inquiry, integer, with_meaning, with_meanings
 from app.api.redra.jobs import JobsApi
 from app.api.redra.linting import LintApi
 from app.api.redra.managing import ManagingApi
@@ -125,11 +125,11 @@ class RedraApi:
                 reader = self._authorizer.reader(runtime, actor)
                 reader.check_all(WORKED_OUT_FROM)
                 radius = _encoded(await self.blasts.of_proposal(request, runtime, reader))
-                return relative.named(runtime, request.parameter("at"), radius)
+                return with_meaning(runtime, request.parameter("at"), radius)
             case "POST", ["histories", name, "fit"]:
                 inquiry = await self._inquiry(request, name, actor)
                 fit = _encoded(await self.capacities.fit_of_documents(inquiry))
-                return relative.named(inquiry.runtime, inquiry.moment, fit)
+                return with_meaning(inquiry.runtime, inquiry.moment, fit)
             case "GET", ["histories", name, "diff"]:
                 return await self._diff(request, await self._histories.open(name), actor)
             case "GET", ["histories", name, "again"]:
@@ -142,21 +142,21 @@ class RedraApi:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
                     inquiry = await self._inquiry(request, name, actor, "".join(rest))
-                    return await relative.with_meanings(inquiry, part, read(self, inquiry))
+                    return await with_meanings(inquiry, part, read(self, inquiry))
         return status.page_not_found()
 
     async def _diff(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
         check, moment = partial(self.check_compared, actor, runtime), request.parameter("at")
         form = DiffForm.TEXT if request.flag("page") else DiffForm.REPORT
         body = await self.diffs.answer(request, runtime, check, moment, actor, form)
-        return relative.named(runtime, moment, _encoded(body))
+        return with_meaning(runtime, moment, _encoded(body))
 
     async def _again(self, request: HttpRequest, runtime: HistoryRuntime, actor: Actor) -> Response:
         self.check_rehearsed(actor, runtime)
         moment = request.parameter("at")
         form = DiffForm.TEXT if request.flag("page") else DiffForm.REPORT
         body = await self.agains.answer(request, runtime, moment, form)
-        return relative.named(runtime, moment, _encoded(body))
+        return with_meaning(runtime, moment, _encoded(body))
 
     async def _inquiry(
         self, request: HttpRequest, name: str, actor: Actor, rest: str = ""

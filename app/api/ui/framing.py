@@ -5,7 +5,8 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from app.analysis import navigation
-from app.api.redra.answers import Answers, Inquiry
+from app.api.redra.answers import Answers
+from app.api.redra.inquiries import Inquiry
 from app.api.server.messages import HttpRequest
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import moments as relative

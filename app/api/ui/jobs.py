@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from app.analysis import profiles
 from app.api.redra import experiment_models as models
-from app.api.redra.answers import Answers, Inquiry
+from app.api.redra.answers import Answers
 from app.api.redra.beside import Reader
+from app.api.redra.inquiries import Inquiry
 from app.api.redra.jobs import JobsApi
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Response

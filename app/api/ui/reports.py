@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from app.analysis.findings.report import Findings
 from app.analysis.scan.sightings import Certainty, ScanReport
-from app.api.redra.answers import Answers, Inquiry
+from app.api.redra.answers import Answers
+from app.api.redra.inquiries import Inquiry
 from app.api.server.messages import HttpRequest
 from app.api.ui import framing
 from app.domain.errors import Forbidden, NotFound, TooLarge

@@ -22,9 +22,9 @@ from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, RequestedTimeline
-from app.api.redra.answers import (
+from app.api.redra.answers import Answers
+from app.api.redra.inquiries import (
     STRETCH,
-    Answers,
     Inquiry,
     filter_of,
     integer,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from app.api.redra.answers import Inquiry
+from app.api.redra.inquiries import Inquiry
 from app.api.server.limits import WaitBounds
 from app.api.ui import framing
 from app.domain.log import Actor
