@@ -129,7 +129,8 @@ def look(pod: dict, state: dict[str, dict], now: datetime, timeout: timedelta) -
                         )
             if any((told or {}).get(kind, {}).get("status") != "True" for kind in kinds):
                 since = datetime.fromisoformat(allocation["allocationTimestamp"])
-                if since + timeout < now:
+                # A clock is always a little past the microsecond that an event shows.
+                if since + timeout <= now:
                     return f"{PREFIX}device binding timeout: claim={name}"
                 return None
     return ""
