@@ -28,6 +28,9 @@ from bench.recording import NOW, megabytes
 
 PODS = "/api/v1/namespaces/default/pods"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+NODES, PODS_RUNNING, RATE = 5_000, 50_000, 10.0
+"""The size of the cluster, and the pods a second, that the figures of results are about."""
+
 PATIENCE_SECONDS = 400.0
 CALM_SECONDS = 3.0
 """A server that used less than CALM_SHARE of a core for that long has done what a start brings."""
@@ -67,7 +70,7 @@ class Spent:
 def started(folder: Path, what: str, costs: dict[str, float] | None = None) -> Iterator[Server]:
     """A `redra up` on the folder, timed until it listens, until it places a pod, and until rest.
 
-    The processor seconds of the main process until then are put into `costs`.
+    The processor seconds of the main process until either are put into `costs`.
     """
     began = time.perf_counter()
     costs = {} if costs is None else costs
@@ -75,10 +78,7 @@ def started(folder: Path, what: str, costs: dict[str, float] | None = None) -> I
         spent = Spent(server, began, Usage(main=0, projector=0, database=0))
         costs[LISTENS] = spent.tell(f"{what}: listens").main
         asyncio.run(_run_one(server, f"first-{time.time_ns()}"))
-        used = spent.tell(f"{what}: a new pod has run and gone")
-        costs[PLACES] = used.main
-        if what == WARM:
-            figures.note("large.start", used.main)
+        costs[PLACES] = spent.tell(f"{what}: a new pod has run and gone").main
         _rest(server)
         spent.tell(f"{what}: at rest", f"; {_words(memory(server.process))}")
         yield server
@@ -160,8 +160,8 @@ def _list(server: Server, size: int) -> None:
             )
 
 
-async def _churn(server: Server, rate: float, seconds: float) -> None:
-    """Pods come and go at a rate."""
+async def _churn(server: Server, rate: float, seconds: float) -> float:
+    """Pods come and go at a rate; what share of a core all processes use, in percent."""
     spent = Spent.of(server)
     waited: list[float] = []
 
@@ -181,16 +181,16 @@ async def _churn(server: Server, rate: float, seconds: float) -> None:
     share = used.main / took
     whole = (used.main + used.projector + used.database) / took
     print(f"of a core: {100 * share:.1f} % main, {100 * whole:.1f} % in all")
-    figures.note("large.churn", 100 * whole)
+    return 100 * whole
 
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench.large", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=5_000)
+    parser.add_argument("--nodes", type=int, default=NODES)
     parser.add_argument("--devices", type=int, default=11)
-    parser.add_argument("--pods", type=int, default=50_000)
-    parser.add_argument("--rate", type=float, default=10.0)
+    parser.add_argument("--pods", type=int, default=PODS_RUNNING)
+    parser.add_argument("--rate", type=float, default=RATE)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--data", type=Path, help="a folder to keep, or one that was kept")
     options = parser.parse_args(arguments)
@@ -203,9 +203,14 @@ def main(arguments: Sequence[str] = ()) -> None:
             print(f"{count} events written in {time.perf_counter() - began:.0f} s", flush=True)
             with started(folder, COLD):
                 pass
-        with started(folder, WARM) as server:
+        costs: dict[str, float] = {}
+        with started(folder, WARM, costs) as server:
             _list(server, options.pods)
-            asyncio.run(_churn(server, options.rate, options.seconds))
+            share = asyncio.run(_churn(server, options.rate, options.seconds))
+            if (options.nodes, options.pods) == (NODES, PODS_RUNNING):
+                figures.note("large.start", costs[PLACES])
+                if options.rate == RATE:
+                    figures.note("large.churn", share)
             _rest(server)
             print(f"at the end: {_words(memory(server.process))}")
 
