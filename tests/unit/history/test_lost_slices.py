@@ -34,11 +34,11 @@ def given(name, device, rv):
         yield audit(verb, state, type_=CLAIMS, name=name, subresource=part, second=rv + number)
 
 
-def gaps(folder, *slices, claims=("x", "y"), first=5):
+def gaps(folder, *slices, claims=("x", "y"), first=5, devices=("a", "a")):
     space = tree(NAMESPACES, "default", rv=1)
     lines = [audit("create", space, type_=NAMESPACES, name="default", second=1), *slices]
-    for number, name in enumerate(claims):
-        lines += given(name, "a", first + 2 * number)
+    for number, (name, device) in enumerate(zip(claims, devices, strict=False)):
+        lines += given(name, device, first + 2 * number)
     records = audit_records(folder, *lines)
     return [(each.resource, each.name) for each in records if each.op is Op.GAP]
 
@@ -72,3 +72,24 @@ def test_slice_that_one_claim_shows_is_not_missed(tmp_path):
 def test_slice_that_no_version_is_left_for_is_not_missed(tmp_path):
     """Version 1 is of the namespace, so nothing was written between it and the slice."""
     assert gaps(tmp_path, published("a", 2, 2, draws="s"), first=3) == []
+
+
+def test_slice_with_devices_that_several_claims_got_is_missed(tmp_path):
+    slices = [published("a", 3, 2)]
+    assert gaps(tmp_path, *slices, devices=("b", "c")) == [("resourceslices", "")]
+
+
+@pytest.mark.parametrize(
+    ("slices", "devices"),
+    [
+        # one claim alone has another device: that may be its mistake
+        ((published("a", 3, 2),), ("a", "b")),
+        # the pool is complete
+        ((published("a", 3, 1),), ("b", "c")),
+        # a slice of the pool has them
+        ((published("b", 3, 3), published("c", 4, 3)), ("b", "c")),
+    ],
+    ids=["one device", "complete", "published"],
+)
+def test_no_slice_is_missed_for_devices_of_a_mistake(slices, devices, tmp_path):
+    assert gaps(tmp_path, *slices, devices=devices) == []

@@ -7,11 +7,13 @@ line leaves a version of the store that no line is about. And who sees another s
 devices again: so claims of several decisions have to show it. A class that no line shows needs no
 second claim, as it decides about all devices of a request, and a claim of it would have got none.
 A slice that no line shows is not told by the number of slices alone, which is as wrong where a
-scheduler gives devices of an incomplete pool: devices draw upon counters that it has to publish.
+scheduler gives devices of an incomplete pool: devices draw upon counters that it has to publish, or
+several claims got devices of the pool that no slice of it has in any line.
 Parity: history-formats.md 4.5.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -96,6 +98,7 @@ class _PoolLines:
     announced: int = 0
     drawn_upon: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+    devices: set[str] = field(default_factory=set)
 
     def read(self, key: ObjectKey, tree: JsonView) -> None:
         """Read a state of one of its slices."""
@@ -103,12 +106,22 @@ class _PoolLines:
         self.announced = max(self.announced, dra.pool(tree).resource_slice_count)
         self.published.update(map(entries.name, dra.shared_counters(tree)))
         for device in dra.devices(tree):
+            self.devices.add(dra.published_name(device))
             self.drawn_upon.update(map(dra.counter_set, dra.consumptions(device)))
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether the pool has a further slice, as its slices say."""
+        return len(self.slices) < self.announced
 
     @property
     def lacks_counters(self) -> bool:
         """Whether counters that devices draw upon have to be in a further slice."""
-        return len(self.slices) < self.announced and not self.drawn_upon <= self.published
+        return self.is_announced and not self.drawn_upon <= self.published
+
+    def lacks_devices(self, given: Iterable[set[str]]) -> bool:
+        """Whether devices that several claims got have to be in a further slice."""
+        return self.is_announced and sum(not own <= self.devices for own in given) >= LOST_OF_MIN
 
 
 @dataclass(slots=True)
@@ -121,6 +134,7 @@ class _ShownAllocations:
     allocated: set[ObjectKey] = field(default_factory=set)
     of_class: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
     of_pool: dict[PoolId, dict[ObjectKey, _SpooledLine]] = field(default_factory=dict)
+    given: dict[PoolId, dict[ObjectKey, set[str]]] = field(default_factory=dict)
 
     def read(self, line: _SpooledLine, op: str, tree: JsonView | None) -> None:
         """Read the next line of one of the kinds; `tree` is the object in it."""
@@ -139,10 +153,15 @@ class _ShownAllocations:
         else:
             self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
 
-    def is_unpublished(self, pool: PoolId) -> bool:
-        """Whether no line is about a slice of a pool, or about the one with its counters."""
+    def unpublished(self, pool: PoolId) -> str:
+        """The slice of a pool about which no line is, though claims got devices of it; or ""."""
         known = self.pools.get(pool)
-        return bool(self.pools) and (known is None or known.lacks_counters)
+        if known is None:
+            return "a slice" if self.pools else ""
+        if known.lacks_counters:
+            return "the slice with counters"
+        lacks_devices = known.lacks_devices(self.given[pool].values())
+        return "the slice with some devices" if lacks_devices else ""
 
     def _read_claim(self, line: _SpooledLine, op: str, claim: JsonView) -> None:
         results = () if op == Op.DELETED else dra.results(claim)
@@ -158,6 +177,9 @@ class _ShownAllocations:
                 self.of_class.setdefault(named, line)
         for pool in {result.id[:2] for result in results}:
             self.of_pool.setdefault(pool, {}).setdefault(line.key, line)
+        for driver, pool_name, device in {result.id for result in results}:
+            of_claims = self.given.setdefault((driver, pool_name), {})
+            of_claims.setdefault(line.key, set()).add(device)
         for publisher in self.publishers.values():
             if any(publisher.forbids(result) for result in results):
                 publisher.against.setdefault(line.key, line)
@@ -168,9 +190,9 @@ def note(spool: Spool, notes: Notes) -> None:
     shown = _read(spool)
     unknown = [] if not shown.classes else sorted(shown.of_class.keys() - shown.classes)
     unpublished = [
-        (pool, list(lines.values()))
+        (pool, which, list(lines.values()))
         for pool, lines in sorted(shown.of_pool.items())
-        if shown.is_unpublished(pool) and len(lines) >= LOST_OF_MIN
+        if len(lines) >= LOST_OF_MIN and (which := shown.unpublished(pool))
     ]
     # Without any deletion, those are left out, which is noted elsewhere.
     tells_ends = spool.database.execute(_ENDS).fetchone() is not None
@@ -186,9 +208,8 @@ def note(spool: Spool, notes: Notes) -> None:
         line = shown.of_class[key]
         if versions.may_hide(Instant(0), line.span.since):
             _put(spool, key, line, f"{key.name} is not in the log, and devices were given for it")
-    for (driver, name), lines in unpublished:
+    for (driver, name), which, lines in unpublished:
         if versions.may_hide(Instant(0), lines[0].span.since):
-            which = "the slice with counters" if (driver, name) in shown.pools else "a slice"
             message = (
                 f"no line is about {which} of pool {name} of {driver}, and {len(lines)} claims got "
                 "devices of it"
