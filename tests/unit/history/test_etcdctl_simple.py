@@ -18,9 +18,9 @@ def field(number, content):
     return bytes((number << 3 | 2, len(content))) + content
 
 
-def stored_pod(name, note=b"", namespace=b"shop"):
+def stored_pod(name, note=b"", namespace=b"shop", uid=b""):
     """A pod as a server stores it; the note is an annotation."""
-    metadata = field(1, name) + field(3, namespace) + field(5, b"u-" + name)
+    metadata = field(1, name) + field(3, namespace) + field(5, uid or b"u-" + name)
     if note:
         metadata += field(12, field(1, b"n") + field(2, note))
     envelope = field(1, field(1, b"v1") + field(2, b"Pod"))

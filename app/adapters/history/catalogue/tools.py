@@ -112,6 +112,17 @@ ENTRIES = (
         example="etcdctl get --prefix /registry/ > registry.txt",
     ),
     CatalogueEntry(
+        name="Watch of etcdctl",
+        formats=(Format.ETCDCTL,),
+        detected_by=(
+            "answers with `Header` and `Events`, fields with `Type`, or `PUT` and `DELETE` in a "
+            "line before each key"
+        ),
+        gives="every write and deletion, with revisions but in the simple form",
+        lacks="the state before, but with `--prev-kv`; who made them, times; encrypted values",
+        example="etcdctl watch --prefix /registry/ --prev-kv -w json > registry.json",
+    ),
+    CatalogueEntry(
         name="kine table",
         formats=(Format.KINE,),
         detected_by=(

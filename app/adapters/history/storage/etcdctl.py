@@ -1,16 +1,22 @@
-"""The reader of `etcdctl get --prefix` output: the current values of a store, with their revisions.
+"""The reader of what etcdctl prints of a store: its current values, or writes as they come.
 
     -w json     {"header": {…}, "kvs": [{"key": base64, "mod_revision": 7, "value": base64}]}
     -w fields   "Key" : "/registry/pods/shop/a"   a line for each field, texts quoted as Go does
     -w simple   /registry/pods/shop/a             the bytes of the value follow, without a revision
+
+`etcdctl watch --prefix` prints writes in the same forms: answers with `Events` instead of `kvs`, a
+field `Type`, or a line `PUT` or `DELETE` before the key. What was replaced stands there, too, where
+it was asked for (`--prev-kv`).
 
 Parity: history-formats.md 11.
 """
 
 import base64
 import binascii
+import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from app.adapters.history import documents
@@ -27,33 +33,46 @@ FIELDS_BEGIN = b'"ClusterID" : '
 _FIELD = re.compile(rb'^"(?P<name>\w+)" : (?P<value>.*)$')
 _ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
 _VALUES = (protobuf.MAGIC, stored_values.ENCRYPTED, stored_values.CBOR, b"{")
-_KEY = re.compile(
-    rb"^(?P<key>(?:%b)\S+)\n(?=%b)"
-    % tuple(b"|".join(map(re.escape, each)) for each in (map(str.encode, etcd.PREFIXES), _VALUES)),
-    re.MULTILINE,
-)
+_KEY_LINE = rb"(?P<key>(?:%b)\S+)\n" % b"|".join(re.escape(each.encode()) for each in etcd.PREFIXES)
+_VALUE = b"|".join(map(re.escape, _VALUES))
+_KEY = re.compile(rb"^(?P<type>)%b(?=%b)" % (_KEY_LINE, _VALUE), re.MULTILINE)
 """A line with a key, before a value. Only a text that is such output itself has one in a value."""
+
+_WRITE = re.compile(rb"^(?:(?P<type>PUT|DELETE)\n)?%b(?=%b|\n)" % (_KEY_LINE, _VALUE), re.MULTILINE)
+"""The same in the output of a watch: of the keys of one write, the last one is what is now."""
+
+_END_OF_WATCH = b"\n\n"
+"""Ends a deletion in the last line, behind which the empty value may have been cut off."""
+
+_OPS = {b"": Op.BASELINE, b"PUT": Op.MODIFIED, b"DELETE": Op.DELETED}
 
 _KEY_BYTES_MAX = 2_048
 """More than the names of group, resource, namespace and object have together."""
 
 _LETTERS = {b"a": 7, b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11}
 
-_Pair = tuple[str, dict[str, Any]]
-"""The place and the fields of one key: Key, ModRevision, Version, Value."""
+_Pair = tuple[str, Op, dict[str, Any]]
+"""The place of one key, what happened to it, and its fields: key, mod_revision, version, value."""
 
 
 def is_answer(value: Any) -> bool:
-    """True for the output of etcdctl in JSON: an object with `header` and `kvs`."""
-    if not isinstance(value, dict) or not isinstance(value.get("header"), dict):
+    """True for the output of etcdctl in JSON: an object with `header` and `kvs`, or `Events`."""
+    if not isinstance(value, dict):
         return False
-    pairs = value.get("kvs")
-    return isinstance(pairs, list) and all(isinstance(each, dict) for each in pairs)
+    header, items = value.get("header", value.get("Header")), value.get("kvs", value.get("Events"))
+    if not isinstance(header, dict) or not isinstance(items, list):
+        return False
+    return all(isinstance(each, dict) for each in items)
 
 
 def begins_simple(head: bytes) -> bool:
     """True for the output of etcdctl in its simple form: a key, and a value as it is stored."""
-    return _KEY.match(head) is not None
+    return _KEY.match(head) is not None or _is_watch(head)
+
+
+def _is_watch(head: bytes) -> bool:
+    first = _WRITE.match(head)
+    return first is not None and bool(first["type"])
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
@@ -68,34 +87,72 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     seen: dict[int, int] = {}
     known: dict[str, Record] = {}
     pairs = _of_fields(source) if is_fields else _of_json(source, notes)
-    for index, (place, pair) in enumerate(pairs, start=1):
+    for index, (place, op, pair) in enumerate(pairs, start=1):
         try:
             entry = _entry(pair, place, seen)
         except InputError as problem:
             notes.refuse(problem)
             continue
-        yield from etcd.entry_records(entry, Op.BASELINE, source, (number, index), known, notes)
+        if op is Op.DELETED:
+            entry = replace(entry, value=None)
+        elif op is Op.MODIFIED and entry.version == 1:
+            op = Op.ADDED
+        yield from _records(entry, op, source, (number, index), known, notes)
 
 
 def _of_simple(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     known: dict[str, Record] = {}
-    for index, (key, value) in enumerate(_simple_pairs(source), start=1):
+    gone: set[bytes] = set()
+    for index, (kind, key, value) in enumerate(_simple_pairs(source), start=1):
+        op = _OPS[kind]
+        if op is Op.DELETED:
+            gone.add(key)
+        elif op is Op.MODIFIED and key in gone:
+            gone.remove(key)
+            op = Op.ADDED
         entry = EtcdEntry(
-            main=0, sub=index, key=key.decode("utf-8", "replace"), version=1, value=value
+            main=0,
+            sub=index,
+            key=key.decode("utf-8", "replace"),
+            version=1,
+            value=None if op is Op.DELETED else value,
         )
-        yield from etcd.entry_records(entry, Op.BASELINE, source, (number, index), known, notes)
+        yield from _records(entry, op, source, (number, index), known, notes)
 
 
-def _simple_pairs(source: ByteSource) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values; a value ends before the line of the next key."""
+def _records(
+    entry: EtcdEntry,
+    op: Op,
+    source: ByteSource,
+    order: tuple[int, int],
+    known: dict[str, Record],
+    notes: Notes,
+) -> Iterator[Record]:
+    if op is Op.BASELINE and entry.key in known:
+        return  # what a write replaced, and an earlier one shows
+    if op is Op.DELETED and entry.key not in known:
+        notes.count("deletions of keys that nothing before them shows")
+        return
+    yield from etcd.entry_records(entry, op, source, order, known, notes)
+
+
+def _simple_pairs(source: ByteSource) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """What happened (empty if nothing), keys and values; a value ends before the next key's line.
+
+    Of the keys of one write the last one has what happened; the one before it is what was replaced.
+    """
     limit = source.limits.line_bytes_max
-    rest, key, at = b"", b"", 0
-    for chunk in source.chunks():
+    is_watch = _is_watch(source.head(_KEY_BYTES_MAX))
+    pattern, end = (_WRITE, _END_OF_WATCH) if is_watch else (_KEY, b"")
+    rest, kind, key, at = b"", b"", b"", 0
+    for chunk in itertools.chain(source.chunks(), (end,)):
         rest += chunk
         begin = 0
-        for match in _KEY.finditer(rest, at):
+        for match in pattern.finditer(rest, at):
+            is_next = match["type"] is not None
             if key:
-                yield key, rest[begin : match.start() - 1]
+                yield kind if is_next else b"", key, rest[begin : match.start() - 1]
+            kind = match["type"] if is_next else kind
             key, begin = match["key"], match.end()
         rest = rest[begin:]
         at = max(0, rest.rfind(b"\n", 0, max(0, len(rest) - _KEY_BYTES_MAX)))
@@ -106,7 +163,7 @@ def _simple_pairs(source: ByteSource) -> Iterator[tuple[bytes, bytes]]:
                 cure="raise line_bytes_max if the file is sound",
             )
     if key:
-        yield key, rest.removesuffix(b"\n")
+        yield kind, key, rest.removesuffix(end).removesuffix(b"\n")
 
 
 def _entry(pair: dict[str, Any], place: str, seen: dict[int, int]) -> EtcdEntry:
@@ -127,10 +184,22 @@ def _of_json(source: ByteSource, notes: Notes) -> Iterator[_Pair]:
     for position, value in documents.read_documents(source, notes):
         if not is_answer(value):
             continue
-        for index, pair in enumerate(value["kvs"]):
+        for index, item in enumerate(value.get("kvs", value.get("Events"))):
             place = f"{source.name}:{position}[{index}]"
-            texts = {name: _decoded(pair[name], place) for name in ("key", "value") if name in pair}
-            yield place, {**pair, **texts}
+            if "kvs" in value:
+                yield place, Op.BASELINE, _with_bytes(item, place)
+                continue
+            if isinstance(before := item.get("prev_kv"), dict):
+                yield place, Op.BASELINE, _with_bytes(before, place)
+            if isinstance(pair := item.get("kv"), dict):
+                op = Op.DELETED if item.get("type") in (1, "DELETE") else Op.MODIFIED
+                yield place, op, {"value": b"", **_with_bytes(pair, place)}
+
+
+def _with_bytes(pair: dict[str, Any], place: str) -> dict[str, Any]:
+    """The fields with key and value decoded."""
+    names = [name for name in ("key", "value") if name in pair]
+    return {**pair, **{name: _decoded(pair[name], place) for name in names}}
 
 
 def _decoded(text: Any, place: str) -> bytes:
@@ -141,25 +210,32 @@ def _decoded(text: Any, place: str) -> bytes:
 
 
 _NAMES = {b"ModRevision": "mod_revision", b"Version": "version", b"Value": "value"}
+_BEFORE = b"Prev"
 
 
 def _of_fields(source: ByteSource) -> Iterator[_Pair]:
     place, pair = source.name, dict[str, Any]()
+    kind, op = b"", Op.BASELINE
     for number, line in source.lines():
         match = _FIELD.match(line.rstrip(b"\r"))
         if match is None:
             raise InputError(
                 "it is not a field as etcdctl prints them", place=f"{source.name}:{number}"
             )
-        if match["name"] == b"Key":
+        name, text = match["name"], match["value"]
+        is_before = name.startswith(_BEFORE)
+        name = name.removeprefix(_BEFORE)
+        if name == b"Type":
+            kind = text.strip(b' "')
+        elif name == b"Key":
             if pair:
-                yield place, pair
-            place, pair = f"{source.name}:{number}", {"key": _unquoted(match["value"])}
-        elif pair and match["name"] in _NAMES:
-            text = match["value"]
-            pair[_NAMES[match["name"]]] = _unquoted(text) if text.startswith(b'"') else text
+                yield place, op, pair
+            place, pair = f"{source.name}:{number}", {"key": _unquoted(text)}
+            op = Op.BASELINE if is_before else _OPS.get(kind, Op.BASELINE)
+        elif pair and name in _NAMES:
+            pair[_NAMES[name]] = _unquoted(text) if text.startswith(b'"') else text
     if pair:
-        yield place, pair
+        yield place, op, pair
 
 
 def _unquoted(text: bytes) -> bytes:

@@ -423,6 +423,15 @@ def etcdctl_simple(folder):
     return path
 
 
+def etcdctl_watch(folder):
+    """What `etcdctl watch --prefix` prints: a line before each key says what happened."""
+    writes = [f"PUT\n/registry/{path}\n".encode() + value + b"\n" for _, path, value in _stored()]
+    writes.append(b"DELETE\n/registry/pods/shop/never-seen\n\n")
+    path = folder / "writes.txt"
+    path.write_bytes(b"".join(writes))
+    return path
+
+
 def _of_go(byte):
     letters = {9: "\\t", 10: "\\n", 34: '\\"', 92: "\\\\"}
     return letters.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}")

@@ -143,6 +143,7 @@ CASES = {
     "Answer of etcdctl, simple": Case(
         courses.etcdctl_simple, losses=frozenset({Loss.NO_RV, Loss.NO_ACTOR})
     ),
+    "Watch of etcdctl": Case(courses.etcdctl_watch, losses=frozenset({Loss.NO_RV, Loss.NO_ACTOR})),
     "kine table": Case(courses.kine),
 }
 

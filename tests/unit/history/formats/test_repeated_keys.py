@@ -21,6 +21,7 @@ OTHERS = {
     "Answer of etcdctl",
     "Answer of etcdctl, fields",
     "Answer of etcdctl, simple",
+    "Watch of etcdctl",
     "Folder",
     "Kubernetes History Inspector",
     "Objects as Python prints them",
