@@ -2,7 +2,8 @@
 
 A device is `held` by a claim, `blocked` when a counter that it consumes has less left than it
 needs, `tainted` when a taint excludes claims that do not tolerate it, otherwise `free`. Devices of
-an unusable pool are `unusable`.
+an unusable pool are `unusable`. What a claim holds but the slices in use do not have is
+`unpublished`, as is a pool without any slice of which claims hold devices.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,7 +23,7 @@ from app.domain.errors import InputError, NotFound
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, quantity, selectors
 from app.domain.values.fields import meta
-from app.domain.values.identifiers import DeviceId
+from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.quantity import QuantityFormat
 from app.domain.values.selectors import LabelSelector, SelectorError
 
@@ -68,6 +69,7 @@ def of(
     except SelectorError as problem:
         raise InputError(str(problem), place=f"label selector {wanted.labels!r}") from problem
     inventory = views.inventory
+    held = _held(views)
     places = []
     for place in inventory.pool_ids():
         sides: list[tuple[str, OldPool | None]] = [
@@ -77,22 +79,33 @@ def of(
         for node, old in sides:
             if _is_wanted(wanted, place, node) and (not wanted.labels or _has(views, node, labels)):
                 places.append((node == "", node, place, old))
+    known = {*inventory.pool_ids()}
+    others = () if wanted.labels else (place for place in held if place not in known)
+    places += [(True, "", place, None) for place in others if _is_wanted(wanted, place, "")]
     if not places:
         _check_known(views, wanted)
     mapped: list[MappedPool] = []
     devices = omitted = 0
     for _, node, place, old in sorted(places, key=lambda each: each[:3]):
         pool = inventory.pool(place)
-        if pool is None:
-            continue
-        members = _members(views, pool) if old is None else list(old.devices())
-        size = len(members)
+        names = held.get(place, set()) if old is None else set()
+        members: list[Device] = []
+        if old is not None:
+            members = list(old.devices())
+        elif pool is not None:
+            members = _members(views, pool)
+            names = _not_in_slices(views, pool, names, quirks)
+        size = len(members) + len(names)
         if mapped and devices + size > bounds.devices_max:
             omitted += 1
             continue
-        one = _mapped(views, pool if old is None else old.pool, node, members)
+        if pool is not None:
+            one = _mapped(views, pool if old is None else old.pool, node, members)
+        else:
+            one = _without_slices(place)
         devices += size
-        one = replace(one, devices=one.devices[: bounds.devices_max])
+        shown = (*one.devices, *_unpublished(views, place, names))
+        one = replace(one, devices=shown[: bounds.devices_max])
         mapped.append(one if old is None else replace(one, problem=unnoticed_text(old)))
     return DeviceMap(history=history, revision=views.revision, pools=tuple(mapped), omitted=omitted)
 
@@ -169,6 +182,47 @@ def _mapped(views: LiveViews, pool: Pool, node: str, members: list[Device]) -> M
         problem=pool.problem,
         devices=tuple(_device(views, pool, one, left) for one in members),
         counters=tuple(_gauges(pool, used)),
+    )
+
+
+def _held(views: LiveViews) -> dict[PoolId, set[DeviceName]]:
+    """The names of the devices that claims hold, by pool."""
+    held: dict[PoolId, set[DeviceName]] = {}
+    for driver, pool, name in views.allocated.held_devices():
+        held.setdefault((driver, pool), set()).add(name)
+    return held
+
+
+def _not_in_slices(
+    views: LiveViews, pool: Pool, held: set[DeviceName], quirks: Quirks
+) -> set[DeviceName]:
+    """The held devices that neither the newest generation has nor an older one in use."""
+    names = held.difference(device.id[2] for device in _members(views, pool))
+    if names:
+        for old in views.old_pools(pool.id, quirks):
+            names.difference_update(device.id[2] for device in old.devices())
+    return names
+
+
+def _unpublished(
+    views: LiveViews, place: PoolId, names: Collection[DeviceName]
+) -> Iterator[MappedDevice]:
+    for name in sorted(names):
+        holders = views.allocated.holders((*place, name))
+        yield MappedDevice(name=name, state="unpublished", holders=holders)
+
+
+def _without_slices(place: PoolId) -> MappedPool:
+    driver, name = place
+    return MappedPool(
+        driver=driver,
+        pool=name,
+        node="",
+        generation=0,
+        state="unpublished",
+        problem="",
+        devices=(),
+        counters=(),
     )
 
 

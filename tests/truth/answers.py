@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from tests.truth.facts import (
     FINISHED,
+    Device,
     Facts,
     amount,
     claims_of,
@@ -194,10 +195,16 @@ async def device_map(facts: Facts, ask: Ask) -> list[str]:
     wrong: list[str] = []
     pools = by_key((one for one in said["pools"] if not _is_old(facts, one)), "driver", "pool")
     if not said["omitted"]:
-        wrong += differences("pools of the map", set(pools), set(facts.pools))
+        wrong += differences("pools of the map", set(pools), {*facts.pools, *facts.gone})
+        wrong += differences(
+            "unpublished devices", _shown_unpublished(said), _unpublished(facts, said)
+        )
     for place, pool in pools.items():
         for device in pool["devices"]:
             id = (*place, device["name"])
+            if device["state"] == "unpublished":
+                wrong += differences(f"holders of {id}", set(device["holders"]), facts.holders[id])
+                continue
             name = "/".join(id)
             counted = facts.holders.get(id, set())
             wrong += differences(f"holders of {name}", set(device["holders"]), counted)
@@ -220,8 +227,32 @@ async def device_map(facts: Facts, ask: Ask) -> list[str]:
     return wrong
 
 
+def _shown_unpublished(said: dict) -> set[Device]:
+    return {
+        (pool["driver"], pool["pool"], device["name"])
+        for pool in said["pools"]
+        for device in pool["devices"]
+        if device["state"] == "unpublished"
+    }
+
+
+def _unpublished(facts: Facts, said: dict) -> set[Device]:
+    """The devices that claims hold and that no slice of the newest generation publishes.
+
+    Older generations that nodes still use are taken from the answer.
+    """
+    old = {
+        (pool["driver"], pool["pool"], device["name"])
+        for pool in said["pools"]
+        if _is_old(facts, pool)
+        for device in pool["devices"]
+    }
+    return facts.holders.keys() - facts.devices.keys() - old
+
+
 def _is_old(facts: Facts, pool: dict) -> bool:
-    return pool["generation"] != facts.pools[pool["driver"], pool["pool"]].generation
+    place = pool["driver"], pool["pool"]
+    return place not in facts.gone and pool["generation"] != facts.pools[place].generation
 
 
 async def capacity(facts: Facts, ask: Ask) -> list[str]:

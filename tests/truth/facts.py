@@ -108,6 +108,11 @@ class Facts:
         return {place: _pool(place, each) for place, each in slices.items()}
 
     @cached_property
+    def gone(self) -> set[Pool]:
+        """The pools without a slice of which claims hold devices."""
+        return {id[:2] for id in self.holders} - self.pools.keys()
+
+    @cached_property
     def devices(self) -> dict[Device, Published]:
         """The devices of the newest generations."""
         return {id: one for pool in self.pools.values() for id, one in pool.devices.items()}

@@ -34,7 +34,14 @@ DevicesOption = Annotated[
     bool, typer.Option(help="List each device with its holders, as -o wide does.")
 ]
 
-_SIGNS = {"held": "#", "free": ".", "blocked": "x", "tainted": "!", "unusable": "?"}
+_SIGNS = {
+    "held": "#",
+    "free": ".",
+    "blocked": "x",
+    "tainted": "!",
+    "unusable": "?",
+    "unpublished": "-",
+}
 """The sign for each state of a device."""
 
 _OBJECTS_MAX = 5
@@ -126,7 +133,8 @@ def device_map(
     """Draw which claims hold which devices: pools by node, a sign for each device, used counters.
 
     # is held, . free, x impossible because a counter has too little left, ! tainted, ? in a pool
-    that cannot be used. Partitions of one physical device stand together.
+    that cannot be used, - held although the slices in use do not have it. Partitions of one
+    physical device stand together.
     """
     import msgspec
 

@@ -4,7 +4,7 @@ A device is dedicated (taken as a whole) or shared (some of its capacity is cons
 allocation is chosen but not yet written are included; they are *in flight*.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from sys import intern
 from typing import NamedTuple
@@ -190,6 +190,10 @@ class AllocatedState:
         if isinstance(held, str):
             return (_shown(held),)
         return tuple(map(_shown, _counts(held)))
+
+    def held_devices(self) -> Iterator[DeviceId]:
+        """The devices that claims hold, in no order, whether a slice publishes them or not."""
+        yield from self._holders
 
     def stamp_of(self, pool: PoolId) -> int:
         """A number that grows with every allocation or release in the pool."""

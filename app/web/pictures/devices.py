@@ -1,7 +1,7 @@
 """The picture of a pool as strips of devices.
 
-A device is filled if held, hatched if impossible, dashed if tainted. Partitions of one physical
-device, which use the same counter set, have their own strip.
+A device is filled if held, hatched if impossible, both if held but not published any more, dashed
+if tainted. Partitions of one physical device, which use the same counter set, have their own strip.
 """
 
 import re
@@ -146,9 +146,11 @@ def _device(
     if device.taints:
         label += f", taints {', '.join(device.taints)}"
     is_impossible = device.state in ("blocked", "unusable")
-    kind = "held" if device.state == "held" else "blocked" if is_impossible else "free"
+    is_unpublished = device.state == "unpublished"
+    is_held = is_unpublished or device.state == "held"
+    kind = "held" if is_held else "blocked" if is_impossible else "free"
     parts = [svg.title(label), cell.rect(class_=kind)]
-    if is_impossible:
+    if is_impossible or is_unpublished:
         parts.append(cell.rect(fill=f"url(#{hatch})"))
     if device.taints:
         parts.append(cell.rect(1.5, class_="tainted"))
@@ -161,7 +163,7 @@ def _device(
                 x=cell.x + cell.width / 2,
                 y=cell.y + cell.height / 2 + 4,
                 text_anchor="middle",
-                class_=f"mono {'over-hatch' if is_impossible else ''}".strip(),
+                class_=f"mono {'over-hatch' if is_impossible or is_unpublished else ''}".strip(),
                 aria_hidden="true",
             )
         )

@@ -104,8 +104,13 @@ async def test_map_of_unrecorded_slices_does_not_say_that_none_is_published(tmp_
     log = without(until(QUICKSTART, MOMENTS[QUICKSTART]), "resourceslices")
     async with served(log, tmp_path) as history:
         answer = msgspec.convert(await history.ask("map"), DeviceMap)
-    lines = map_lines(answer, "no pool", with_devices=False)
-    assert lines[0] == f"no pool was recorded by revision {answer.revision}"
+    assert {one.state for one in answer.pools} == {"unpublished"}
+    assert {each.state for one in answer.pools for each in one.devices} == {"unpublished"}
+    for pools in (answer.pools, ()):
+        shown = msgspec.structs.replace(answer, pools=pools)
+        lines = map_lines(shown, "no pool", with_devices=False)
+        assert any(line.startswith("unsure: ") for line in lines)
+        assert pools or lines[0] == f"no pool was recorded by revision {answer.revision}"
 
 
 DENIALS = re.compile(

@@ -57,7 +57,7 @@ async def test_why_says_where_the_devices_are_still_allocated(cluster: Cluster) 
     ("quirks", "pools"),
     [
         (Quirks(), [("n1", 2, ["held", "free"]), ("n2", 3, ["free"])]),
-        (Quirks(q12=False), [("n2", 3, ["free"])]),
+        (Quirks(q12=False), [("n2", 3, ["free", "unpublished"])]),
     ],
 )
 def test_map_has_the_generation_that_each_node_uses(cluster, quirks, pools) -> None:
@@ -66,6 +66,26 @@ def test_map_has_the_generation_that_each_node_uses(cluster, quirks, pools) -> N
         (one.node, one.generation, [each.state for each in one.devices]) for one in answer.pools
     ]
     assert shown == pools
+
+
+@pytest.mark.parametrize("later", [[{"name": "f0"}], [], None], ids=["renamed", "emptied", "gone"])
+def test_map_has_what_claims_hold_and_no_slice_publishes(later) -> None:
+    made = Cluster()
+    made.device_class()
+    made.node("n1")
+    made.slice("n1", [{"name": "e0"}, {"name": "e1"}], name="c1", pool="p")
+    made.claim()
+    made.pod(claim="claim")
+    (device,) = made.settle().devices_of("claim")
+    made.delete("resourceslices", "c1")
+    if later is not None:
+        made.slice("n1", later, name="c2", pool="p", generation=2)
+    answer = device_map.of("h", made.line.views, DeviceMapRequest(), MapBounds())
+    (pool,) = answer.pools
+    states = {one.name: (one.state, one.holders) for one in pool.devices}
+    free = {one["name"]: ("free", ()) for one in later or ()}
+    assert states == {device.split("/")[-1]: ("unpublished", ("default/claim",)), **free}
+    assert (pool.state, pool.node) == (("unpublished", "") if later is None else ("usable", "n1"))
 
 
 def test_capacity_counts_what_nodes_can_be_given(cluster: Cluster) -> None:
