@@ -4,8 +4,10 @@ import asyncio
 import os
 import secrets
 import sys
+import time
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -208,6 +210,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("SELECT pg_promote()", DENIED),
     ("SELECT pg_create_physical_replication_slot('x')", "permission denied to use"),
     ("SELECT pg_drop_replication_slot('x')", "permission denied to use"),
+    ("SELECT pg_logical_emit_message(false, 'a', 'b')", DENIED),
     ("PREPARE TRANSACTION 'x'", NO_ROWS),
     ("PREPARE p AS DELETE FROM histories", NO_ROWS),
     ("LISTEN redra_log_1", NO_ROWS),
@@ -232,9 +235,63 @@ async def test_everything_else_is_refused_in_words(
     assert words in str(caught.value)
 
 
-async def test_long_question_is_given_up(module_database_url: str) -> None:
+LASTING = (
+    "set_config('statement_timeout', '0', false)",
+    "set_config('default_transaction_read_only', 'off', false)",
+    "set_config('search_path', 'pg_catalog', false)",
+    "set_config('timezone', 'Asia/Tokyo', false)",
+    "pg_advisory_lock(7)",
+    "pg_notify('redra_log_1', '1')",
+)
+"""Calls whose effect outlives a statement that is committed."""
+
+SESSION = """
+SELECT current_setting('statement_timeout'), current_setting('default_transaction_read_only'),
+       current_setting('search_path'), current_setting('timezone'),
+       (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
+       pg_backend_pid()
+"""
+
+
+@pytest.mark.parametrize("end", ["1", "1 / (n - 1)"])
+async def test_statement_leaves_nothing_to_the_next_one(module_database_url: str, end: str) -> None:
+    """Also when it ends with an error, after its calls."""
+    hints: list[object] = []
+    text = f"SELECT {', '.join(LASTING)}, {end} FROM generate_series(1, 1) AS n"
+    listener = await asyncpg.connect(module_database_url)
+    try:
+        await listener.add_listener("redra_log_1", lambda *hint: hints.append(hint))
+        async with queries.open_reader(reader_url(module_database_url), QUICK) as database:
+            before = await queries.ask(database, SESSION, QueryBounds())
+            with suppress(InputError):
+                await queries.ask(database, text, QueryBounds())
+            assert await queries.ask(database, SESSION, QueryBounds()) == before
+            with pytest.raises(LogUnavailable, match="took longer than allowed"):
+                await queries.ask(database, ENDLESS, QueryBounds())
+        await listener.execute("SELECT")
+    finally:
+        await listener.close()
+    assert hints == []
+
+
+ENDLESS = "SELECT count(*) FROM generate_series(1, 1e11)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT pg_sleep(60)",
+        ENDLESS,
+        "SELECT set_config('statement_timeout', '0', false), pg_sleep(60)",
+        "SELECT query_to_xml('SELECT set_config(''statement_timeout'', ''0'', false), "
+        "pg_sleep(60)', true, true, '')",
+    ],
+)
+async def test_long_question_is_given_up(module_database_url: str, text: str) -> None:
+    started = time.monotonic()
     with pytest.raises(LogUnavailable, match="took longer than allowed"):
-        await ask(module_database_url, "SELECT pg_sleep(60)", bounds=QUICK)
+        await ask(module_database_url, text, bounds=QUICK)
+    assert time.monotonic() - started < QUICK.statement_seconds + 4
 
 
 LARGE = (
@@ -315,6 +372,7 @@ def handed_out_url(server_url: str) -> Iterator[str]:
         "SELECT lo_create(0)",
         "SELECT lo_export(1, '/tmp/redra-was-here')",
         "SELECT pg_read_file('/etc/passwd')",
+        "SELECT pg_logical_emit_message(false, 'a', 'b')",
         "TRUNCATE view_claims",
         "INSERT INTO checkpoints VALUES (1, 'a', 1, 1, 'b')",
         "UPDATE histories SET name = 'x'",
@@ -338,6 +396,22 @@ async def test_address_that_is_handed_out_can_only_read(handed_out_url: str, tex
             await connection.execute(text)
     finally:
         await connection.close()
+
+
+async def test_right_that_an_older_redra_left_is_revoked(handed_out_url: str) -> None:
+    signatures = "SELECT oid::regprocedure FROM pg_proc WHERE proname = 'pg_logical_emit_message'"
+    owner = await asyncpg.connect(handed_out_url)
+    connection = await asyncpg.connect(reader_url(handed_out_url))
+    try:
+        for (signature,) in await owner.fetch(f"SELECT s::text FROM ({signatures}) AS f (s)"):
+            await owner.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO PUBLIC")
+        await connection.execute("SELECT pg_logical_emit_message(false, 'a', 'b')")
+        await migrating.migrate(handed_out_url)
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute("SELECT pg_logical_emit_message(false, 'a', 'b')")
+    finally:
+        await connection.close()
+        await owner.close()
 
 
 async def test_values_of_secrets_are_not_in_the_readable_log(database_url: str) -> None:

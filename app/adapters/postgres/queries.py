@@ -170,7 +170,7 @@ def _refusal(problem: asyncpg.PostgresError) -> Exception:
 
 
 async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> QueryRows:
-    async with connection.transaction(readonly=True):
+    async with _undone(connection):
         await query_values.read_instants(connection)
         statement = await connection.prepare(text)
         columns = statement.get_attributes()
@@ -202,6 +202,22 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Que
         rows=tuple(_row(record, is_json) for record in records[:rows_max]),
         cut=len(records) > rows_max,
     )
+
+
+@asynccontextmanager
+async def _undone(connection: PoolConnectionProxy) -> AsyncIterator[None]:
+    """A read-only transaction that is always rolled back, so that nothing of it lasts.
+
+    A commit would keep settings of the session (`set_config('statement_timeout', '0', false)`),
+    and would send notifications. Advisory locks of the session outlast even the rollback.
+    """
+    transaction = connection.transaction(readonly=True)
+    await transaction.start()
+    try:
+        yield
+    finally:
+        await transaction.rollback()
+        await connection.execute("SELECT pg_advisory_unlock_all()")
 
 
 def _row(record: Record, is_json: Sequence[bool]) -> tuple[object, ...]:

@@ -45,8 +45,14 @@ AND NOT EXISTS (
     WHERE relnamespace = current_schema()::regnamespace AND relname = ANY($2)
       AND NOT has_table_privilege(pg_roles.oid, pg_class.oid, 'SELECT')
 )
+AND NOT EXISTS (
+    SELECT FROM pg_proc, pg_roles AS mine
+    WHERE mine.rolname = current_user AND mine.rolsuper
+      AND pronamespace = 'pg_catalog'::regnamespace AND proname = 'pg_logical_emit_message'
+      AND has_function_privilege(pg_roles.oid, pg_proc.oid, 'EXECUTE')
+)
 """
-"""1 when the role exists and has all the rights that it needs."""
+"""1 when the role exists and has all the rights that it needs, and none that redra can revoke."""
 
 IS_OURS = """
 SELECT mine.rolsuper OR pg_has_role(mine.oid, reader.oid, 'MEMBER WITH ADMIN OPTION')
@@ -82,8 +88,8 @@ WHERE pg_has_role(session_user, pg_roles.oid, 'MEMBER') AND power IS NOT NULL
 """The powers of the session's role, or of roles it can take on, that a reader must not have."""
 
 # Only a superuser can revoke these rights from PUBLIC. Without a superuser the read-only
-# transaction, which refuses these functions as well, must be enough.
-LARGE_OBJECTS = """
+# transaction must be enough; it refuses large objects, but not messages in the write-ahead log.
+WRITING_FUNCTIONS = """
 DO $$
 DECLARE
     function regprocedure;
@@ -91,7 +97,7 @@ BEGIN
     FOR function IN
         SELECT oid FROM pg_proc
         WHERE pronamespace = 'pg_catalog'::regnamespace
-          AND (proname LIKE 'lo\\_%' OR proname IN ('lowrite', 'loread'))
+          AND (proname LIKE 'lo\\_%' OR proname IN ('lowrite', 'loread', 'pg_logical_emit_message'))
     LOOP
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', function);
     END LOOP;
@@ -202,7 +208,7 @@ async def _give(connection: asyncpg.Connection, role: str) -> None:
     for statement in (
         f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC",
         f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC",
-        LARGE_OBJECTS,
+        WRITING_FUNCTIONS,
     ):
         with suppress(asyncpg.InsufficientPrivilegeError):
             async with connection.transaction():
