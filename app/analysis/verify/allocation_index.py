@@ -174,6 +174,10 @@ class AllocationIndex:
         earlier = (each.revision for each in self.written if each.time < instant)
         return max(earlier, default=Revision(0))
 
+    def made_at(self, number: int) -> Revision:
+        """When the claim of the last of so many allocations was made; 0 if perhaps afterwards."""
+        return self.written[number - 1].made if number else Revision(0)
+
     def unseen_at(self, revision: Revision) -> set[ObjectKey]:
         """The objects that may have been written unseen before a revision, as later lines show."""
         return {gap.key for gap in self.unrecorded if gap.after < revision < gap.before}

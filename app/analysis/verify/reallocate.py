@@ -7,12 +7,13 @@ author, so that every allocation of a history is accounted for.
 
 A real scheduler decides before it writes, several pods in a row, and writes them in any order: an
 allocation written a little later may have been chosen already, a release written a little earlier
-may not have been seen yet. Where the plain answer differs, such allocations are assumed to be in
-force one by one, and agreement under such an assumption is counted apart.
+may not have been seen yet. Where the plain answer differs, such allocations are assumed one by
+one, and devices as of a moment before (`unread_changes`); agreement under this is counted apart.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from app.analysis import meanings
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
@@ -25,6 +26,7 @@ from app.analysis.verify.compare import (
 )
 from app.analysis.verify.other_choices import ChoiceJudge
 from app.analysis.verify.selector_judge import SelectorJudge
+from app.analysis.verify.unread_changes import UnreadChanges
 from app.analysis.verify.unseen_writes import (
     AllocatorInputs,
     DifferingAllocation,
@@ -35,7 +37,7 @@ from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import named_author
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
@@ -98,6 +100,7 @@ class AllocationChecker:
         self._next = 0
         self._freed: deque[Written] = deque()
         self._unseen = UnseenWrites(index, views)
+        self._unread = UnreadChanges(views)
         self._selectors = SelectorJudge(index, views, self._unseen, WINDOW)
         self._choices = ChoiceJudge(views, quirks)
 
@@ -109,6 +112,7 @@ class AllocationChecker:
     def follow(self, event: Event) -> None:
         """Take an event in that is not judged here: what it frees may be assumed in use later."""
         self._unseen.follow(event)
+        self._unread.follow(event)
         if _is_about_claim(event):
             self._note(event, self._held(event), _allocation(event))
 
@@ -118,6 +122,7 @@ class AllocationChecker:
         What is ours, the effect of a decision that was made again, is compared as such.
         """
         self._unseen.follow(event)
+        self._unread.follow(event)
         if not _is_about_claim(event):
             if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
                 self._not_comparable(
@@ -217,7 +222,15 @@ class AllocationChecker:
 
         here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
         answers, assumed = decide(here)
-        if answers[-1] == recorded:
+        if is_other := answers[-1] != recorded:
+            states = self._unread.earlier(
+                event, self._index.made_at(self._next), (recorded, *answers)
+            )
+            is_other = all(
+                decide(replace(here, inventory=each))[0][-1] != recorded for each in states
+            )
+            assumed = 1
+        if not is_other:
             self._tally.authors[event.stamp.actor.user] += 1
             if assumed:
                 self._tally.concurrent()
@@ -453,7 +466,7 @@ class AllocationChecker:
 
         A scheduler that knows a claim knows all writes of claims before it: one watch shows both.
         """
-        made = self._index.written[self._next - 1].made if self._next else Revision(0)
+        made = self._index.made_at(self._next)
         for other in reversed(self._freed):
             if other.time < event.stamp.time - WINDOW:
                 return
