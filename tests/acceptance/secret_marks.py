@@ -5,7 +5,14 @@ The search knows nothing of how values are protected: it looks for each value as
 """
 
 import base64
+import io
 import random
+import zipfile
+
+import zstandard
+
+_ZSTANDARD = b"\x28\xb5\x2f\xfd"
+"""The first bytes of a compressed frame."""
 
 
 class Marks:
@@ -47,3 +54,13 @@ def _forms(plain: bytes) -> list[bytes]:
         coded = base64.b64encode(b"\0" * before + once)
         forms.append(coded[4:-4])
     return forms
+
+
+def unpacked(content: bytes) -> list[bytes]:
+    """A file, or those in it when it is an archive, without compression."""
+    if content.startswith(_ZSTANDARD):
+        return [zstandard.ZstdDecompressor().decompressobj().decompress(content)]
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        return [content]
+    archive = zipfile.ZipFile(io.BytesIO(content))
+    return [part for name in archive.namelist() for part in unpacked(archive.read(name))]

@@ -8,7 +8,6 @@ import asyncio
 import base64
 import json
 import sqlite3
-import zipfile
 from pathlib import Path
 
 import asyncpg
@@ -17,7 +16,7 @@ import yaml
 
 from app.adapters.postgres.server import running_url
 from tests import command_line, draws
-from tests.acceptance.secret_marks import Marks
+from tests.acceptance.secret_marks import Marks, unpacked
 from tests.acceptance.server_process import server_process
 
 pytestmark = [pytest.mark.slow]
@@ -240,9 +239,10 @@ def files_of(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def unpacked(bundle: Path) -> bytes:
-    with zipfile.ZipFile(bundle) as archive:
-        return b"\n".join(archive.read(name) for name in archive.namelist())
+def everything_in(bundle: Path) -> bytes:
+    """The bytes of an archive, and of the files in it."""
+    content = bundle.read_bytes()
+    return b"\n".join([content, *unpacked(content)])
 
 
 def shown_values(client, prefix, name):
@@ -270,7 +270,7 @@ def test_values_of_secrets_are_found_in_nothing_stored_or_shown(tmp_path):
             said[f"replay {name}"] = redra("replay", name, "-o", "json", data=data)
             bundle = tmp_path / f"{name}.redra"
             said[f"export {name}"] = redra("export", name, "-o", bundle, data=data)
-            said[f"bundle {name}"] = bundle.read_bytes() + unpacked(bundle)
+            said[f"bundle {name}"] = everything_in(bundle)
             for form in ("audit", "watch", "objects", "k8shark"):
                 left = tmp_path / f"{name}.{form}"
                 words = ("export", name, "--as", form, "-o", left)
@@ -278,7 +278,7 @@ def test_values_of_secrets_are_found_in_nothing_stored_or_shown(tmp_path):
                 files = sorted(left.iterdir()) if left.is_dir() else [left]
                 said[f"files {form} {name}"] = b"".join(file.read_bytes() for file in files)
                 if form == "k8shark":
-                    said[f"files {form} {name}"] += unpacked(left)
+                    said[f"files {form} {name}"] = everything_in(left)
             for page in ("", "/events", "/decisions", "/views", "/views/timeline", "/views/claims"):
                 place = f"/redra/v1/histories/{name}{page}"
                 answer = client.get(place)
@@ -304,11 +304,12 @@ def test_values_of_secrets_are_found_in_nothing_stored_or_shown(tmp_path):
         assert shown_values(client, "/h/kwok", "k") == {made["kwok"], made["kwok patch"]}
         keyed = tmp_path / "keyed.redra"
         redra("export", "dump", "-o", keyed, "--with-secrets", data=data)
-        assert not marks.within(keyed.read_bytes() + unpacked(keyed)) - {CONTROL}
+        assert not marks.within(everything_in(keyed)) - {CONTROL}
     said["log of the server"] = server.log.read_bytes()
     found = {place: marks.within(content) - {CONTROL} for place, content in said.items()}
     assert {place: marks for place, marks in found.items() if marks} == {}
-    for place in ("log default", "log dump", "bundle dump", "sql", "database"):
+    exported = [f"files {form} default" for form in ("audit", "watch", "objects", "k8shark")]
+    for place in ("log default", "log dump", "bundle dump", "sql", "database", *exported):
         assert marks.within(said[place]) == {CONTROL}, place
 
 

@@ -1,13 +1,18 @@
 """Secrets over HTTP: users who may read them see values, which neither log nor views hold."""
 
 import base64
+from typing import get_args
 
 import msgspec
 import pytest
 
 from app.adapters.memory import MemoryStore
 from app.adapters.secret_keys import SecretKeys
-from tests.api.serving import serving
+from app.api.redra.experiment_models import ExportForm
+from tests import draws
+from tests.acceptance.secret_marks import Marks, unpacked
+from tests.api.serving import pod, serving
+from tests.api.test_jobs import DEFAULT, KEEP, start
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 EVENTS = "/redra/v1/histories/default/events"
@@ -197,3 +202,37 @@ async def test_old_log_with_plain_values_is_read_as_before(tmp_path):
         assert (await server.get(f"{SECRETS}/s"))["data"] == {"a": coded("word")}
         last = (await log_text(server)).splitlines()[-1]
         assert coded("word") not in last
+
+
+OF_JOBS = {
+    **{form: (f"{DEFAULT}/export", {"form": form}) for form in get_args(ExportForm)},
+    "redacted": (f"{DEFAULT}/export", {"redact": True}),
+    "minimise": (f"{DEFAULT}/minimise", KEEP),
+    "rehearse": (f"{DEFAULT}/rehearse", {"to": "1.36"}),
+    "sweep": ("/redra/v1/sweep", {"plan": {"histories": ["default"], "profiles": ["1.36"]}}),
+}
+WITHOUT_POD = ("redacted", "minimise", "rehearse", "sweep")
+"""Jobs whose results do not hold the pod's annotation."""
+del OF_JOBS["go-allocator-case"]  # It holds devices and claims only.
+
+
+@draws.in_turn("results of jobs")
+@pytest.mark.parametrize("name", OF_JOBS)
+async def test_results_of_jobs_hold_no_value(tmp_path, name):
+    marks = Marks(seed=3)
+    path, wish = OF_JOBS[name]
+    async with serving(secrets=keys(tmp_path)) as server:
+        annotations = {APPLIED: marks.new("annotation")}
+        made = await server.post(SECRETS, secret(a=marks.new("created"), annotations=annotations))
+        await server.put(f"{SECRETS}/s", {**made, "stringData": {"b": marks.new("updated")}})
+        await server.delete(f"{SECRETS}/s")
+        await server.post(SECRETS, secret("kept", a=marks.new("kept")))
+        waits = pod("waits")
+        waits["metadata"]["annotations"] = {"control": marks.new("control")}
+        await server.post("/api/v1/namespaces/default/pods", waits)
+        job = await server.get(f"{await start(server, path, wish)}?wait=30")
+        assert job["state"] == "done", job
+        contents = [msgspec.json.encode(job)]
+        for file in job["files"]:
+            contents += unpacked((await server.raw("GET", file["path"])).content)
+    assert marks.within(b"\n".join(contents)) == (set() if name in WITHOUT_POD else {"control"})
