@@ -81,6 +81,11 @@ class WorkQueue(Generic[Key]):
         self._waiting[key] = (due, revision)
         heapq.heappush(self._heap, (due, key))
 
+    def wait_until(self, key: Key, due: Instant, revision: Revision = Revision(0)) -> None:
+        """Makes the key ready at `due`, whatever instant it waits for; a ready key stays ready."""
+        self._waiting.pop(key, None)
+        self.add_at(key, due, revision)
+
     def may_have(self, now: Instant) -> bool:
         """False when no key is ready; a queue is asked for work much more often than it has any."""
         return bool(self._ready or self._urgent or (self._heap and self._heap[0][0] <= now))

@@ -5,6 +5,7 @@ import pytest
 from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.reconciler import EvictionReconciler, is_marked
 from app.domain.controllers.eviction.taints import NoExecuteTaint
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS
@@ -803,3 +804,47 @@ def test_without_the_gate_of_taints_rules_do_nothing():
     cluster.wait(30)
     assert not is_terminating(cluster)
     assert not cluster.must("devicetaintrules", "rule")["status"]
+
+
+class NotingPace:
+    """Lets every key be processed at once, and notes when evictions were to be processed."""
+
+    def __init__(self) -> None:
+        self.instants: list[Instant] = []
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        if queue == "eviction":
+            self.instants.append(now)
+        return now
+
+    def version_seen(self, pod: str, now: Instant) -> str:
+        return ""
+
+    def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
+        return None
+
+    def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
+        return now, now
+
+
+@pytest.mark.parametrize("seconds_between", [-3, 0, 4, 14])
+def test_pod_is_looked_at_only_when_its_toleration_ends(seconds_between: int) -> None:
+    cluster = running(tolerate(15))
+    first = Instant(cluster.line.now + SECOND)
+    second = Instant(first + seconds_between * SECOND)
+    for since in (first, second):
+        taint_slice(cluster, [{**TAINT, "timeAdded": timestamps.seconds_text(since)}])
+    pace = NotingPace()
+    reconciler = EvictionReconciler(pace=pace)
+    for event in cluster.line.events:
+        reconciler.fold(event, cluster.line.views)
+    former, end = [
+        Instant(timestamps.parse(timestamps.seconds_text(since)) + 15 * SECOND)
+        for since in (first, second)
+    ]
+    for instant in (former, end - 1):
+        if instant < end:
+            assert reconciler.step(cluster.line.views, Instant(instant)) is None
+    assert pace.instants == []
+    assert reconciler.step(cluster.line.views, end) is not None
+    assert pace.instants == [end]

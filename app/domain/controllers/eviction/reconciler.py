@@ -181,8 +181,9 @@ class EvictionReconciler:
             pod_id = (*place, pod.uid)
             eviction = self.state.pod_eviction(place)
             if eviction is not None:
+                # An instant that has been put off is no reason to look at the pod.
                 self._delete_at[pod_id] = eviction
-                self._queue.add_at(pod_id, eviction.time, revision)
+                self._queue.wait_until(pod_id, eviction.time, revision)
             elif self._delete_at.pop(pod_id, None) is not None:
                 self._cancelled.add(pod_id, revision)
 
