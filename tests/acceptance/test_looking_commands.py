@@ -109,9 +109,12 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
     words = (f"{first['resource']}/{first['name']}", "-n", first["namespace"])
     moment = ("--at", first["revision"], "--history", "maintenance")
     assert redra("why", *words, *moment, data=data)[0] == 0
-    assert redra("findings", "maintenance", "--at", "3", data=data) == (
-        0, "nothing is wrong up to revision 3\n", "",
-    )  # fmt: skip
+    code, out, _ = redra("findings", "maintenance", "--at", "3", data=data)
+    assert (code, *out.splitlines()) == (
+        0,
+        "nothing is wrong up to revision 3",
+        "No refused write is in this history: who sent one got the reason, and audit logs have it.",
+    )
     before = redra("findings", "maintenance", "--at", "1990-01-01T00:00:00Z", data=data)
     text = "notice: nothing is known before revision 1, with which the history begins\n"
     assert before == (1, text, "")
