@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.recordings import uncertainty, unfitting
+from app.analysis.recordings import incomplete_pools, uncertainty
 from app.analysis.views import LiveViews
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, Revision
@@ -77,7 +77,7 @@ class Chronicles:
         if not runtime.info.is_recorded:
             return await recorded_doubts.doubts_of(runtime.log, runtime.info)
         chronicle, doubts = await self.of(runtime)
-        return (*unfitting.of_pools(views), *chronicle.doubts(doubts, until=views.revision))
+        return (*incomplete_pools.of_all(views), *chronicle.doubts(doubts, until=views.revision))
 
     async def begin_reading(self, runtime: HistoryRuntime) -> tuple[Revision, Revision]:
         """Start reading the whole log in the background if it is longer than one question may read.

@@ -19,7 +19,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.map_answers import Gauge
-from app.analysis.recordings import uncertainty, unfitting
+from app.analysis.recordings import incomplete_pools, uncertainty, unfitting
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
@@ -82,7 +82,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         *devices.for_nodes(views, device_id),
         *(() if is_published else successors.of_device(views, device_id)),
         *life.reasons(await evidence.now()),
-        *(() if fit is None else (*unfitting.of_pool(views, device_id[:2]), *fit.reasons())),
+        *(() if fit is None else (*incomplete_pools.of_pool(views, device_id[:2]), *fit.reasons())),
     )
     return _explained(
         evidence,

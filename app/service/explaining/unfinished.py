@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.analysis.explain.hardware import generations
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
-from app.analysis.recordings import unfitting
+from app.analysis.recordings import incomplete_pools
 from app.domain.devices import pools
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, identifiers
@@ -29,7 +29,9 @@ async def of_pool(evidence: ExplainedMoment, place: PoolId) -> list[Reason]:
     The beginning is left out for a pool of more slices than are examined, and for one of which the
     reader may not see every slice.
     """
-    doubt = list(unfitting.of_pool(evidence.views, place)) if evidence.info.is_recorded else []
+    doubt = (
+        list(incomplete_pools.of_pool(evidence.views, place)) if evidence.info.is_recorded else []
+    )
     return [*await _beginning(evidence, place), *doubt]
 
 
