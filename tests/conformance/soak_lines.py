@@ -197,6 +197,10 @@ class _Story:
             response = {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
         elif verb in ("update", "patch") and _is_of_status(here or {}, tree):
             subresource = "status"
+        if event.type is EventType.OBJECT_DELETED and json_tree.get(tree, "spec", "finalizers"):
+            # A namespace goes with the request that takes its last finalizer from its spec.
+            verb, subresource = "update", "finalize"
+            response = {**tree, "spec": {}}
         group, _, version = tree["apiVersion"].rpartition("/")
         line = {
             "kind": "Event",

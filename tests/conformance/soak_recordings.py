@@ -109,10 +109,10 @@ class SlowControlPlane:
             self._due[place] = due
         return due
 
-    def version_seen(self, pod: str, now: Instant) -> str:
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The version of what has been written by now, not of what waits."""
         done = [revision for at, revision in self._written.get(pod, ()) if at <= now]
-        return str(max(done, default=""))
+        return str(max(done, default=newest))
 
     def put_off(self, pod: str, tried: object, now: Instant) -> Instant | None:
         """Changes nothing: the result of an attempt is final."""
@@ -154,6 +154,8 @@ class SlowControlPlane:
         elif event.key.resource == "pods" and not json_tree.text(event.object, "spec", "nodeName"):
             node = json_tree.text(event.object, "status", "nominatedNodeName")
             at = self._nominated.pop(event.uid, 0) if node else 0
+            if not at and json_tree.get(event.object, "status", "extendedResourceClaimStatus"):
+                return  # It is written before the binding.
             if not at:
                 at = self._writes.take(now + self._micros(0, 3)) + self._micros(2, 9)
             self.late[event.revision] = Late(at=Instant(at))

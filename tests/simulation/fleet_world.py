@@ -20,6 +20,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 from app.service.replays.reconciling import ReconcileBounds
 from tests.cluster import Cluster, check_decisions, group_of
+from tests.conformance.soak_recordings import SlowControlPlane
 from tests.simulation import hardware
 from tests.simulation.soundness import Soundness, Unsound
 from tests.simulation.telling import check_folds
@@ -49,11 +50,12 @@ Act = Callable[["FleetWorld"], None]
 class FleetWorld:
     """A seeded cluster with mixed hardware and many kinds of acts."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, plane: SlowControlPlane | None = None) -> None:
+        """Begins the world of a seed, with controllers at the pace of a `plane` if it is given."""
         self.seed = seed
         self.random = random.Random(seed)
         self.fate = random.Random(f"fate {seed}")
-        profile = Profile(
+        self.profile = Profile(
             version=self.random.choice(["1.36", "1.37", "1.37"]),
             gates={"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True},
         )
@@ -62,13 +64,17 @@ class FleetWorld:
         options = ControllerOptions(
             bind_delay=FixedBindDelay(int(delay * SECOND)) if delay else None
         )
+        if plane is not None:
+            options = ControllerOptions(bind_delay=plane.bind_delay, pace=plane)
         self.cluster = Cluster(
-            profile=profile, options=options, seed=seed, kubelet=True, bounds=bounds
+            profile=self.profile, options=options, seed=seed, kubelet=True, bounds=bounds
         )
         self.sound = Soundness()
         for event in self.cluster.line.events:
             self.sound.fold(event)
         self.cluster.line.followers.append(self.sound.fold)
+        if plane is not None:
+            self.cluster.line.followers.append(plane.follow)
         self.names = 0
         self.steps = 0
         self.crashes = 0

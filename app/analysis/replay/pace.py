@@ -272,10 +272,10 @@ class RecordedPace:
             if any(each.is_paired_by_time for each in course.tries)
         }
 
-    def has_attempts(self, pod: str) -> bool:
-        """Whether the recording has attempts of the pod that have not been made here yet."""
+    def attempts_left(self, pod: str) -> Sequence[Try]:
+        """The recorded attempts of the pod that have not been made here yet, in order."""
         course = self._pods.get(pod)
-        return course is not None and course.number < len(course.tries)
+        return () if course is None else course.tries[course.number :]
 
     def stray(self, pod: str) -> None:
         """Notes an attempt that has no counterpart in the recording."""
@@ -314,15 +314,15 @@ class RecordedPace:
         course.left_since = None
         return None
 
-    def version_seen(self, pod: str, now: Instant) -> str:
-        """The pod version in the report of the recorded attempt; empty if there is none.
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        """The pod version in the report of the recorded attempt; else the newest one, marked.
 
-        It determines which reports form a series, and by that the instants of late writes.
+        It determines which reports form a series, and by that the instants of late writes. Versions
+        of a run are counted otherwise than recorded ones, so one of each never means the same.
         """
         course = self._pods.get(pod)
-        if course is None or course.made is None or course.made_at != now:
-            return ""  # the message is not of an attempt, for example that a pod is being deleted
-        return str(course.made.version) if course.made.version else ""
+        made = None if course is None or course.made_at != now else course.made
+        return str(made.version) if made and made.version else f"{newest} of the run"
 
     def began_before(self, pod: str) -> Instant | None:
         """The earliest instant of the first successful attempt for a pod; None without one."""

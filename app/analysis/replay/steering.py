@@ -245,9 +245,14 @@ class SteeredPace:
         if act is not None:
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))
 
-    def version_seen(self, pod: str, now: Instant) -> str:
-        """The pod version of the recorded attempt."""
-        return self._recorded.version_seen(pod, now)
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        """The pod version of the recorded attempt, or the newest one, marked."""
+        return self._recorded.version_seen(pod, newest, now)
+
+    def next_node(self, pod: str) -> str:
+        """The node of the pod's next recorded attempt with one; empty if there is none."""
+        nodes = (each.tried.node for each in self._recorded.attempts_left(pod))
+        return next(filter(None, nodes), "")
 
     def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         """The recorded deferral; in a changed world, only if the unchanged one deferred, too."""
@@ -348,11 +353,11 @@ class SteeredPace:
 
     def _is_untried(self, uid: str) -> bool:
         """Whether the unchanged world does not try the pod from now on."""
-        return uid in self._variant.untried and not self._recorded.has_attempts(uid)
+        return uid in self._variant.untried and not self._recorded.attempts_left(uid)
 
     def _is_hidden(self, uid: str) -> bool:
         """Whether placements of the pod from now on leave no recorded write."""
-        return uid in self._hidden and not self._recorded.has_attempts(uid)
+        return uid in self._hidden and not self._recorded.attempts_left(uid)
 
     def _of_rule(self, key: tuple[str, ...], now: Instant) -> Instant | None:
         variant, rule = self._variant, key[0]

@@ -33,8 +33,8 @@ class Pace(Protocol):
         """The instant; one at or before `now` means at once, and counts as processed."""
         ...
 
-    def version_seen(self, pod: str, now: Instant) -> str:
-        """The version of the pod (a uid) that its current attempt saw; empty for the newest.
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        """The version of the pod (a uid) that its current attempt saw; usually the newest.
 
         While a write waits for the rate limit of a client, attempts see the pod before that write.
         """

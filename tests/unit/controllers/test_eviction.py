@@ -817,8 +817,8 @@ class NotingPace:
             self.instants.append(now)
         return now
 
-    def version_seen(self, pod: str, now: Instant) -> str:
-        return ""
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        return newest
 
     def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         return None

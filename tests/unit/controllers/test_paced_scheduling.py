@@ -18,8 +18,8 @@ class OneInstant:
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         return self.first if queue == "scheduling" else now
 
-    def version_seen(self, pod: str, now: Instant) -> str:
-        return self.seen
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        return self.seen or newest
 
     def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         self.tried.append(tried)

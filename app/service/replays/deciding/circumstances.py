@@ -115,15 +115,19 @@ def at_work(controller: Reconciler, pace: SteeredPace | None, start: Instant | N
 class RecordedTies:
     """A tie break that chooses the recorded node of a pod, if it is among the best nodes.
 
-    `taken` has the pods for which the recorded node was chosen.
+    With a `pace` it is that of the recorded attempt: another one may have led to another node.
+    Otherwise, and after the last one, it is the pod's last node, of `nodes`. `taken` has the pods
+    for which the recorded node was chosen.
     """
 
-    def __init__(self, nodes: Mapping[str, str]) -> None:
+    def __init__(self, nodes: Mapping[str, str], pace: SteeredPace | None = None) -> None:
         self.nodes = nodes
         self.taken: set[str] = set()
+        self._pace = pace
 
     def __call__(self, pod: str, names: Sequence[str]) -> str:
-        node = self.nodes.get(pod, "")
+        node = self._pace.next_node(pod) if self._pace is not None else ""
+        node = node or self.nodes.get(pod, "")
         if node in names:
             self.taken.add(pod)
             return node

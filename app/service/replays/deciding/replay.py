@@ -166,7 +166,6 @@ class Runs:
         plane = plane or self.plane
         rules = plane.rules(variant.switches)
         recording = self.recording
-        ties = RecordedTies(differences.nodes(recording.later) | differences.nodes(recording.trace))
         profiles = profiles_bound(recording.trace, recording.ranks)
         pace = None
         if variant.is_paced:
@@ -175,6 +174,8 @@ class Runs:
             turns = None if recording.lacks.is_any else FirstTurns()
             pace = SteeredPace(self.pace(variant), variant, keys, control, starts, turns)
             pace.busy_until = recording.busy_until
+        nodes = differences.nodes(recording.later) | differences.nodes(recording.trace)
+        ties = RecordedTies(nodes, pace)
         run = Run(
             recording,
             variant,

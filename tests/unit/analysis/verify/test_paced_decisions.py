@@ -99,8 +99,8 @@ class _Pace:
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         return now
 
-    def version_seen(self, pod: str, now: Instant) -> str:
-        return ""
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        return newest
 
     def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         return None

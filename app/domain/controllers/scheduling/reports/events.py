@@ -69,8 +69,8 @@ class ReportSeries:
         """The command that reports a failed attempt; None when the series has been written."""
         subject = reference(pod, kind="Pod", with_revision=True)
         if self._pace is not None:
-            seen = self._pace.version_seen(subject["uid"], now)
-            subject["resourceVersion"] = seen or subject["resourceVersion"]
+            newest = subject["resourceVersion"]
+            subject["resourceVersion"] = self._pace.version_seen(subject["uid"], newest, now)
         fact = (subject["uid"], subject["resourceVersion"], "Scheduling")
         known = self._reported.get(fact)
         if known is None or objects.event(known[0]) is None:

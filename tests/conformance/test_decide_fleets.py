@@ -1,0 +1,34 @@
+"""Recordings of fleet worlds, which hold every kind of hardware and act, accuse nobody.
+
+Rows come by day. Each was accused once: of attempts on several nodes of which any was as good, or
+of a repeated report where versions of the run and of the recording were the same by chance.
+"""
+
+import pytest
+
+from app.analysis.replay.classes import UNPROVED
+from app.bootstrap import process_settings, replays, stores
+from app.service.replays.verifying import VerifyOutcome
+from tests import draws
+from tests.conformance.fleet_recordings import record
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+ACTS = 60
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("seed", [10, 11, 14, 16])
+async def test_recording_of_a_fleet_world_accuses_nobody(seed, tmp_path):
+    profile = record(tmp_path, seed, ACTS)
+    settings = process_settings.settings(
+        profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
+    )
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (tmp_path / "audit.jsonl",))
+    verified = await replays.verify(store, settings, history, "", lambda *_: None)
+    assert verified.outcome is not VerifyOutcome.FAILED
+    assert verified.allocations.total > ACTS // 5
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
+    assert {each.reason for each in report.differences} & UNPROVED == set()
