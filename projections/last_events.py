@@ -13,7 +13,7 @@ from typing import overload
 
 import msgspec
 
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values.identifiers import GroupResource, Uid
 from projections.packed import Packed, Packer
 
@@ -25,6 +25,7 @@ class PackedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event compressed with another event of the kind; both are encoded as in a dump."""
 
     uid: Uid
+    revision: Revision
     packed: Packed
 
     @property
@@ -78,6 +79,7 @@ class LastEvents:
     def __init__(self, plain_max: int | None = None) -> None:
         self.held: dict[ObjectKey, LastEvent] = {}
         self._plain_max = plain_max
+        self._expected = 0
         self._packers: defaultdict[GroupResource, Packer] = defaultdict(Packer)
         # The compressed form of events that were read since: it serves again if they do not change.
         self._read: dict[ObjectKey, tuple[Event, PackedEvent]] = {}
@@ -122,13 +124,13 @@ class LastEvents:
             self._pack(event, _encode(event.undecoded()))
 
     @contextmanager
-    def loading(self) -> Iterator[None]:
-        """Nothing is packed meanwhile."""
-        plain_max, self._plain_max = self._plain_max, None
+    def loading(self, count: int) -> Iterator[None]:
+        """Events are packed as if all of the `count` objects were there already."""
+        self._expected = count
         try:
             yield
         finally:
-            self._plain_max = plain_max
+            self._expected = 0
 
     def _packed_before(self, event: Event) -> PackedEvent | None:
         """The compressed form from which an event was read, which takes its place again."""
@@ -142,12 +144,13 @@ class LastEvents:
         return packed
 
     def _may_pack(self, event: Event) -> bool:
-        is_large = self._plain_max is not None and len(self.held) > self._plain_max
+        count = max(len(self.held), self._expected)
+        is_large = self._plain_max is not None and count > self._plain_max
         return is_large and self.held.get(event.key) is event
 
     def _pack(self, event: Event, data: bytes) -> None:
         key = event.key
-        self.held[key] = PackedEvent(event.uid, self._packers[key[:2]].pack(data))
+        self.held[key] = PackedEvent(event.uid, event.revision, self._packers[key[:2]].pack(data))
 
 
 _NOT_READ = (None, None)

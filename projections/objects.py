@@ -7,7 +7,7 @@ many objects, those that nobody has read for long are compressed (`last_events`)
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from app.domain.values.identifiers import GroupResource, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 from projections import outlines
-from projections.last_events import LastEvent, LastEvents
+from projections.last_events import HeldEvents, LastEvent, LastEvents
 from projections.sorted_keys import SortedKeys
 from projections.tables import OBJECTS
 
@@ -37,6 +37,9 @@ _NORMAL = b'"type":"Normal"'
 
 DUMPED_AT_ONCE = 1_000
 """Objects in one part of a dump."""
+
+Look = Callable[[Event, Revision], object]
+"""Sees an event that is loaded, and the revision at which its object was created."""
 
 
 class ObjectsProjection:
@@ -184,6 +187,15 @@ class ObjectsProjection:
         held = self._events.held
         return ((key, held[key]) for key in self.keys(group, resource, namespace))
 
+    def left_over(self, until: Revision) -> Sequence[Event]:
+        """The last events of the objects that have not changed since a revision, in their order.
+
+        A controller that starts at that revision reads these, as upstream's reads a list: earlier
+        changes were handled by another process. Each is decoded when it is read.
+        """
+        kept = (each for each in self._events.held.values() if each.revision <= until)
+        return HeldEvents(sorted(kept, key=lambda each: each.revision))
+
     def unusual_events(self, namespace: str | None = None) -> list[Event]:
         """The last events of the Events that may be warnings, sorted by key.
 
@@ -289,15 +301,30 @@ class ObjectsProjection:
                 for key, event in events[first : first + DUMPED_AT_ONCE]
             )
 
-    def load(self, state: bytes) -> None:
+    def load(self, state: bytes, look: Look | None = None) -> None:
         """Restore a dumped state; the view must be empty.
 
-        Nothing is compressed before the next dump, so that a start takes no longer.
+        `look` sees each event, by key, before its tree is dropped. Of many objects only a few are
+        plain at a time: a start takes no more memory than the objects take later.
         """
         revision, held = _snapshot.decode(state)
-        with self._events.loading():
-            self._take([event for _created, event in held])
-            self._created.update((event.key, created) for created, event in held)
+        place = ObjectKey("", "", "", "")
+        with self._events.loading(len(held)):
+            for first in range(0, len(held), DUMPED_AT_ONCE):
+                events: list[Event] = []
+                for created, encoded in held[first : first + DUMPED_AT_ONCE]:
+                    event = _decode(encoded)
+                    # One text for the group, resource and namespace of all objects there.
+                    if event.key[:3] == place[:3]:
+                        event.key = place._replace(name=event.key.name)
+                    place = event.key
+                    events.append(event)
+                    if look is not None:
+                        look(event, created)
+                        event.forget_tree()
+                self._take(events)
+                for event, (created, _) in zip(events, held[first:], strict=False):
+                    self._created[event.key] = created
         self._revision = revision
 
     def _row(self, place: ObjectKey) -> Row | None:
@@ -409,4 +436,5 @@ _CREATED, _UPDATED, _DELETED = (
     EventType.OBJECT_DELETED,
 )
 _encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[int, Event]]])
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[Revision, msgspec.Raw]]])
+_decode = msgspec.msgpack.Decoder(Event).decode

@@ -169,13 +169,12 @@ class LiveViews:
 
     def load_objects(self, state: bytes) -> None:
         """Start from a snapshot of the objects; the other views follow from it."""
-        self.objects.load(state)
+        self.objects.load(state, self._look)
         self._forgotten = self.objects.revision
-        for group, resource in self.objects.resources():
-            if group == api_groups.RESOURCE:
-                for event in self.objects.events(group, resource):
-                    self._fold_devices(event, self.objects.created(event.key))
-                    event.forget_tree()
+
+    def _look(self, event: Event, created: Revision) -> None:
+        if event.key.group == api_groups.RESOURCE:
+            self._fold_devices(event, created)
 
     def _fold_devices(self, event: Event, created: Revision = Revision(0)) -> None:
         """Applies an event about devices; for an old object, `created` is its first revision."""

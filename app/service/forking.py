@@ -14,7 +14,6 @@ from app.analysis.replay import facts
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
-from app.domain.controllers.resources import left_over
 from app.domain.controllers.scheduling.binding_cycle import waiting_binding
 from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
 from app.domain.errors import InputError, Invalid, UnreadablePatch
@@ -355,7 +354,7 @@ class Forker:
             )
         before = await _with_gates(log, parent, end)
         state = await self._state_at(parent, end.revision)
-        objects = left_over(state, end.revision)
+        objects = state.left_over(end.revision)
         beginning = Beginning(
             head=end,
             after=end.revision,

@@ -14,7 +14,7 @@ import anyio.lowlevel
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.plan import Reconciler, is_for_all
 from app.domain.controllers.pods import PodFacts, facts_of, is_reserved_for, named_claims
-from app.domain.controllers.resources import claim_key, is_of, left_over, pod_key
+from app.domain.controllers.resources import claim_key, is_of, pod_key
 from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
 from app.domain.log import Event, Revision
 from app.domain.values.api_resources import NODES, PODS
@@ -117,7 +117,7 @@ class _Pass:
         # Events before a fork are the work of another control plane, under other settings.
         forked = info.parent_revision + 1 if info.is_fork else 0
         until = Revision(max(forked, objects.revision - replayed_max))
-        resting = left_over(objects, until) if until else []
+        resting = objects.left_over(until) if until else []
         await self._fold(resting)
         if collectors := [pair for pair in self._readers if pair[1].name == pod_gc.NAME]:
             # Most nodes exist and are written time and again; the log is not read about them.

@@ -15,7 +15,6 @@ from app.analysis.edits import DeleteEdit, Edit
 from app.analysis.views import compiler_of, features_of
 from app.bootstrap.rules import rules_of
 from app.domain.controllers import reconcilers, registry
-from app.domain.controllers.resources import left_over
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects import profile as profiles
@@ -72,7 +71,7 @@ class Recording:
             compiler_of(profile),
             registry.options_from(info.settings),
         )
-        for event in left_over(line.views.objects, line.head.revision):
+        for event in line.views.objects.left_over(line.head.revision):
             for controller in line.controllers:
                 controller.fold(event, line.views)
         for event in events[at + 1 :]:

@@ -31,7 +31,6 @@ from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews
 from app.domain.allocation import Quirks
 from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.resources import left_over
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.rules import Rules
@@ -334,7 +333,7 @@ class PartVerifier:
         self._decisions.follow(event)
         self._views.fold(event)
         if event.revision == self._part.begun:
-            for left in left_over(self._views.objects, event.revision):
+            for left in self._views.objects.left_over(event.revision):
                 self._decisions.after(left)
         elif event.revision > self._part.begun:
             self._decisions.after(event)

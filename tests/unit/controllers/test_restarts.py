@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.domain.controllers.resources import left_over
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import Cluster, check_decisions
@@ -92,7 +91,7 @@ def test_start_reads_no_pod_and_claim_of_which_nothing_is_due(name):
     cluster.wait(5)
     views = cluster.line.views
     fresh = next(each for each in cluster.fresh_controllers() if each.name == name)
-    for event in left_over(views.objects, views.revision):
+    for event in views.objects.left_over(views.revision):
         fresh.fold(event, views)
     guarded = SimpleNamespace(objects=Guarded(views.objects))
     now = Instant(cluster.line.head.time + 3_600 * SECOND)
