@@ -16,12 +16,13 @@ from app.domain.controllers.plan import Reconciler, is_for_all
 from app.domain.controllers.pods import PodFacts, facts_of, is_reserved_for, named_claims
 from app.domain.controllers.resources import claim_key, is_of, pod_key
 from app.domain.controllers.scheduling.planning import NAME as SCHEDULING
-from app.domain.log import Event, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values.api_resources import NODES, PODS
 from app.domain.values.fields import core
 from app.domain.values.identifiers import GroupResource
 from app.service import forking
 from app.service.runtime import HistoryRuntime
+from projections.last_events import plain
 
 GATHERED_FROM = 10_000
 """The revision of a history from which on a pass waits for controllers that are about to start."""
@@ -119,13 +120,17 @@ class _Pass:
         until = Revision(max(forked, objects.revision - replayed_max))
         resting = objects.left_over(until) if until else []
         await self._fold(resting)
-        if collectors := [pair for pair in self._readers if pair[1].name == pod_gc.NAME]:
-            # Most nodes exist and are written time and again; the log is not read about them.
-            existing = (key for key in objects.keys(*NODES) if objects.created(key) <= until)
-            names = self._named - {key.name for key in existing}
+        collectors = [pair for pair in self._readers if pair[1].name == pod_gc.NAME]
+        schedulers = [pair for pair in self._readers if pair[1].name == SCHEDULING]
+        if collectors or schedulers:
+            for event in await self._pods_written_since(until):
+                self._hand(event, [*collectors, *schedulers])
+                self._note_pod(event)
+        if collectors:
+            names = {name for name in self._named if not self._was_there(name, until)}
             for event in await forking.removals_of(self._runtime.log, info, names, until):
                 self._hand(event, collectors)
-        if schedulers := [pair for pair in self._readers if pair[1].name == SCHEDULING]:
+        if schedulers:
             pods = [
                 pod_key(pod.namespace, pod.name)
                 for pod, nominated in self._unplaced
@@ -150,6 +155,38 @@ class _Pass:
                 self._note_pod(event)
             if number % TURN == TURN - 1:
                 await anyio.lowlevel.checkpoint()
+
+    async def _pods_written_since(self, until: Revision) -> list[Event]:
+        """The pods that wait for something since before `until`, as they were then.
+
+        Those that have not been written since are among the resting objects. Of the others, a
+        decision about a pod that the scheduler does not know would be lost, and a pod whose node
+        is gone would wait from its last write on.
+        """
+        objects, log, history = (
+            self._runtime.views.objects,
+            self._runtime.log,
+            self._runtime.info.id,
+        )
+        then: list[Event] = []
+        for key, kept in objects.kept(*PODS):
+            if kept.revision <= until or objects.created(key) > until:
+                continue
+            last = plain(kept).without_managers()
+            if node := core.node_name(last.object):
+                is_waiting = not self._was_there(node, until)
+            else:
+                is_nominated = core.nominated_node_name(last.object)
+                is_waiting = bool(is_nominated) or self._has_claim(facts_of(last))
+            if is_waiting:
+                then += await log.read_object(history, key, until=until, limit=1)
+        then.sort(key=lambda event: event.revision)
+        return [event.without_managers() for event in then]
+
+    def _was_there(self, node: str, until: Revision) -> bool:
+        """Whether a node exists and did at `until`, as most do: nothing waits for its removal."""
+        objects, key = self._runtime.views.objects, ObjectKey(*NODES, "", node)
+        return objects.event(key) is not None and objects.created(key) <= until
 
     def _note_pod(self, event: Event) -> None:
         """Note a node that is named; and a pod that has no node yet."""

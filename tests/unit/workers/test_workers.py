@@ -9,6 +9,8 @@ import pytest
 from app.analysis.views import ReleaseCompilers
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import memory_store
+from app.domain.controllers import reconcilers, registry
+from app.domain.controllers.plan import Reconciler
 from app.domain.errors import InputError
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
@@ -25,6 +27,7 @@ from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers import supervisor
 from app.workers.loop import LoopBounds
+from app.workers.priming import Priming
 from app.workers.supervisor import WorkerSetting
 from tests.patience import PATIENCE_SECONDS
 
@@ -281,7 +284,41 @@ async def test_scheduler_that_starts_from_a_list_goes_on_waiting_for_devices_of_
         assert await decisions(runtime) == ["slow", "last"]
 
 
-async def test_pod_gc_that_starts_from_a_list_counts_from_the_removal_of_the_node():
+async def test_scheduler_goes_on_waiting_for_a_placed_pod_wherever_the_replayed_events_begin():
+    async with cluster() as (store, runtime):
+        await make_slow_device(runtime)
+        async with anyio.create_task_group() as first:
+            first.start_soon(supervisor.run, runtime, setting_of(store, "one"))
+            await make_pod(runtime, "slow", "slow")
+            created = runtime.views.revision
+            while await decisions(runtime) != ["slow"]:
+                await runtime.wait_for(runtime.views.revision + 1, 0.1)
+            first.cancel_scope.cancel()
+        body = {"metadata": {"labels": {"written": "again"}}}
+        key = ObjectKey("", "pods", "default", "slow")
+        label = PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body)
+        await runtime.submit(label, actor=USER)
+        profile, seen = runtime.rules.profile, {}
+        compiler, options = ReleaseCompilers().of(profile), registry.options_from({})
+
+        def make_scheduler() -> Reconciler:
+            features = runtime.views.features
+            return reconcilers.controller("scheduling", profile, features, compiler, options)
+
+        for begin in range(created - 1, (last := runtime.views.revision) + 1):
+            scheduler, revision = await Priming(runtime, last - begin).prime(
+                make_scheduler, lambda reconciler, event: reconciler.fold(event, runtime.views)
+            )
+            now = Instant(runtime.head.time + 1)
+            seen[begin] = (revision, scheduler.due(), scheduler.step(runtime.views, now))
+        revision, due, plan = seen[created - 1]
+        assert (revision, plan) == (last, None)
+        assert due is not None, "it looks at the devices again"
+        assert seen == dict.fromkeys(seen, (revision, due, plan))
+
+
+@pytest.mark.parametrize("written", [False, True])
+async def test_pod_gc_that_starts_from_a_list_counts_from_the_removal_of_the_node(written: bool):
     async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
         spec = {"containers": [{"name": "c", "image": "i:1"}], "nodeName": "n1"}
         metadata = {"name": "orphan", "namespace": "default"}
@@ -289,7 +326,13 @@ async def test_pod_gc_that_starts_from_a_list_counts_from_the_removal_of_the_nod
         node = ObjectKey("", "nodes", "", "n1")
         await runtime.submit(DeleteObject(key=node), actor=USER)
         removal = runtime.views.objects.revision
-        loops = supervisor.loops_of(runtime, setting_of(store, replayed_max=0))
+        if written:
+            key, body = ObjectKey("", "pods", "default", "orphan"), {"metadata": {"labels": {}}}
+            body["metadata"]["labels"] = {"written": "again"}
+            label = PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body)
+            await runtime.submit(label, actor=USER)
+        replayed = runtime.views.objects.revision - removal
+        loops = supervisor.loops_of(runtime, setting_of(store, replayed_max=replayed))
         tasks.start_soon(next(loop for loop in loops if loop.name == "pod-gc").run)
         await wait_until(runtime, lambda: "pod-gc" in runtime.leading)
         (queue,) = runtime.leading["pod-gc"].queues
