@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from app.domain.controllers.workloads import jobs
+from app.domain.errors import Rejected
 from app.domain.objects.write.commands import Propagation
 from app.domain.values import api_resources, json_tree
 from tests.cluster import Cluster, writes
@@ -518,6 +519,18 @@ class TestJob:
         assert [text for text in said if "Job" in text] == [
             "Job suspended", "Job resumed", "Job completed",
         ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("manager", "made"), [("example.com/queue", 0), ("kubernetes.io/job-controller", 1)]
+    )
+    def test_job_of_another_controller_is_left_to_it(self, manager, made):
+        cluster = cluster_of()
+        workload(cluster, "Job", pod=job_template(), managedBy=manager)
+        cluster.settle()
+        assert len(pods(cluster)) == made
+        assert bool(status(cluster, "jobs")) == bool(made)
+        with pytest.raises(Rejected, match=r"spec.managedBy: .*field is immutable"):
+            cluster.patch("jobs", "web", {"spec": {"managedBy": None}})
 
     def test_evicted_pod_does_not_count_when_the_policy_says_so(self):
         rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}

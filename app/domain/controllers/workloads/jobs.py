@@ -1,7 +1,8 @@
 """Job: runs pods until enough have succeeded or too many have failed.
 
 One step counts ended pods, another creates or deletes pods, the last one writes the rest of the
-status. Success policies, and limits for the failures of single indexes, are not supported.
+status. Success policies, and limits for the failures of single indexes, are not supported: their
+author gets a warning. A Job whose `managedBy` names another controller is left to that one.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _REACHED = ("CompletionsReached", "Reached expected number of succeeded pods")
 _BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
 _DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
 
+_CONTROLLER = "kubernetes.io/job-controller"
+
 INDEXES_MAX = 100_000
 """The most indexes of an indexed Job; upstream allows no more completions either."""
 _INDEX_DIGITS_MAX = 10
@@ -35,6 +38,7 @@ class _JobSpec(FieldRecord, frozen=True):
     backoff_limit: int | None = None
     active_deadline_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None
+    managed_by: str = ""
 
 
 _read_spec = records.of_tree(_JobSpec)
@@ -70,8 +74,10 @@ class _Job:
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """The next steps for a Job."""
+    """The next steps for a Job; none for one that another controller manages."""
     job = _read(situation)
+    if job.wanted.managed_by not in ("", _CONTROLLER):
+        return WorkloadSteps()
     counting = _count_ended(job)
     if counting:
         _refresh(job)

@@ -28,7 +28,10 @@ _POLICIES = ("OnFailure", "Never")
 _MODES = ("Indexed", "NonIndexed")
 _CONCURRENCY = ("Allow", "Forbid", "Replace")
 _NUMBERS = ("parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished")
-_FROZEN = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "successPolicy")
+_FROZEN = (
+    *("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "successPolicy"),
+    "managedBy",
+)
 _PLACING = ("affinity", "nodeSelector", "schedulingGates", "tolerations")
 """Fields of a template's spec that may change while a suspended Job never started."""
 _CRON_FIELDS = 5
