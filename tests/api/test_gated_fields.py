@@ -179,7 +179,95 @@ async def test_field_whose_gate_is_off_is_dropped_with_a_warning(profile, path, 
 VOLUME = {"name": "v", "persistentVolumeClaim": {"claimName": "x"}}
 MAPPING = {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}}
 STORES = Profile(gates={"DRANodeAllocatableResources": True, "DRAOptionalNodeOperations": True})
+BATCH = "/apis/batch/v1/namespaces/default"
+COUNTED = "failures are counted for the Job as a whole"
+
+
+def job(**spec):
+    return {"metadata": {"name": "w"}, "spec": {"template": RUN_ONCE, **spec}}
+
+
+def set_of(kind, **fields):
+    made = workload(kind)
+    made["spec"] |= fields
+    return made
+
+
+def rolling(**fields):
+    return {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": fields}}
+
+
+RUN_ONCE = {"spec": {**SPEC, "restartPolicy": "Never"}}
+INDEXED = {"completionMode": "Indexed", "completions": 2}
+NOBODY_ACTS = [
+    (
+        f"{BATCH}/cronjobs",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"schedule": "0 * * * *", "jobTemplate": {"spec": {"template": RUN_ONCE}}},
+        },
+        "spec.schedule",
+        "no controller makes Jobs of CronJobs",
+    ),
+    (
+        "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}},
+        },
+        "spec.scaleTargetRef",
+        "nothing is measured, and nothing is scaled",
+    ),
+    (
+        "/api/v1/namespaces/default/replicationcontrollers",
+        {
+            "metadata": {"name": "w"},
+            "spec": {"template": {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}},
+        },
+        "spec.template",
+        "no controller makes pods of ReplicationControllers",
+    ),
+    (
+        f"{BATCH}/jobs",
+        job(**INDEXED, successPolicy={"rules": [{"succeededCount": 1}]}),
+        "spec.successPolicy",
+        "a Job succeeds with all of its completions",
+    ),
+    (f"{BATCH}/jobs", job(**INDEXED, backoffLimitPerIndex=0), "spec.backoffLimitPerIndex", COUNTED),
+    (
+        f"{APPS}/statefulsets",
+        set_of("StatefulSet", **rolling(maxUnavailable=2)),
+        "spec.updateStrategy.rollingUpdate.maxUnavailable",
+        "pods of StatefulSets are replaced one by one",
+    ),
+    (
+        f"{APPS}/statefulsets",
+        set_of("StatefulSet", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"}),
+        "spec.persistentVolumeClaimRetentionPolicy",
+        "no controller deletes the claims",
+    ),
+    (
+        f"{APPS}/daemonsets",
+        set_of("DaemonSet", **rolling(maxSurge=1, maxUnavailable=0)),
+        "spec.updateStrategy.rollingUpdate.maxSurge",
+        "pods of DaemonSets end before they are replaced",
+    ),
+]
+RESTARTS = {"name": "c", "image": "i", "restartPolicy": "Never"}
 IGNORED = [
+    *NOBODY_ACTS,
+    (
+        f"{APPS}/deployments",
+        workload("Deployment", containers=[RESTARTS]),
+        "spec.template.spec.containers[].restartPolicy",
+        "emulated kubelets read the policy of the pod",
+    ),
+    (
+        PODS,
+        pod(readinessGates=[{"conditionType": "example.com/ready"}]),
+        "spec.readinessGates",
+        "emulated kubelets report pods as ready without them",
+    ),
     (
         PODS,
         pod(volumes=[VOLUME]),
@@ -214,6 +302,18 @@ async def test_stored_field_without_effect_is_warned_about_once(path, tree, plac
         answer = await server.raw("PATCH", f"{path}/{name}", labels, **merge)
         assert answer.status_code == 200
         assert warnings(answer) == []
+
+
+async def test_workloads_with_defaults_get_no_warning():
+    async with serving() as server:
+        for path, tree in (
+            (f"{APPS}/statefulsets", set_of("StatefulSet")),
+            (f"{APPS}/daemonsets", set_of("DaemonSet")),
+            (f"{APPS}/deployments", set_of("Deployment")),
+            (f"{BATCH}/jobs", job(**INDEXED)),
+        ):
+            answer = await server.raw("POST", path, tree)
+            assert (answer.status_code, warnings(answer)) == (201, []), answer.text
 
 
 async def test_ordinary_pod_gets_no_warning():

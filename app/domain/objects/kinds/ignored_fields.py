@@ -12,15 +12,20 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema import gates
 from app.domain.objects.webhook_targets import Targets
 from app.domain.values import api_groups, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
-_POD = ("evictionResponders", "schedulingGroup")
+_POD = ("evictionResponders", "readinessGates", "schedulingGroup")
 _VOLUMES = ("ephemeral", "persistentVolumeClaim")
 _ASKED = frozenset((*_POD, "volumes"))
+_RESTARTS = ("restartPolicy", "restartPolicyRules")
+"""Fields of containers; an init container with a policy is a sidecar, which is emulated."""
 
 _REASONS: Mapping[str, str] = {
     "evictionResponders": "evictions ask nobody",
+    "readinessGates": "emulated kubelets report pods as ready without them",
+    "restartPolicy": "emulated kubelets read the policy of the pod",
+    "restartPolicyRules": "emulated kubelets read the policy of the pod",
     "schedulingGroup": "PodGroups are not emulated",
     "ephemeral": "pods are placed without regard to their volumes",
     "persistentVolumeClaim": "pods are placed without regard to their volumes",
@@ -29,7 +34,37 @@ _REASONS: Mapping[str, str] = {
     "podPreemptionPolicy": "pods are never resized",
     "clientConfig": "no setting allows that the webhook is called (REDRA_WEBHOOKS_ALLOWED)",
     "mutations": "mutating policies are not evaluated",
+    "schedule": "no controller makes Jobs of CronJobs",
+    "template": "no controller makes pods of ReplicationControllers",
+    "scaleTargetRef": "nothing is measured, and nothing is scaled",
+    "backoffLimitPerIndex": "failures are counted for the Job as a whole",
+    "maxFailedIndexes": "failures are counted for the Job as a whole",
+    "successPolicy": "a Job succeeds with all of its completions",
+    "maxUnavailable": "pods of StatefulSets are replaced one by one",
+    "maxSurge": "pods of DaemonSets end before they are replaced",
+    "persistentVolumeClaimRetentionPolicy": "no controller deletes the claims",
 }
+
+_UPDATES = ("spec", "updateStrategy", "rollingUpdate")
+_RETENTION = "persistentVolumeClaimRetentionPolicy"
+_WORKLOADS: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = {
+    "CronJob": ((("spec",), "schedule"),),
+    "DaemonSet": ((_UPDATES, "maxSurge"),),
+    "HorizontalPodAutoscaler": ((("spec",), "scaleTargetRef"),),
+    "Job": tuple(
+        (("spec",), name) for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")
+    ),
+    "ReplicationController": ((("spec",), "template"),),
+    "StatefulSet": ((_UPDATES, "maxUnavailable"), (("spec",), _RETENTION)),
+}
+"""The fields of kinds that nobody here acts on, or that their controller does not read."""
+
+_UNUSED: Mapping[str, tuple[object, ...]] = {
+    "maxSurge": (0, "0%"),
+    "maxUnavailable": (1,),
+    _RETENTION: ({"whenDeleted": "Retain", "whenScaled": "Retain"},),
+}
+"""Values, mostly defaults, that ask for nothing but what happens without the field."""
 
 
 def warnings(
@@ -56,11 +91,22 @@ def warnings(
 
 def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str, str]]:
     """The path and name of each field without effect, each once."""
+    if kind.custom is not None:
+        return ()
     path = gates.POD_SPECS.get(kind.kind)
     if path is not None:
         spec = json_tree.mapping(tree, *path)
+        place = ".".join(path)
         # Most pods have none of these fields.
-        return () if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, ".".join(path))
+        names = [] if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, place)
+        names += [
+            (f"{place}.containers[]", name)
+            for name in _RESTARTS
+            if any(name in container for container in core.containers_of(spec))
+        ]
+        return names if kind.kind == "Pod" else [*_of_workload(kind, tree), *names]
+    if kind.kind in _WORKLOADS:
+        return _of_workload(kind, tree)
     if kind.kind == "ResourceSlice" and kind.group == api_groups.RESOURCE:
         return _of_slice(meta.spec(tree))
     if kind.kind == "Node" and "podPreemptionPolicy" in meta.spec(tree):
@@ -80,13 +126,22 @@ def _of_reviews(tree: JsonView, called: Targets) -> Sequence[tuple[str, str]]:
     return (("spec", "mutations"),) if json_tree.objects(tree, "spec", "mutations") else ()
 
 
-def _of_pod(spec: JsonView, place: str) -> Sequence[tuple[str, str]]:
+def _of_pod(spec: JsonView, place: str) -> list[tuple[str, str]]:
     names = [(place, name) for name in _POD if name in spec]
     if "volumes" not in spec:
         return names
     volumes = json_tree.objects(spec, "volumes")
     return names + [
         (f"{place}.volumes[]", name) for name in _VOLUMES if any(name in one for one in volumes)
+    ]
+
+
+def _of_workload(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
+    """The fields of a workload that change nothing here and are not at a default."""
+    return [
+        (".".join(path), name)
+        for path, name in _WORKLOADS.get(kind.kind, ())
+        if json_tree.get(tree, *path, name) not in (None, *_UNUSED.get(name, ()))
     ]
 
 
