@@ -360,6 +360,26 @@ def test_removal_of_higher_priority_is_not_undone() -> None:
     assert f"{DRIVER}/model" not in found.attributes
 
 
+def test_attribute_and_capacity_of_one_name_are_decided_apart() -> None:
+    name = f"{DRIVER}/memory"
+    found = patched(
+        patch("top", priority=1, attributes={name: {"string": "hbm"}}),
+        patch("low", attributes={name: {"string": "ddr"}}, capacity={name: {"value": "2Gi"}}),
+        capacity={"memory": {"value": "1Gi"}},
+        memory="unknown",
+    )
+    assert dict(found.attributes) == {"memory": {"string": "hbm"}}
+    assert dict(found.capacity_tree) == {"memory": {"value": "2Gi"}}
+
+
+def test_name_in_another_domain_leaves_the_drivers_own_alone() -> None:
+    name = "x.example.com/model"
+    found = patched(patch(attributes={name: {"string": "new"}}), model="old")
+    assert dict(found.attributes) == {"model": {"string": "old"}, name: {"string": "new"}}
+    found = patched(patch(attributes={name: {"null": {}}}), model="old")
+    assert dict(found.attributes) == {"model": {"string": "old"}}
+
+
 def test_patched_capacity_keeps_its_request_policy() -> None:
     policy = {"default": "1"}
     found = patched(

@@ -14,6 +14,7 @@ from app.service.watches import Watches
 from tests.patience import PATIENCE_SECONDS
 
 PODS, NODES = ("", "pods"), ("", "nodes")
+ENDED = "the history is being read again, or the server is stopping; list and watch again"
 
 
 def hub(queue_max=3):
@@ -125,15 +126,25 @@ def test_follower_that_left_is_offered_nothing():
 
 def test_end_tells_everybody_to_list_and_watch_again():
     watches = hub()
-    follower = watches.subscribe(after=Revision(0), group_resource=PODS)
+    pods = watches.subscribe(after=Revision(0), group_resource=PODS)
+    loop = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
     watches.end()
-    for each in (follower, watches.subscribe(after=Revision(0), reads=None)):
+    for each in (pods, loop, watches.subscribe(after=Revision(0), reads=None)):
         with pytest.raises(Expired) as problem:
             each.take()
-        text = str(problem.value)
-        assert text == (
-            "the history is being read again, or the server is stopping; list and watch again"
-        )
+        assert str(problem.value) == ENDED
+
+
+async def test_end_stops_who_is_still_reading_what_was_before():
+    watches = hub()
+    publish(watches, [written(1), written(2)])
+    follower = watches.subscribe(after=Revision(0), group_resource=PODS)
+    assert revisions(await follower.catch_up()) == [1, 2]
+    late = watches.subscribe(after=Revision(0), group_resource=PODS)
+    watches.end()
+    with pytest.raises(Expired) as problem:
+        await late.catch_up()
+    assert str(problem.value) == ENDED
 
 
 async def test_iteration_goes_on_with_what_is_published():
