@@ -7,7 +7,7 @@ import pytest
 from app.domain.controllers.workloads import jobs
 from app.domain.errors import Rejected
 from app.domain.objects.write.commands import Propagation
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, timestamps
 from tests.cluster import Cluster, writes
 
 LABELS = {"app": "web"}
@@ -617,6 +617,22 @@ class TestJob:
     def test_finished_job_goes_after_its_time_to_live(self):
         cluster = cluster_of()
         workload(cluster, "Job", pod=job_template(), ttlSecondsAfterFinished=60)
+        cluster.wait(30)
+        assert cluster.names("jobs") == ["web"]
+        cluster.wait(120)
+        assert cluster.names("jobs") == []
+
+    def test_finished_job_of_another_controller_goes_after_its_time_to_live_too(self):
+        cluster = cluster_of()
+        workload(
+            cluster, "Job", pod=job_template(), ttlSecondsAfterFinished=60,
+            managedBy="example.com/queue",
+        )  # fmt: skip
+        ended = {
+            "type": "Complete", "status": "True",
+            "lastTransitionTime": timestamps.seconds_text(cluster.line.now),
+        }  # fmt: skip
+        cluster.patch("jobs", "web", {"status": {"conditions": [ended]}}, subresource="status")
         cluster.wait(30)
         assert cluster.names("jobs") == ["web"]
         cluster.wait(120)

@@ -74,10 +74,10 @@ class _Job:
 
 
 def sync(situation: Situation) -> WorkloadSteps:
-    """The next steps for a Job; none for one that another controller manages."""
+    """The next steps for a Job; of another controller's only its end after its time to live."""
     job = _read(situation)
     if job.wanted.managed_by not in ("", _CONTROLLER):
-        return WorkloadSteps()
+        return _after_end(job) if job.is_over else WorkloadSteps()
     counting = _count_ended(job)
     if counting:
         _refresh(job)
