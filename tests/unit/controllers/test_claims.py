@@ -314,14 +314,15 @@ def test_consumers_of_other_kinds_are_never_removed():
     cluster.pod(claim="claim")
     cluster.settle()
     tree = json_tree.copy(cluster.must("resourceclaims", "claim"))
-    tree["status"]["reservedFor"].append(
-        {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "1"}
-    )
+    tree["status"]["reservedFor"] += [
+        {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "1"},
+        {"apiGroup": "example.com", "resource": "pods", "name": "p", "uid": "2"},
+    ]
     cluster.update("resourceclaims", tree, "status")
     cluster.finish("pod")
     cluster.settle()
     status = cluster.must("resourceclaims", "claim")["status"]
-    assert [ref["name"] for ref in status["reservedFor"]] == ["j"]
+    assert [ref["name"] for ref in status["reservedFor"]] == ["j", "p"]
     assert "allocation" in status
 
 

@@ -252,6 +252,17 @@ def a_patch_for_another_driver_takes_nothing_away(story):
     return []
 
 
+def a_patch_that_is_older_within_a_second_stays_so_when_it_changes(story):
+    story.publish("p", device("a", shared=True, capacity={"memory": "10"}))
+    made = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    for name, amount, labels in (("z", "8", {}), ("a", "5", {}), ("z", "8", {"seen": "yes"})):
+        change = {"capacity": {f"{DRIVER}/memory": {"value": amount}}, "filter": {"pool": "p"}}
+        tree = {"metadata": {**made, "labels": labels}, "spec": {"devices": change}}
+        story.put(key_of("resourceslicepatches", name), tree, after=1)
+    story.allocate("x", result("p", "a", shareID="1", consumedCapacity={"memory": "6"}))
+    return []
+
+
 def a_device_that_never_was(story):
     story.publish("p", device("a"))
     begin = story.allocate("x", result("p", "b"))
