@@ -25,6 +25,7 @@ from tests.web import (
     more_incidents,
     night_incidents,
     node_incidents,
+    quiet_incidents,
     refused_incidents,
     reported_incidents,
     rollout_incidents,
@@ -139,6 +140,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *refused_incidents.REFUSED,
         *counted_incidents.COUNTED,
         *misplaced_incidents.MISPLACED,
+        *quiet_incidents.QUIET,
     ],
     ids=lambda make: make.__name__,
 )
@@ -176,6 +178,7 @@ TOLD_OF_PODS = [
     *refused_incidents.REFUSED,
     *counted_incidents.COUNTED,
     *misplaced_incidents.MISPLACED,
+    *quiet_incidents.QUIET,
 ]
 
 

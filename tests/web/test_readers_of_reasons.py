@@ -22,7 +22,13 @@ from app.domain.values import api_resources
 from app.service.explaining import Explainer
 from app.service.explaining.evidence import Sight
 from tests import draws
-from tests.web import invented, more_incidents, night_incidents, reported_incidents
+from tests.web import (
+    invented,
+    more_incidents,
+    night_incidents,
+    quiet_incidents,
+    reported_incidents,
+)
 from tests.web.later_incidents import LATER
 from tests.web.test_incident_stories import played
 
@@ -84,6 +90,7 @@ ROWS = [
     LATER,
     reported_incidents.REPORTED,
     night_incidents.NIGHT,
+    quiet_incidents.QUIET,
 ]
 FIRST = {
     "namespace_goes_and_keeps_its_claim",

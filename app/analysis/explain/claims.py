@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from app.analysis.explain import devices, lives, sources, stuck, tainted
+from app.analysis.explain.observed import drivers_reports
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -51,6 +52,8 @@ def state_of(
                     is_kept=True,
                 )
         claim = claim_key(meta.namespace(tree), meta.name(tree))
+        yield from drivers_reports.reasons(claim, tree)
+        yield from drivers_reports.of_configurations(views, claim, tree)
         yield from devices.unpublished(views, claim, results)
     elif dra.allocation(tree) is not None and not sources.is_printed(events):
         yield Reason(text="is allocated without devices, because it requests none")

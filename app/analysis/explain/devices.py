@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis.explain import sources, tainted
+from app.analysis.explain.observed import drivers_reports
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import common_prefix
@@ -63,7 +64,13 @@ def claims_of(
                 for result in results
                 for reason in tainted.of_result(views, tree, result, quirks, now)
             ]
-            children = (*taints, *allocated(results), *unpublished(views, key, results))
+            children = (
+                *taints,
+                *allocated(results),
+                *drivers_reports.reasons(key, tree),
+                *drivers_reports.of_configurations(views, key, tree),
+                *unpublished(views, key, results),
+            )
             reasons.append(Reason(text=f"claim {key.name}", children=children, about=key))
     return _to_be_evicted(views, pod, quirks) + reasons
 

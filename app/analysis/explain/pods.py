@@ -206,7 +206,10 @@ def _unasked(
     views: MergingViews, tree: JsonObject, early: str, changes: Sequence[str], *, reads_events: bool
 ) -> PodFindings:
     """The reason why no node is examined for a pod, and the changes that help."""
-    known = untried.background(views, tree, reads_events=reads_events) or (Reason(text=early),)
+    known = untried.background(views, tree, reads_events=reads_events)
+    if all(reason.rests_on for reason in known):
+        # A reader who may see none of these is told the cause as well.
+        known = (Reason(text=early), *known)
     if not changes:
         return PodFindings(text=early, children=known)
     why = "no node is asked about the pod before it"

@@ -118,6 +118,8 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
         *_elsewhere(views, tree),
         *(_not_made(views, tree) if reads_events else ()),
         *names.classes(views, missing_classes(views, tree)),
+        *names.templates(views, pods.facts(tree)),
+        *names.claims(views, pods.facts(tree)),
     )
 
 
@@ -142,6 +144,11 @@ def remedies(
     ]
     changes += [f"create deviceclass {name}" for name in missing_classes(views, tree)]
     pod = pods.facts(tree)
+    changes += [
+        f"create resourceclaimtemplate {key.name} in namespace {key.namespace}"
+        for key in names.missing_templates(views, pod)
+        if sees_key(key)
+    ]
     for named in pods.named_claims(pod):
         claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
         others = [name for name in meta.finalizers(claim) if name != well_known.CLAIM_PROTECTION]

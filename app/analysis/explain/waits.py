@@ -123,6 +123,12 @@ def label_names(selector: JsonView) -> list[str]:
     return list(dict.fromkeys(one.key for term in terms for one in core.requirements(term)))
 
 
+def condition_text(condition: Condition) -> str:
+    """A condition with its reason and message: `Ready is False (NoPower: the rack is off)`."""
+    why = ": ".join(part for part in (condition.reason, condition.message) if part)
+    return f"{condition.type} is {condition.status}{f' ({why})' if why else ''}"
+
+
 def _claims(views: Views, tree: JsonObject) -> tuple[PodClaim, ...]:
     try:
         return pod_claims.resolve_all(views.objects, pods.facts(tree))
@@ -145,7 +151,7 @@ def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
         conditions = binding_conditions.conditions_of(claim.tree, result)
         for kind in result.binding_failure_conditions:
             if kind in conditions and conditions[kind].status == "True":
-                text = _condition_text(conditions[kind])
+                text = condition_text(conditions[kind])
                 lines.append(Reason(text=f"{result.text}: {text}, a failure"))
         for kind in result.binding_conditions:
             if kind not in conditions:
@@ -153,15 +159,10 @@ def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
                     Reason(text=f"{result.text}: the driver has not reported condition {kind} yet")
                 )
             elif conditions[kind].status != "True":
-                lines.append(Reason(text=f"{result.text}: {_condition_text(conditions[kind])}"))
+                lines.append(Reason(text=f"{result.text}: {condition_text(conditions[kind])}"))
     yield Reason(
         text=f"claim {claim.name}{_until(claim.allocation, timeout)}", children=tuple(lines)
     )
-
-
-def _condition_text(condition: Condition) -> str:
-    why = ": ".join(part for part in (condition.reason, condition.message) if part)
-    return f"{condition.type} is {condition.status}{f' ({why})' if why else ''}"
 
 
 def _until(allocation: JsonView, timeout: int) -> str:

@@ -59,16 +59,23 @@ def unused(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             waiting.append((key, event.revision))
     if not waiting:
         return
-    named = set(_named_claims(views))
+    named = set(_named_claims(views, has_ended=False))
     waiting = [claim for claim in waiting if (claim[0].namespace, claim[0].name) not in named]
     waiting = [claim for claim in waiting if _is_known_unused(views, claim[0])]
-    if waiting:
-        one = len(waiting) == 1
+    by_ended = set(_named_claims(views, has_ended=True)) if waiting else set()
+    groups: dict[bool, list[tuple[ObjectKey, Revision]]] = {}
+    for claim in waiting:
+        has_ended = (claim[0].namespace, claim[0].name) in by_ended
+        groups.setdefault(has_ended, []).append(claim)
+    for has_ended, claims in groups.items():
+        one = len(claims) == 1
+        them = "it" if one else "them"
+        no_pod = f"each pod that names {them} has ended" if has_ended else f"no pod names {them}"
         text = (
-            f"{counts.of(len(waiting), 'claim')} {'waits' if one else 'wait'} for a pod: no pod "
-            f"names {'it' if one else 'them'}, and a claim gets its devices only with a pod"
+            f"{counts.of(len(claims), 'claim')} {'waits' if one else 'wait'} for a pod: {no_pod}, "
+            "and a claim gets its devices only with a pod"
         )
-        yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, waiting)
+        yield _finding(views, FindingKind.UNUSED_CLAIMS, Severity.NOTICE, text, claims)
 
 
 def _requested(views: LiveViews, namespace: str) -> Iterator[Finding]:
@@ -144,10 +151,10 @@ def _finding(
     )
 
 
-def _named_claims(views: LiveViews) -> Iterator[tuple[str, str]]:
-    """The namespace and name of claims that unfinished pods name."""
+def _named_claims(views: LiveViews, *, has_ended: bool) -> Iterator[tuple[str, str]]:
+    """The namespace and name of claims that pods name: finished ones, or the others."""
     for key in views.objects.keys(*api_resources.PODS):
         tree = views.objects.get(key)
-        if tree is not None and not core.is_finished(tree):
+        if tree is not None and core.is_finished(tree) == has_ended:
             for named in pods.named_claims(pods.facts(tree)):
                 yield key.namespace, named.name or ""

@@ -1,22 +1,31 @@
 """Pods whose containers do not get the devices of their claims, or get devices that are not well.
 
-Nobody waits in such a pod, and no controller reports it.
+Nobody waits in such a pod, and no controller reports it. The same is true of claims whose drivers
+report devices as not ready, and of configurations that no driver reads.
 """
 
 from collections.abc import Iterator, Sequence
 
-from app.analysis.explain.observed import containers
+from app.analysis.explain import waits
+from app.analysis.explain.observed import containers, drivers_reports
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
+from app.domain.controllers.resources import pod_key
 from app.domain.log import Event
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import core
+from app.domain.values.fields import core, dra
 
 _Case = tuple[Event, str]
-"""The last event of a pod, and what is wrong in it."""
+"""The last event of a pod or claim, and what is wrong in it."""
 
 
-def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+def of_devices(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+    """All findings of this module."""
+    yield from _of_pods(views, namespace)
+    yield from _of_claims(views, namespace)
+
+
+def _of_pods(views: LiveViews, namespace: str) -> Iterator[Finding]:
     """Findings about the devices of pods that have a node and have not finished."""
     mistaken: list[_Case] = []
     unnamed: list[_Case] = []
@@ -39,16 +48,52 @@ def of_pods(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
     yield from _finding(views, FindingKind.UNHEALTHY_DEVICES, Severity.WARNING, sentence, unhealthy)
 
 
+def _of_claims(views: LiveViews, namespace: str) -> Iterator[Finding]:
+    """Findings about what drivers report of the devices of claims, and about configurations."""
+    not_ready: list[_Case] = []
+    unread: list[_Case] = []
+    for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
+        event = views.objects.event(key)
+        if event is None:
+            continue
+        unread += [(event, text) for text in drivers_reports.unread(views, event.object)][:1]
+        if _is_awaited(views, event):
+            continue  # said of the pod that waits
+        for result, condition in drivers_reports.not_ready(event.object):
+            not_ready.append((event, f"{result.text}: {waits.condition_text(condition)}"))
+            break
+    sentence = "{} a device that its driver reports as not ready"
+    kind = FindingKind.UNHEALTHY_DEVICES
+    yield from _finding(views, kind, Severity.WARNING, sentence, not_ready, noun="claim")
+    sentence = "{} a configuration that no driver reads"
+    kind = FindingKind.UNREAD_CONFIGURATIONS
+    yield from _finding(views, kind, Severity.NOTICE, sentence, unread, noun="claim")
+
+
+def _is_awaited(views: LiveViews, claim: Event) -> bool:
+    """Whether a pod waits for conditions of the claim's devices before it is bound to a node."""
+    tree = claim.object
+    if not any(result.binding_conditions for result in dra.results(tree)):
+        return False
+    keys = [pod_key(claim.key.namespace, each.name) for each in dra.consumers(tree)]
+    return not any(core.node_name(views.objects.get(key) or {}) for key in keys)
+
+
 def _finding(
-    views: LiveViews, kind: FindingKind, severity: Severity, sentence: str, cases: Sequence[_Case]
+    views: LiveViews,
+    kind: FindingKind,
+    severity: Severity,
+    sentence: str,
+    cases: Sequence[_Case],
+    noun: str = "pod",
 ) -> Iterator[Finding]:
-    """One finding about all these pods, with the words about the one that changed last."""
+    """One finding about all these objects, with the words about the one that changed last."""
     if not cases:
         return
     newest = sorted(cases, key=lambda one: -one[0].revision)
     keys = list(dict.fromkeys(event.key for event, _ in newest))
     count = len(keys)
-    text = sentence.format(f"{counts.of(count, 'pod')} {counts.plural(count, 'has')}")
+    text = sentence.format(f"{counts.of(count, noun)} {counts.plural(count, 'has')}")
     yield Finding(
         kind=kind,
         severity=severity,

@@ -80,7 +80,7 @@ def looking(
         quotas.exceeded(views, namespace),
         taints.in_use(views, rules.quirks, now, namespace),
         outgrown.claims(views, rules.compiler, namespace),
-        containers.of_pods(views, namespace),
+        containers.of_devices(views, namespace),
         claims.settled_for_less(views, namespace),
         claims.unused(views, namespace),
         cluster.unreadable(views, namespace),

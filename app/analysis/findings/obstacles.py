@@ -26,7 +26,10 @@ class Obstacles:
         self._views = views
 
     def lines(self, refusal: str, pod: JsonObject) -> Iterator[str]:
-        """A line for each closing and each allocated claim that the refusal of a pod is about."""
+        """A line for each closing and each allocated claim that the refusal of a pod is about.
+
+        A line follows for each toleration that was probably meant for a taint.
+        """
         if _TAINTED in refusal or _CORDONED in refusal:
             spec = pod_spec.read(pod)
             only = spec.only_nodes
@@ -35,6 +38,7 @@ class Obstacles:
             }
             for closing in closings.of_pod(spec, nodes)[:NAMES_MAX]:
                 yield closing.sentence
+                yield from closing.misfits
         if _ELSEWHERE in refusal:
             yield from (reason.text for reason in waits.places(self._views, pod))
 

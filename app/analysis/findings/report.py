@@ -33,6 +33,7 @@ class FindingKind(StrEnum):
     CHANGED_DEVICES = "ChangedDevices"
     UNHEALTHY_DEVICES = "UnhealthyDevices"
     UNREACHED_DEVICES = "UnreachedDevices"
+    UNREAD_CONFIGURATIONS = "UnreadConfigurations"
     IDLE_PATCHES = "IdlePatches"
     IDLE_RULES = "IdleRules"
     KNOWN_ISSUE = "KnownIssue"

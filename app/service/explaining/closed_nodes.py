@@ -45,6 +45,7 @@ async def reasons(
                 count=len(closing.nodes),
                 revision=since.revision if since is not None and is_seen else 0,
                 about=key,
+                children=tuple(Reason(text=text, is_kept=True) for text in closing.misfits),
                 is_kept=True,
             )
         )

@@ -15,6 +15,7 @@ from app.analysis.explain.hardware import classes, devices, nodes, patches, pool
 from app.analysis.explain.hardware.biography import Biography
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import successors
+from app.analysis.explain.observed import drivers_reports
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
@@ -77,6 +78,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
             text += f"; {listed(admins, len(admins))}"
     reasons = (
         *map(pools.not_noticed, olds),
+        *drivers_reports.of_device(views, device_id),
         *_drawing(views, device_id, quirks),
         *devices.patched(views, device_id),
         *devices.for_nodes(views, device_id),

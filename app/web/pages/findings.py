@@ -24,6 +24,7 @@ KINDS = {
     FindingKind.CHANGED_DEVICES: "changed devices in use",
     FindingKind.UNHEALTHY_DEVICES: "unhealthy devices",
     FindingKind.UNREACHED_DEVICES: "devices out of reach",
+    FindingKind.UNREAD_CONFIGURATIONS: "configurations that no driver reads",
     FindingKind.IDLE_PATCHES: "patches",
     FindingKind.IDLE_RULES: "rules",
     FindingKind.KNOWN_ISSUE: "known issue",

@@ -1,29 +1,40 @@
-"""What closes nodes to a pod: taints that it does not tolerate, and cordons."""
+"""What closes nodes to a pod: taints that it does not tolerate, and cordons.
+
+A toleration may be meant for a taint and not fit it: its value, effect or key is written otherwise.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from app.analysis.explain import tainted
+from app.analysis.explain.nearby import names
 from app.analysis.explain.reasons import listed
 from app.domain.controllers.nodes.readiness import TROUBLES
 from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.devices.taints import taint_of
+from app.domain.values import well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 _CORDON = "cordoned"
+
+_OF_CONDITIONS = frozenset((well_known.NOT_READY, well_known.UNREACHABLE, *TROUBLES.values()))
+"""The keys of taints that the node controller sets: pods tolerate some without being asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
     """A cordon, or a taint of some key and effect, with the nodes that it closes.
 
-    `taint` is `KEY:EFFECT`, empty for a cordon. `text` describes the first node.
+    `taint` is `KEY:EFFECT`, empty for a cordon. `text` describes the first node. `misfits` are
+    tolerations of the pod that were probably meant for the taint, as sentences.
     """
 
     taint: str
     text: str
     nodes: tuple[str, ...]
+    misfits: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -60,7 +71,7 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
             here = [cordon(name)]
         else:
             here = [
-                taint(name, tree, one)
+                replace(taint(name, tree, one), misfits=_misfits(pod, one))
                 for one in core.taints(tree)
                 if one.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(pod, one)
             ]
@@ -69,6 +80,18 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
             both = one if known is None else replace(known, nodes=(*known.nodes, name))
             closings[one.taint] = both
     return list(closings.values())
+
+
+def _misfits(pod: PodSpec, tree: JsonView) -> tuple[str, ...]:
+    """The tolerations of a pod whose key is that of a taint which they do not fit, or nearly so."""
+    return tuple(
+        f"the pod tolerates {tainted.toleration_text(toleration)}, which does not fit "
+        f"taint {taint_of(tree).text}"
+        for toleration in pod.tolerations
+        if tree.get("key") not in _OF_CONDITIONS
+        and toleration.get("key")
+        and names.is_near(str(tree.get("key")), str(toleration["key"]))
+    )
 
 
 def _condition(node: JsonView, tree: JsonView) -> str:

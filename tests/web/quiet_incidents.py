@@ -1,0 +1,100 @@
+"""Incidents with causes that no message of the control plane tells, fixed before a look."""
+
+from tests.web.invented import Invented, ask, claim, node, pod, template
+from tests.web.reported_incidents import lab, one
+
+
+def driver_reports_a_device_as_not_ready(new):
+    """A driver could not attach its device to a network, and says so in the status of the claim."""
+    driver, why = f"{new('d')}.test", f"vlan {new('')} is not allowed here"
+    failed = {"type": "Ready", "status": "False", "reason": "AttachFailed", "message": why,
+              "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+    status = {"driver": driver, "pool": "n", "device": "x", "conditions": [failed]}
+    return Invented(
+        about="job",
+        told=(rf"{driver}/n/x\b.{{0,40}}Ready is False \(AttachFailed: {why}\)",),
+        steps=(
+            {"apply": lab(driver, one(driver))},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 20},
+            {"status": {"devices": [status]}, "of": "resourceclaim/lab/want"},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def configuration_is_for_another_driver(new):
+    """A claim configures its device for a driver whose name has two letters exchanged."""
+    stem = new("driver")
+    driver, written = f"{stem}.test", f"{stem}.tset"
+    parameters = {"apiVersion": f"{written}/v1", "kind": "Sharing", "strategy": "TimeSlicing"}
+    config = {"requests": ["dev"], "opaque": {"driver": written, "parameters": parameters}}
+    return Invented(
+        about="job",
+        told=(rf"configuration.{{0,80}}driver {written}\b.{{0,120}}{driver}",),
+        steps=(
+            {"apply": lab(driver, one(driver))},
+            {"apply": [claim("want", "lab", ask("c"), config=[config]),
+                       pod("job", "lab", claim="want")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def name_of_a_template_is_mistyped(new):
+    """A pod names a ResourceClaimTemplate with two letters exchanged."""
+    stem, driver = new("card"), f"{new('d')}.test"
+    return Invented(
+        about="job",
+        told=(rf'"single-{stem}s" not found', rf"do you mean single-{stem}\?"),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), template(f"single-{stem}", "lab", ask("c"))]},
+            {"apply": [pod("job", "lab", template=f"single-{stem}s")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def name_of_a_claim_is_mistyped(new):
+    """A pod names a ResourceClaim without its last letter; another pod has one of its own."""
+    stem, driver = new("card"), f"{new('d')}.test"
+    return Invented(
+        about="job",
+        told=(rf"no resourceclaim {stem}-share in namespace lab; do you mean {stem}-shared\?",),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), claim(f"{stem}-shared", "lab", ask("c")),
+                       template("t", "lab", ask("c"))]},
+            {"apply": [pod(f"{stem}-shar", "lab", template="t"),
+                       pod("job", "lab", claim=f"{stem}-share")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def pod_tolerates_another_value(new):
+    """Nodes with devices have a taint, which the pod tolerates with a value of another spelling."""
+    driver, value = f"{new('d')}.test", new("present")
+    taint = {"key": "x.test/cards", "value": value, "effect": "NoSchedule"}
+    job = pod("job", "lab", claim="want")
+    job["spec"]["tolerations"] = [
+        {"key": "x.test/cards", "operator": "Equal", "value": f"{value}s", "effect": "NoSchedule"}
+    ]
+    return Invented(
+        about="job",
+        told=(rf"tolerates x\.test/cards={value}s:NoSchedule.{{0,60}}"
+              rf"taint x\.test/cards={value}:NoSchedule",),
+        steps=(
+            {"apply": [*lab(driver), node("a", taints=[taint]), one(driver, on="a")]},
+            {"apply": [claim("want", "lab", ask("c")), job]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+QUIET = (
+    driver_reports_a_device_as_not_ready,
+    configuration_is_for_another_driver,
+    name_of_a_template_is_mistyped,
+    name_of_a_claim_is_mistyped,
+    pod_tolerates_another_value,
+)
