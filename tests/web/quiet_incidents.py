@@ -31,7 +31,7 @@ def configuration_is_for_another_driver(new):
     config = {"requests": ["dev"], "opaque": {"driver": written, "parameters": parameters}}
     return Invented(
         about="job",
-        told=(rf"configuration.{{0,80}}driver {written}\b.{{0,120}}{driver}",),
+        told=(rf"configuration.{{0,40}}driver {written} publishes no device.{{0,60}}{driver}",),
         steps=(
             {"apply": lab(driver, one(driver))},
             {"apply": [claim("want", "lab", ask("c"), config=[config]),

@@ -109,7 +109,7 @@ async def test_configuration_that_no_driver_reads_is_a_finding(change, is_told):
     made = with_configuration(change)
     items, page = await answers(made, kind="pod", namespace="lab", name="job")
     assert [kind for kind, _ in items if kind in KINDS] == ["UnreadConfigurations"] * is_told
-    assert ("a configuration is for driver" in page) == is_told
+    assert ("no driver reads a configuration" in page) == is_told
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", ""])

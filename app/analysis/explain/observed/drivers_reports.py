@@ -8,7 +8,6 @@ configuration is copied into an allocation for the driver that it names, and no 
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from app.analysis import scope
 from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
@@ -98,18 +97,21 @@ def unread(views: LiveViews, claim: JsonView) -> Iterator[str]:
     if not published:
         return  # A recording may have no slices.
     for name in [name for name in lost if name not in published][:NAMES_MAX]:
-        near = scope.alike(name, own)
-        meant = f"; do you mean {' or '.join(near)}?" if near else ""
         yield (
-            f"a configuration is for driver {name}, which publishes no device: no driver reads it "
-            f"(the devices are of {listed(own, len(own))}{meant})"
+            f"driver {name} publishes no device, and the claim's devices are of "
+            f"{listed(own, len(own))}"
         )
 
 
 def of_configurations(views: LiveViews, key: ObjectKey, claim: JsonView) -> Iterator[Reason]:
     """The reasons about configurations that no driver reads."""
     for text in unread(views, claim):
-        yield Reason(text=text, about=key, is_kept=True, denies=(api_resources.RESOURCE_SLICES[1],))
+        yield Reason(
+            text=f"no driver reads a configuration: {text}",
+            about=key,
+            is_kept=True,
+            denies=(api_resources.RESOURCE_SLICES[1],),
+        )
 
 
 def _reports(claim: JsonView) -> Iterator[tuple[DeviceResult, DeviceStatus]]:
