@@ -7,8 +7,9 @@ import pytest
 
 from tests.api.serving import serving
 from tests.web import quiet_incidents
-from tests.web.invented import Names, claim, class_of, pod
+from tests.web.invented import Invented, Names, ask, claim, class_of, node, pod
 from tests.web.reading import read
+from tests.web.reported_incidents import lab, one
 from tests.web.test_incident_stories import stored
 
 KINDS = ("UnhealthyDevices", "UnreadConfigurations")
@@ -143,3 +144,34 @@ async def test_tolerations_that_every_pod_has_are_not_meant_for_the_taint_of_a_n
     _, page = await answers(replace(made, steps=steps), kind="pod", namespace="lab", name="late")
     assert "node a is tainted node.kubernetes.io/not-ready:NoSchedule" in page
     assert "which does not fit" not in page
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_cordoned", "is_told"),
+    [(2, True, True), (1, True, False), (2, False, False)],
+    ids=["drain-waits", "one-may-go", "no-drain"],
+)
+async def test_cordoned_node_names_the_budget_that_keeps_its_pods(wanted, is_cordoned, is_told):
+    keep = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "keep", "namespace": "lab"},
+        "spec": {"minAvailable": wanted, "selector": {"matchLabels": {"app": "serve"}}},
+    }
+    pods = [pod(f"serve-{number}", "lab", claim=f"c{number}") for number in (1, 2)]
+    for each in pods:
+        each["metadata"]["labels"] = {"app": "serve"}
+    claims = [claim(f"c{number}", "lab", ask("c")) for number in (1, 2)]
+    cordon = {"patch": {"spec": {"unschedulable": True}}, "of": "node/n"}
+    steps = (
+        {"apply": [*lab("d.test", one("d.test")), node("m"), one("d.test", "t", on="m"), keep]},
+        {"apply": [*claims, *pods]},
+        {"wait": 20},
+        *([cordon] if is_cordoned else []),
+        {"wait": 20},
+    )  # fmt: skip
+    _, page = await answers(Invented(told=(), steps=steps), kind="node", name="n")
+    text = " ".join(page.split())
+    said = "poddisruptionbudget lab/keep allows no eviction now, so a drain leaves pod serve-"
+    assert (said in text) == is_told
+    assert ("cordoned: no new pod" in text) == is_cordoned

@@ -6,6 +6,7 @@ from functools import partial
 from app.analysis.explain import lives, sources
 from app.analysis.explain.hardware import pools as pool_reasons
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.workloads import budgets
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices import pools
@@ -50,6 +51,8 @@ def reasons(
     yield from lives.ending(events, tree)
     yield from _devices(views, name, quirks)
     yield _pods(views, name)
+    if core.unschedulable(tree):
+        yield from budgets.on_node(views, name)
     yield from lives.origin(events)
 
 

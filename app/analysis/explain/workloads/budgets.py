@@ -1,4 +1,7 @@
-"""A PodDisruptionBudget: the pods that it protects, and how many more may be evicted."""
+"""A PodDisruptionBudget: the pods that it protects, and how many more may be evicted.
+
+A drain waits for as long as a budget allows no eviction, and only its client is told so.
+"""
 
 from collections.abc import Iterator
 
@@ -7,7 +10,7 @@ from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.values import api_resources, counts, json_tree
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 
@@ -44,3 +47,29 @@ def of_budget(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason
     else:
         text += "no pod may be evicted now"
     yield Reason(text=text, is_kept=True)
+
+
+def on_node(views: Views, node: str) -> Iterator[Reason]:
+    """The budgets that allow no eviction now, with the pods on a node that a drain leaves there.
+
+    The API evicts pods that are not ready or have ended without asking their budget, or may do so.
+    """
+    running: dict[str, dict[str, JsonObject]] = {}
+    for key in views.objects.keys(*api_resources.PODS):
+        pod = views.objects.get(key) or {}
+        is_here = core.node_name(pod) == node and not core.is_finished(pod)
+        if is_here and not meta.is_deleting(pod) and disruption_budgets.is_ready(pod):
+            running.setdefault(key.namespace, {})[key.name] = pod
+    for key in views.objects.keys(*api_resources.POD_DISRUPTION_BUDGETS) if running else ():
+        tree = views.objects.get(key) or {}
+        status = meta.status(tree)
+        allowed = json_tree.integer(status, "disruptionsAllowed")
+        selector = disruption_budgets.selector_of(tree)
+        if "observedGeneration" not in status or allowed or selector is None:
+            continue
+        pods = running.get(key.namespace, {})
+        kept = [name for name, pod in pods.items() if selector.matches(meta.labels(pod))]
+        if kept:
+            text = f"poddisruptionbudget {key.namespace}/{key.name} allows no eviction now, so a "
+            text += f"drain leaves {counts.plural(len(kept), 'pod')} {listed(kept, len(kept))} here"
+            yield Reason(text=text, count=len(kept), about=key, is_kept=True, rests_on=(key,))
