@@ -6,7 +6,7 @@ import pytest
 
 from tests import draws
 from tests.api.serving import serving
-from tests.web import counted_incidents, misplaced_incidents
+from tests.web import counted_incidents, misplaced_incidents, quiet_incidents
 from tests.web.invented import Names, ask, claim, pod
 from tests.web.test_incident_stories import stored
 
@@ -89,7 +89,18 @@ def tolerate_both(made):
     return anew(ask("c", count=2, tolerations=freeze))
 
 
-counted, misplaced = counted_incidents, misplaced_incidents
+def make_the_template(made):
+    (missing,) = steps_of(made, "ResourceClaimTemplate")
+    (job,) = steps_of(made, "Pod", "job")
+    missing["metadata"]["name"] = job["spec"]["resourceClaims"][0]["resourceClaimTemplateName"]
+    return ({"apply": [missing]},)
+
+
+def remove_the_taint(made):
+    return ({"patch": {"spec": {"taints": None}}, "of": "node/a"},)
+
+
+counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
 
 HELPS = [
     (counted.ending_pod_keeps_the_counters, "add 2 to counter tiles", add_to_the_counter),
@@ -105,6 +116,8 @@ HELPS = [
     (misplaced.free_devices_are_scattered, "lower count to 1", ask_for_one),
     (misplaced.free_devices_are_scattered, "remove devicetaintrule frozen", remove_the_rule),
     (misplaced.free_devices_are_scattered, "tolerate taint x.test/freeze", tolerate_both),
+    (quiet.name_of_a_template_is_mistyped, "create resourceclaimtemplate", make_the_template),
+    (quiet.pod_tolerates_another_value, "remove taint x.test/cards", remove_the_taint),
 ]
 
 
@@ -133,7 +146,8 @@ async def test_proposal_that_is_carried_out_lets_the_pod_run(make, change, do):
     patient = replace(made, steps=(*made.steps, {"wait": 600}))
     assert not await placed_on(patient), "it does not run by itself"
     helped = replace(make(Names(5)), steps=(*made.steps, *do(make(Names(5))), {"wait": 600}))
-    assert await placed_on(helped) in nodes
+    # Where no node was asked about the pod, the proposal is for none.
+    assert await placed_on(helped) in (["n"] if nodes == [""] else nodes)
 
 
 async def test_every_proposal_for_these_incidents_is_carried_out_above():
