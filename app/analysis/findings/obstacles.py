@@ -38,7 +38,7 @@ class Obstacles:
             }
             for closing in closings.of_pod(spec, nodes)[:NAMES_MAX]:
                 yield closing.sentence
-                yield from closing.misfits
+                yield from closings.misfits(spec, closing)
         if _ELSEWHERE in refusal:
             yield from (reason.text for reason in waits.places(self._views, pod))
 

@@ -45,7 +45,9 @@ async def reasons(
                 count=len(closing.nodes),
                 revision=since.revision if since is not None and is_seen else 0,
                 about=key,
-                children=tuple(Reason(text=text, is_kept=True) for text in closing.misfits),
+                children=tuple(
+                    Reason(text=text, is_kept=True) for text in closings.misfits(spec, closing)
+                ),
                 is_kept=True,
             )
         )

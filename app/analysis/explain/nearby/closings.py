@@ -3,7 +3,7 @@
 A toleration may be meant for a taint and not fit it: its value, effect or key is written otherwise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.analysis.explain import tainted
@@ -27,14 +27,14 @@ _OF_CONDITIONS = frozenset((well_known.NOT_READY, well_known.UNREACHABLE, *TROUB
 class Closing:
     """A cordon, or a taint of some key and effect, with the nodes that it closes.
 
-    `taint` is `KEY:EFFECT`, empty for a cordon. `text` describes the first node. `misfits` are
-    tolerations of the pod that were probably meant for the taint, as sentences.
+    `taint` is `KEY:EFFECT`, empty for a cordon. `text` describes the first node, whose taint is
+    `first`.
     """
 
     taint: str
     text: str
     nodes: tuple[str, ...]
-    misfits: tuple[str, ...] = ()
+    first: JsonView | None = None
 
     @property
     def sentence(self) -> str:
@@ -59,7 +59,7 @@ def cordon(node: str) -> Closing:
 def taint(name: str, node: JsonView, tree: JsonView) -> Closing:
     """The taint `tree` of a node, with the condition for which the node controller sets it."""
     text = f"tainted {taint_of(tree).text}{_condition(node, tree)}"
-    return Closing(taint=_kind(tree), text=text, nodes=(name,))
+    return Closing(taint=_kind(tree), text=text, nodes=(name,), first=tree)
 
 
 def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
@@ -71,7 +71,7 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
             here = [cordon(name)]
         else:
             here = [
-                replace(taint(name, tree, one), misfits=_misfits(pod, one))
+                taint(name, tree, one)
                 for one in core.taints(tree)
                 if one.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(pod, one)
             ]
@@ -82,16 +82,19 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
     return list(closings.values())
 
 
-def _misfits(pod: PodSpec, tree: JsonView) -> tuple[str, ...]:
-    """The tolerations of a pod whose key is that of a taint which they do not fit, or nearly so."""
-    return tuple(
-        f"the pod tolerates {tainted.toleration_text(toleration)}, which does not fit "
-        f"taint {taint_of(tree).text}"
-        for toleration in pod.tolerations
-        if tree.get("key") not in _OF_CONDITIONS
-        and toleration.get("key")
-        and names.is_near(str(tree.get("key")), str(toleration["key"]))
-    )
+def misfits(pod: PodSpec, closing: Closing) -> Iterator[str]:
+    """The tolerations of a pod whose key is that of a taint which they do not fit, or nearly so.
+
+    They were probably meant for the taint.
+    """
+    tree = closing.first
+    if tree is None or tree.get("key") in _OF_CONDITIONS:
+        return
+    for toleration in pod.tolerations:
+        key = str(toleration.get("key") or "")
+        if key and names.is_near(str(tree.get("key")), key):
+            text = f"the pod tolerates {tainted.toleration_text(toleration)}, which does not fit "
+            yield f"{text}taint {taint_of(tree).text}"
 
 
 def _condition(node: JsonView, tree: JsonView) -> str:
