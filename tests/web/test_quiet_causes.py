@@ -69,6 +69,17 @@ async def test_report_about_a_device_of_an_earlier_allocation_is_not_about_the_p
     assert "AttachFailed" not in page
 
 
+async def test_device_that_a_pod_waits_for_is_told_of_the_pod_alone():
+    made = with_report()
+    steps = copy.deepcopy(made.steps)
+    (device,) = steps[0]["apply"][-1]["spec"]["devices"]
+    device.update(bindsToNode=True, bindingConditions=["Ready"], bindingFailureConditions=["Lost"])
+    items, page = await answers(replace(made, steps=steps), kind="pod", namespace="lab", name="job")
+    assert "WaitingPods" in [kind for kind, _ in items]
+    assert "UnhealthyDevices" not in [kind for kind, _ in items]
+    assert "Ready is False (AttachFailed" in page
+
+
 async def test_page_of_a_device_quotes_its_driver():
     made = with_report()
     driver = made.told[0].partition("/")[0]

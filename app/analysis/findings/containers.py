@@ -57,11 +57,10 @@ def _of_claims(views: LiveViews, namespace: str) -> Iterator[Finding]:
         if event is None:
             continue
         unread += [(event, text) for text in drivers_reports.unread(views, event.object)][:1]
-        if _is_awaited(views, event):
-            continue  # said of the pod that waits
-        for result, condition in drivers_reports.not_ready(event.object):
-            not_ready.append((event, f"{result.text}: {waits.condition_text(condition)}"))
-            break
+        bad = next(drivers_reports.not_ready(event.object), None)
+        # What a pod waits for before it is bound is said of the pod.
+        if bad is not None and not _is_awaited(views, event):
+            not_ready.append((event, f"{bad[0].text}: {waits.condition_text(bad[1])}"))
     sentence = "{} a device that its driver reports as not ready"
     kind = FindingKind.UNHEALTHY_DEVICES
     yield from _finding(views, kind, Severity.WARNING, sentence, not_ready, noun="claim")

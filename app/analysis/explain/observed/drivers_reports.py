@@ -87,12 +87,12 @@ def of_device(views: LiveViews, device: DeviceId) -> Iterator[Reason]:
 
 def unread(views: LiveViews, claim: JsonView) -> Iterator[str]:
     """The configurations of an allocation that are for no driver of a slice, as sentences."""
+    written = dict.fromkeys(each.opaque.driver for each in _configurations(claim))
+    if not written:
+        return  # as in most claims, of which there may be many
     results = dra.results(claim)
-    written = (
-        dict.fromkeys(each.opaque.driver for each in _configurations(claim)) if results else {}
-    )
     own = [*dict.fromkeys(result.driver for result in results)]
-    lost = [name for name in written if name and name not in own]
+    lost = [name for name in written if name and name not in own] if own else []
     published = {place[0] for place in views.inventory.pool_ids()} if lost else set()
     if not published:
         return  # A recording may have no slices.
