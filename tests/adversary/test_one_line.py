@@ -52,6 +52,7 @@ MORE = [
     (TAINTS, 210),  # as 208
     (MIG, 43),  # the creation of the slice with the counters of a pool
     (MIG, 52),  # the creation of a slice whose devices several claims get
+    (MIG, 45),  # the creation of a slice of which one claim gets a device
 ]
 """Further lines that allocations rest on."""
 
@@ -61,8 +62,6 @@ OPEN = {
     # An allocation, and the creation of a claim.
     (MIG, 117),
     (MIG, 446),
-    # A slice of whose devices fewer than two claims get one: that may be a mistake of a scheduler.
-    (MIG, 45),
 }
 """Lines without which `decide` still accuses the log."""
 

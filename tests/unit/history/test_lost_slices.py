@@ -74,22 +74,33 @@ def test_slice_that_no_version_is_left_for_is_not_missed(tmp_path):
     assert gaps(tmp_path, published("a", 2, 2, draws="s"), first=3) == []
 
 
-def test_slice_with_devices_that_several_claims_got_is_missed(tmp_path):
-    slices = [published("a", 3, 2)]
-    assert gaps(tmp_path, *slices, devices=("b", "c")) == [("resourceslices", "")]
+@pytest.mark.parametrize(
+    "devices",
+    [
+        ("b", "c"),
+        # Otherwise the scheduler gave devices of an incomplete pool, and one that is in no slice.
+        ("a", "b"),
+        ("b", "a"),
+    ],
+)
+def test_slice_with_devices_that_claims_got_is_missed(devices, tmp_path):
+    assert gaps(tmp_path, published("a", 3, 2), devices=devices) == [("resourceslices", "")]
+
+
+def test_slice_with_a_device_that_the_only_claim_of_the_pool_got_is_not_missed(tmp_path):
+    assert gaps(tmp_path, published("a", 3, 2), claims=("x",), devices=("b",)) == []
 
 
 @pytest.mark.parametrize(
     ("slices", "devices"),
     [
-        # one claim alone has another device: that may be its mistake
-        ((published("a", 3, 2),), ("a", "b")),
         # the pool is complete
         ((published("a", 3, 1),), ("b", "c")),
+        ((published("a", 3, 1),), ("a", "b")),
         # a slice of the pool has them
         ((published("b", 3, 3), published("c", 4, 3)), ("b", "c")),
     ],
-    ids=["one device", "complete", "published"],
+    ids=["complete", "complete, one device", "published"],
 )
 def test_no_slice_is_missed_for_devices_of_a_mistake(slices, devices, tmp_path):
     assert gaps(tmp_path, *slices, devices=devices) == []

@@ -8,7 +8,8 @@ devices again: so claims of several decisions have to show it. A class that no l
 second claim, as it decides about all devices of a request, and a claim of it would have got none.
 A slice that no line shows is not told by the number of slices alone, which is as wrong where a
 scheduler gives devices of an incomplete pool: devices draw upon counters that it has to publish, or
-several claims got devices of the pool that no slice of it has in any line.
+a claim got a device of the pool that no slice of it has in any line. One such claim is enough if
+others got devices of the pool, too: one lost line explains both, which would be two mistakes.
 Parity: history-formats.md 4.5.
 """
 
@@ -120,8 +121,8 @@ class _PoolLines:
         return self.is_announced and not self.drawn_upon <= self.published
 
     def lacks_devices(self, given: Iterable[set[str]]) -> bool:
-        """Whether devices that several claims got have to be in a further slice."""
-        return self.is_announced and sum(not own <= self.devices for own in given) >= LOST_OF_MIN
+        """Whether devices that claims got have to be in a further slice."""
+        return self.is_announced and any(not own <= self.devices for own in given)
 
 
 @dataclass(slots=True)
