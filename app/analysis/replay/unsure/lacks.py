@@ -49,7 +49,8 @@ _NEVER = Instant(-1)
 class _Stretch:
     """The time in which the state of an object or a kind was unknown, and the reason.
 
-    With `is_line`, it is because of one line, which is lost or contradicts others.
+    With `is_line`, it is because of one line, which is lost or contradicts others. With
+    `is_creation`, the lost line is that of the creation.
     """
 
     key: ObjectKey
@@ -58,6 +59,7 @@ class _Stretch:
     since: Instant
     until: Instant = _FOREVER
     is_line: bool = False
+    is_creation: bool = False
 
     def meets(self, first: Instant, last: Instant, until: Instant = _NEVER) -> bool:
         """Whether it overlaps the time between two instants; `until` may make it longer.
@@ -71,7 +73,12 @@ class _Stretch:
     @property
     def settled(self) -> Instant:
         """The instant by which all is done that a lost line about its object would have led to."""
-        return Instant(self.until + IN_FLIGHT) if self.is_line else self.until
+        return Instant(self.until + IN_FLIGHT) if self.is_of_lost_line else self.until
+
+    @property
+    def is_of_lost_line(self) -> bool:
+        """Whether it is because of one line, of whatever write."""
+        return self.is_line or self.is_creation
 
 
 class Lacks:
@@ -278,11 +285,11 @@ class Lacks:
     def lines(self) -> Iterator[tuple[ObjectKey, Instant, Instant]]:
         """The objects of which single lines are lost, each with the time in which the loss counts.
 
-        That begins with the last state before the loss.
+        That begins with the last state before the loss, or with the first one after a creation.
         """
-        yield from (
-            (each.key, each.since, each.settled) for each in self._stretches if each.is_line
-        )
+        for each in self._stretches:
+            if each.is_of_lost_line:
+                yield each.key, each.until if each.is_creation else each.since, each.settled
 
     def within(self, namespace: str, last: Instant) -> str:
         """The missing record of an object in a namespace before an instant, or empty.
@@ -343,6 +350,7 @@ class Lacks:
         if event.stamp.verb == BASELINE_VERB and codes:
             # It existed before, in unknown states.
             stretch = _Stretch(event.key, event.uid, _text(codes), Instant(0), known)
+            stretch.is_creation = self.omissions.lost.has_lost(event.key)
             self._stretches.append(stretch)
         elif codes:
             is_line = codes == (Loss.CONTRADICTED,)

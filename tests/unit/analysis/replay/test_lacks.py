@@ -1,5 +1,7 @@
 """What a recording lacks, and for which differences it speaks."""
 
+import json
+
 import pytest
 
 from app.analysis.replay.unsure.dependence import Read
@@ -8,6 +10,7 @@ from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision,
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
 from app.domain.log.records import Loss
+from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 
 SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
@@ -16,11 +19,14 @@ POD = ObjectKey("", "pods", "default", "p")
 REPORT = ObjectKey("", "events", "default", "e")
 
 
-def event(key, type_=EventType.OBJECT_UPDATED, *, losses=(), verb="update"):
+def event(key, type_=EventType.OBJECT_UPDATED, *, losses=(), verb="update", made=None):
+    """An event at time 0, of an object that is as many seconds old as `made` is negative."""
     origin = Origin(source="audit", losses=tuple(each.value for each in losses))
     stamp = Stamp(time=Instant(0), actor=Actor(user="alice"), verb=verb, origin=origin)
     uid = f"uid of {key.name}"
-    return Event(revision=Revision(1), type=type_, key=key, uid=uid, body=b"{}", stamp=stamp)
+    metadata = {} if made is None else {"creationTimestamp": timestamps.seconds_text(at(made))}
+    body = json.dumps({"metadata": metadata}).encode()
+    return Event(revision=Revision(1), type=type_, key=key, uid=uid, body=body, stamp=stamp)
 
 
 def at(seconds):
@@ -262,3 +268,21 @@ def test_lost_line_changes_no_field_that_never_changes():
     assert told == [False, True, True]
     cut = event(POD, EventType.GAP_OBSERVED, losses=[Loss.METADATA_ONLY])
     assert read_between(lacks_after((10, cut)), 20, 21, read[0], keys=(POD,))
+
+
+def test_what_a_lost_creation_led_to_may_come_after_the_line_that_shows_the_object():
+    """An object that is older than the log was there for all who acted."""
+    told = []
+    for made in (5, -100):
+        first = event(
+            CLAIM,
+            EventType.OBJECT_CREATED,
+            losses=[Loss.SYNTHETIC_CREATE],
+            verb="baseline",
+            made=made,
+        )
+        lacks = lacks_after((0, event(POD)), (30, first), (31, event(CLAIM)))
+        spans = ((1, 9), (32, 33), (44, 50), (46, 50))
+        told.append([bool(between(lacks, *span, keys=(CLAIM,))) for span in spans])
+        told.append([key for key, _, _ in lacks.lines()])
+    assert told == [[True, True, True, False], [CLAIM], [True, False, False, False], []]
