@@ -69,6 +69,14 @@ DOUBTED = [
 ]
 """Values that were only doubted, since a line that is lost may have changed them back."""
 
+BESIDE = [
+    # The pod of a claim, and one without claims: a later line shows another node.
+    (MIG, 43, Place(515, ("target", "name"), "node", about="o-17")),
+    (TPU, 50, Place(270, ("target", "name"), "node", about="small-0")),
+    (TAINTS, 46, Place(122, ("target", "name"), "node", about="plain-0")),
+]
+"""Recordings without the line of a slice, and a value that is wrong whatever that slice had."""
+
 SURE = (VERSIONS, TPU)
 """The recordings of which each such value was tried."""
 
@@ -108,6 +116,16 @@ def test_another_value_in_one_line_is_noticed(name: str, place: Place, tmp_path:
         assert said == FAILED
     else:
         assert said != UNNOTICED
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize(("name", "lost", "place"), BESIDE)
+def test_another_value_fails_beside_a_lost_slice(
+    name: str, lost: int, place: Place, tmp_path: Path
+) -> None:
+    log = altered(recording(name), place)
+    log.lines.pop(lost)
+    assert outcome(name, log, place, tmp_path) == FAILED
 
 
 @draws.BY_DAY

@@ -172,7 +172,7 @@ def test_binding_to_another_node_than_the_pod_is_on_is_named(tmp_path):
     records, report = read(log)
     (found,) = report.contradictions
     assert (found.first, found.second, found.path) == ("a.jsonl:3", "a.jsonl:4", "spec.nodeName")
-    marked = [record for record in records if Loss.CONTRADICTED in record.losses]
+    marked = [record for record in records if Loss.IMMUTABLE in record.losses]
     assert [record.position for record in marked] == ["3"]
     nodes = [record.object["spec"].get("nodeName") for record in records]
     assert nodes == [None, "n", "m", "n"]

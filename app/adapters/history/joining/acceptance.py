@@ -79,7 +79,7 @@ class Acceptance:
             return contradictions.of_precondition(known, record)
         if isinstance(record.effect, BoundEffect) and record.uid:
             first = self._bound.setdefault(record.uid, record)
-            is_named = Loss.CONTRADICTED in record.losses  # for its node
+            is_named = Loss.IMMUTABLE in record.losses  # for its node
             if first is not record and not is_named and first.request_id != record.request_id:
                 return contradictions.of_binding(first, record)
         return None

@@ -337,7 +337,8 @@ def _place_after(spool: Spool, answered: dict[int, _Clock], notes: Notes) -> Non
             else:
                 # No state shows the binding, so only its time determines its position.
                 notes.contradict(binding)
-                head = spool.column_of(contradictions.marked(record))
+                marked = contradictions.marked(record, Loss.IMMUTABLE)
+                head = spool.column_of(marked)
                 spool.database.execute("UPDATE record SET head = ? WHERE row = ?", (head, row))
         estimate = max(version, clock.version_by(time, source, position) if clock else "")
         if following and estimate >= following and clock:
