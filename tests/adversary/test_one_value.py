@@ -74,6 +74,20 @@ BESIDE = [
     (MIG, 43, Place(515, ("target", "name"), "node", about="o-17")),
     (TPU, 50, Place(270, ("target", "name"), "node", about="small-0")),
     (TAINTS, 46, Place(122, ("target", "name"), "node", about="plain-0")),
+    # Another slice shows a device that does not match the selectors of a claim that got it.
+    *(
+        (
+            MIG,
+            lost,
+            Place(
+                51,
+                ("spec", "devices", 1, "attributes", name, "string"),
+                "selected",
+                about="gpu-6-mig-1g-5gb-0",
+            ),
+        )
+        for lost, name in ((43, "profile"), (45, "profile"), (52, "type"))
+    ),
 ]
 """Recordings without the line of a slice, and a value that is wrong whatever that slice had."""
 

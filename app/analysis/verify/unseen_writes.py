@@ -32,6 +32,7 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 
+_SLICES = api_resources.RESOURCE_SLICES
 _CHOICE_ALONE = frozenset(
     (api_resources.NODES, api_resources.DEVICE_TAINT_RULES, api_resources.RESOURCE_CLAIMS)
 )
@@ -69,6 +70,8 @@ class UnseenWrites:
         self._index = index
         self._views = views
         self._keys: set[ObjectKey] = set()
+        # The slices that were written since the last gap of all slices.
+        self._slices_since: set[ObjectKey] = set()
 
     def follow(self, event: Event) -> None:
         """Remember what is not known as it is: an allocation may depend on it."""
@@ -77,8 +80,12 @@ class UnseenWrites:
                 self._keys |= {ObjectKey(*kind, "", "") for kind in NEEDED}
             elif event.key[:2] in RESTED_ON:
                 self._keys.add(event.key)
+            if not event.key.name:
+                self._slices_since.clear()
         elif self._keys and event.is_about_object:
             self._keys.discard(event.key)
+            if event.key[:2] == _SLICES and not doubts.of_event(event):
+                self._slices_since.add(event.key)
         elif self._keys:
             self._keys.difference_update(doubts.gaps_closed(event, self._keys))
 
@@ -117,9 +124,19 @@ class UnseenWrites:
     def may_have_changed_devices(
         self, event: Event, claim: JsonObject, allocation: JsonObject
     ) -> bool:
-        """Whether unrecorded writes may have changed the classes or devices of an allocation."""
+        """Whether unrecorded writes may have changed the classes or devices of an allocation.
+
+        A slice that was written since a gap of all slices has the devices that it shows, whatever
+        other slices there are.
+        """
         kinds = api_resources.NODES, api_resources.RESOURCE_CLAIMS
         keys = {key for key in self._keys_at(event) if key[:2] not in kinds}
+        pools = {result.id[:2] for result in dra.results_of(allocation)}
+        slices = (each.name for pool in pools for each in self._views.inventory.slices_of(pool))
+        all_slices = ObjectKey(*_SLICES, "", "")
+        is_over = self._slices_since.issuperset(ObjectKey(*_SLICES, "", name) for name in slices)
+        if is_over and all_slices not in self._index.unseen_at(event.revision):
+            keys.discard(all_slices)
         if self._index.lost.may_lack("deviceclasses", event.revision):
             return True
         differing = DifferingAllocation(

@@ -9,6 +9,7 @@ from app.analysis.verify.reallocate import WINDOW
 from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unseen_writes import UnseenWrites
 from app.analysis.views import LiveViews
+from app.domain.log import ObjectKey
 from app.domain.log.pages import Page
 from app.domain.objects.profile import Profile
 from app.domain.values.fields import dra
@@ -44,20 +45,25 @@ def story_of(size: str, selector: str = BIG, *, of_class: str = "") -> Story:
     return story
 
 
-def refusal(story: Story, *, lacks_times: bool = False, **options) -> str:
-    """Why the allocation is wrong that the claim gets now."""
+def refusal(
+    story: Story, *, lacks_times: bool = False, later: ObjectKey | None = None, **options
+) -> str:
+    """Why the allocation is wrong that the claim gets now; `later` is a gap noticed afterwards."""
     unknown = result("nowhere", "a")
     story.allocate("x", unknown, result("p", "a", options.pop("request", "r")), **options)
+    number = len(story.events) - 1
+    if later is not None:
+        story.gap(later, time_quality="exact")
     views = LiveViews(Profile(version="1.36"))
     index = AllocationIndex(lacks_times=lacks_times)
     unseen = UnseenWrites(index, views)
     judge = SelectorJudge(index, views, unseen, WINDOW)
     for event, parts in Page(story.events).splits:
         index.add(event, parts)
-    for event in story.events[:-1]:
+    for event in story.events[:number]:
         unseen.follow(event)
         views.fold(event)
-    last = story.events[-1]
+    last = story.events[number]
     claim = views.objects.get(last.key)
     assert claim is not None
     return judge.refusal(last, claim, dra.allocation(last.object))
@@ -121,6 +127,30 @@ def slices_unseen(story: Story) -> None:
     story.gap(key_of("resourceslices", ""))
 
 
+def slices_unseen_again(story: Story) -> None:
+    slice_shown_since_all_were_unseen(story)
+    slices_unseen(story)
+
+
+def everything_unseen_again(story: Story) -> None:
+    slice_shown_since_all_were_unseen(story)
+    story.gap(ObjectKey("", "", "", ""))
+
+
+def slice_shown_in_part_since_all_were_unseen(story: Story) -> None:
+    slices_unseen(story)
+    key = key_of("resourceslices", "p")
+    story.put(key, story.objects[key], losses=("truncated_body",))
+    story.other(after=LONG)
+
+
+def slice_shown_since_all_were_unseen(story: Story) -> None:
+    """Which other slices there are says nothing of a device that this one shows."""
+    slices_unseen(story)
+    story.publish("p", of_size("small"))
+    story.other(after=LONG)
+
+
 def slice_unseen(story: Story) -> None:
     story.gap(key_of("resourceslices", "p"))
 
@@ -135,6 +165,9 @@ SILENT = (
     class_unseen,
     slice_unseen,
     slices_unseen,
+    slices_unseen_again,
+    everything_unseen_again,
+    slice_shown_in_part_since_all_were_unseen,
 )
 
 
@@ -150,6 +183,13 @@ def test_nothing_is_said_of_a_device_that_may_have_been_another(
 def test_nothing_is_said_where_times_or_places_in_the_order_are_guesses() -> None:
     assert refusal(story_of("small"), lacks_times=True) == ""
     assert refusal(story_of("small"), losses=("no_rv",)) == ""
+
+
+def test_nothing_is_said_where_slices_were_unseen_since_as_a_later_gap_shows() -> None:
+    for later, is_wrong in (("resourceslices", False), ("resourceclaims", True)):
+        story = story_of("small")
+        slice_shown_since_all_were_unseen(story)
+        assert bool(refusal(story, later=key_of(later, "")._replace(namespace=""))) is is_wrong
 
 
 def test_selector_that_fails_proves_nothing() -> None:
@@ -185,6 +225,7 @@ def node_and_claim_unseen(story: Story) -> None:
         class_known_again,
         slice_of_another_pool_unseen,
         node_and_claim_unseen,
+        slice_shown_since_all_were_unseen,
     ],
     ids=lambda each: each.__name__,
 )
