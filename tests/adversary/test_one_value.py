@@ -116,8 +116,10 @@ def rows() -> list[tuple[str, Place]]:
     ]
 
 
-def _id(value: str | Place) -> str:
-    return value if isinstance(value, str) else f"{value.sort.replace(' ', '-')}-{value.line}"
+def _id(value: str | int | Place) -> str:
+    if isinstance(value, Place):
+        return f"{value.sort.replace(' ', '-')}-{value.line}"
+    return str(value)
 
 
 @draws.BY_DAY
@@ -133,7 +135,7 @@ def test_another_value_in_one_line_is_noticed(name: str, place: Place, tmp_path:
 
 
 @draws.BY_DAY
-@pytest.mark.parametrize(("name", "lost", "place"), BESIDE)
+@pytest.mark.parametrize(("name", "lost", "place"), BESIDE, ids=_id)
 def test_another_value_fails_beside_a_lost_slice(
     name: str, lost: int, place: Place, tmp_path: Path
 ) -> None:
