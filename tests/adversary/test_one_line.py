@@ -54,6 +54,8 @@ MORE = [
     (MIG, 52),  # the creation of a slice whose devices several claims get
     (MIG, 45),  # the creation of a slice of which one claim gets a device
     (MIG, 446),  # the creation of a claim
+    (TPU, 140),  # the creation of a slice after all of its pool were deleted, with counters
+    (TPU, 141),  # the same, with devices
 ]
 """Further lines that allocations rest on."""
 

@@ -104,3 +104,43 @@ def test_slice_with_a_device_that_the_only_claim_of_the_pool_got_is_not_missed(t
 )
 def test_no_slice_is_missed_for_devices_of_a_mistake(slices, devices, tmp_path):
     assert gaps(tmp_path, *slices, devices=devices) == []
+
+
+def removed(name, rv, count, **options):
+    line = published(name, rv, count, **options)
+    return {**line, "verb": "delete", "auditID": f"audit-delete-{rv}"}
+
+
+def test_slice_that_is_missed_since_its_pool_was_made_anew(tmp_path):
+    """What lines show of the slices before says nothing of those after it."""
+    before = [
+        published("a", 3, 2, draws="s"),
+        published("b", 4, 2, sets=("s",)),
+        removed("a", 5, 2, draws="s"),
+        removed("b", 6, 2, sets=("s",)),
+    ]
+    again = published("a", 8, 2, draws="s"), published("b", 9, 2, sets=("s",))
+    told = [gaps(tmp_path, *before, *lines, first=10) for lines in (again[:1], again[1:], again)]
+    assert told == [[("resourceslices", "")], [("resourceslices", "")], []]
+
+
+@pytest.mark.parametrize(("since", "is_missed"), [(30, True), (6, False)])
+def test_slice_of_an_emptied_pool_is_missed_once_no_choice_is_in_flight(since, is_missed, tmp_path):
+    before = [published("a", 3, 1), removed("a", 4, 1)]
+    expected = [("resourceslices", "")] if is_missed else []
+    assert gaps(tmp_path, *before, first=since) == expected
+
+
+def test_gap_of_a_pool_that_was_made_anew_begins_with_its_end(tmp_path):
+    lines = [published("a", 3, 1), removed("a", 4, 1)]
+    for number, name in enumerate("xy"):
+        lines += given(name, "a", 30 + 2 * number)
+    records = audit_records(tmp_path, *lines)
+    places = [each.op for each in records if each.resource == "resourceslices"]
+    assert places == [Op.ADDED, Op.DELETED, Op.GAP]
+
+
+def test_pool_of_which_a_slice_stays_is_not_made_anew(tmp_path):
+    """A device of the deleted slice was there, so the scheduler gave it too late."""
+    lines = published("a", 3, 2), published("b", 4, 2), removed("b", 5, 2)
+    assert gaps(tmp_path, *lines, first=30, devices=("b", "b")) == []

@@ -9,12 +9,11 @@ second claim, as it decides about all devices of a request, and a claim of it wo
 A slice that no line shows is not told by the number of slices alone, which is as wrong where a
 scheduler gives devices of an incomplete pool: devices draw upon counters that it has to publish, or
 a claim got a device of the pool that no slice of it has in any line. One such claim is enough if
-others got devices of the pool, too: one lost line explains both, which would be two mistakes.
+others got devices of the pool, too: one lost line explains both, which would be two mistakes. A
+pool that is published anew after all its slices were deleted is another one in this respect.
 Parity: history-formats.md 4.5.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ import msgspec
 
 from app.adapters.history.joining.spool import Spool, key_of
 from app.adapters.history.reading import Notes
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.devices import taints
 from app.domain.devices.model import Taint
 from app.domain.devices.taints import TaintRule
@@ -93,36 +93,55 @@ class _Publisher:
 
 @dataclass(slots=True)
 class _PoolLines:
-    """The slices of a pool that lines show, and what they say of the others."""
+    """The slices of a pool that lines show until all are gone, and the claims with its devices.
 
+    `emptied` is the line after which none was left, if there were others before.
+    """
+
+    emptied: _SpooledLine | None = None
     slices: set[ObjectKey] = field(default_factory=set)
+    gone: set[ObjectKey] = field(default_factory=set)
     announced: int = 0
     drawn_upon: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
     devices: set[str] = field(default_factory=set)
+    claims: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
 
     def read(self, key: ObjectKey, tree: JsonView) -> None:
         """Read a state of one of its slices."""
         self.slices.add(key)
+        self.gone.discard(key)
         self.announced = max(self.announced, dra.pool(tree).resource_slice_count)
         self.published.update(map(entries.name, dra.shared_counters(tree)))
         for device in dra.devices(tree):
             self.devices.add(dra.published_name(device))
             self.drawn_upon.update(map(dra.counter_set, dra.consumptions(device)))
 
-    @property
-    def is_announced(self) -> bool:
-        """Whether the pool has a further slice, as its slices say."""
-        return len(self.slices) < self.announced
+    def give(self, line: _SpooledLine, device: str) -> None:
+        """Note a device of the pool that a claim got."""
+        if not self._may_be_chosen_before(line):
+            self.claims.setdefault(line.key, line)
+            self.given.add(device)
+
+    def _may_be_chosen_before(self, line: _SpooledLine) -> bool:
+        """Whether a device may have been chosen before the pool was empty."""
+        if self.emptied is None or self.slices:
+            return False
+        return line.span.since <= self.emptied.span.until + IN_FLIGHT
 
     @property
-    def lacks_counters(self) -> bool:
-        """Whether counters that devices draw upon have to be in a further slice."""
-        return self.is_announced and not self.drawn_upon <= self.published
-
-    def lacks_devices(self, given: Iterable[set[str]]) -> bool:
-        """Whether devices that claims got have to be in a further slice."""
-        return self.is_announced and any(not own <= self.devices for own in given)
+    def missing(self) -> str:
+        """The slice about which no line is, though several claims got devices of it; or empty."""
+        if len(self.claims) < LOST_OF_MIN:
+            return ""
+        if not self.slices:
+            return "a slice"
+        if len(self.slices) >= self.announced:
+            return ""
+        if not self.drawn_upon <= self.published:
+            return "the slice with counters"
+        return "" if self.given <= self.devices else "the slice with some devices"
 
 
 @dataclass(slots=True)
@@ -130,12 +149,10 @@ class _ShownAllocations:
     """What the lines show, and the allocations that rest on something else."""
 
     classes: set[ObjectKey] = field(default_factory=set)
-    pools: dict[PoolId, _PoolLines] = field(default_factory=lambda: defaultdict(_PoolLines))
+    pools: dict[PoolId, list[_PoolLines]] = field(default_factory=dict)
     publishers: dict[ObjectKey, _Publisher] = field(default_factory=dict)
     allocated: set[ObjectKey] = field(default_factory=set)
     of_class: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
-    of_pool: dict[PoolId, dict[ObjectKey, _SpooledLine]] = field(default_factory=dict)
-    given: dict[PoolId, dict[ObjectKey, set[str]]] = field(default_factory=dict)
 
     def read(self, line: _SpooledLine, op: str, tree: JsonView | None) -> None:
         """Read the next line of one of the kinds; `tree` is the object in it."""
@@ -147,22 +164,24 @@ class _ShownAllocations:
         elif op == Op.DELETED or tree is None:
             self.publishers.pop(line.key, None)
             if tree and kind == api_resources.RESOURCE_SLICES:
-                self.pools[_pool_of(tree)].read(line.key, tree)
+                self._read_end(line, tree)
         elif kind == api_resources.RESOURCE_SLICES:
-            self.pools[_pool_of(tree)].read(line.key, tree)
+            self._pool(_pool_of(tree)).read(line.key, tree)
             self.publishers[line.key] = _Publisher(line, devices=_tainted(tree))
         else:
             self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
 
-    def unpublished(self, pool: PoolId) -> str:
-        """The slice of a pool about which no line is, though claims got devices of it; or ""."""
-        known = self.pools.get(pool)
-        if known is None:
-            return "a slice" if self.pools else ""
-        if known.lacks_counters:
-            return "the slice with counters"
-        lacks_devices = known.lacks_devices(self.given[pool].values())
-        return "the slice with some devices" if lacks_devices else ""
+    def _pool(self, pool: PoolId) -> _PoolLines:
+        """What lines show of a pool since it was empty."""
+        return self.pools.setdefault(pool, [_PoolLines()])[-1]
+
+    def _read_end(self, line: _SpooledLine, tree: JsonView) -> None:
+        """Read the end of a slice, which may be the only line about it."""
+        pool = self._pool(_pool_of(tree))
+        pool.read(line.key, tree)
+        pool.gone.add(line.key)
+        if pool.gone == pool.slices:
+            self.pools[_pool_of(tree)].append(_PoolLines(emptied=line))
 
     def _read_claim(self, line: _SpooledLine, op: str, claim: JsonView) -> None:
         results = () if op == Op.DELETED else dra.results(claim)
@@ -176,11 +195,8 @@ class _ShownAllocations:
             for details in filter(None, (request.exactly, *request.first_available)):
                 named = ObjectKey(*api_resources.DEVICE_CLASSES, "", details.device_class_name)
                 self.of_class.setdefault(named, line)
-        for pool in {result.id[:2] for result in results}:
-            self.of_pool.setdefault(pool, {}).setdefault(line.key, line)
         for driver, pool_name, device in {result.id for result in results}:
-            of_claims = self.given.setdefault((driver, pool_name), {})
-            of_claims.setdefault(line.key, set()).add(device)
+            self._pool((driver, pool_name)).give(line, device)
         for publisher in self.publishers.values():
             if any(publisher.forbids(result) for result in results):
                 publisher.against.setdefault(line.key, line)
@@ -190,10 +206,12 @@ def note(spool: Spool, notes: Notes) -> None:
     """Add a gap for each class, slice and rule of which a line is lost, as allocations show."""
     shown = _read(spool)
     unknown = [] if not shown.classes else sorted(shown.of_class.keys() - shown.classes)
+    has_slices = any(each.slices for lines in shown.pools.values() for each in lines)
     unpublished = [
-        (pool, which, list(lines.values()))
-        for pool, lines in sorted(shown.of_pool.items())
-        if len(lines) >= LOST_OF_MIN and (which := shown.unpublished(pool))
+        (pool, which, each)
+        for pool, lines in sorted(shown.pools.items())
+        for each in lines
+        if has_slices and (which := each.missing)
     ]
     # Without any deletion, those are left out, which is noted elsewhere.
     tells_ends = spool.database.execute(_ENDS).fetchone() is not None
@@ -209,14 +227,16 @@ def note(spool: Spool, notes: Notes) -> None:
         line = shown.of_class[key]
         if versions.may_hide(Instant(0), line.span.since):
             _put(spool, key, line, f"{key.name} is not in the log, and devices were given for it")
-    for (driver, name), which, lines in unpublished:
-        if versions.may_hide(Instant(0), lines[0].span.since):
+    for (driver, name), which, pool in unpublished:
+        first, *_ = pool.claims.values()
+        begun = Instant(0) if pool.emptied is None else pool.emptied.span.until
+        if versions.may_hide(begun, first.span.since):
             message = (
-                f"no line is about {which} of pool {name} of {driver}, and {len(lines)} claims got "
-                "devices of it"
+                f"no line is about {which} of pool {name} of {driver}, and {len(pool.claims)} "
+                "claims got devices of it"
             )
             notes.add(message)
-            _put_first(spool, lines[0], message)
+            _put_all_slices(spool, pool.emptied, first, message)
     for each in contradicted:
         first, second, *_ = each.against.values()
         if versions.may_hide(each.line.span.until, first.span.since):
@@ -276,11 +296,16 @@ def _put(spool: Spool, key: ObjectKey, line: _SpooledLine, message: str) -> None
     spool.put(_gap(key, witness, (epoch, version, 1), message))
 
 
-def _put_first(spool: Spool, line: _SpooledLine, message: str) -> None:
-    """Add a gap of all slices at the beginning of the log."""
+def _put_all_slices(
+    spool: Spool, after: _SpooledLine | None, line: _SpooledLine, message: str
+) -> None:
+    """Add a gap of all slices behind a line, or at the beginning of the log."""
     witness = spool.row(line.row).record
+    epoch, version = witness.order_key[0], ""
+    if after is not None:
+        epoch, version, *_ = spool.row(after.row).record.order_key
     kind = ObjectKey(*api_resources.RESOURCE_SLICES, "", "")
-    gap = _gap(kind, witness, (witness.order_key[0], "", 1), message)
+    gap = _gap(kind, witness, (epoch, version, 1), message)
     spool.put(msgspec.structs.replace(gap, observed_at=None, time_quality=TimeQuality.NONE))
 
 
