@@ -56,14 +56,13 @@ MORE = [
     (MIG, 446),  # the creation of a claim
     (TPU, 140),  # the creation of a slice after all of its pool were deleted, with counters
     (TPU, 141),  # the same, with devices
+    (MIG, 117),  # an allocation, of a device that others wait for
 ]
 """Further lines that allocations rest on."""
 
 OPEN = {
     # The deletion of a rule, whose device a single claim gets.
     (TAINTS, 494),
-    # An allocation.
-    (MIG, 117),
 }
 """Lines without which `decide` still accuses the log."""
 

@@ -7,6 +7,10 @@ cluster takes minutes. So the events of all runs are bounded as well.
 from dataclasses import dataclass
 
 
+class Exhausted(Exception):
+    """The budget allows no further run."""
+
+
 @dataclass(slots=True)
 class Budget:
     """The bounds of all runs, and what the runs so far have used.

@@ -20,7 +20,7 @@ from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.hypotheses import Proposals, Untried
 from app.analysis.replay.proving import together
-from app.analysis.replay.proving.budget import Budget
+from app.analysis.replay.proving.budget import Budget, Exhausted
 from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver, RunVariant
 from app.analysis.replay.proving.switches import Open, SwitchSearch, with_switches
@@ -33,10 +33,6 @@ from app.analysis.replay.variants import Variant
 from app.domain.values.timestamps import Instant
 
 _UNPROVED = "no hypothesis gives the recorded outcome"
-
-
-class _Exhausted(Exception):
-    """The budget allows no further run."""
 
 
 class _SearchDecided(Exception):
@@ -125,7 +121,7 @@ class Prover:
                     self._end_in_vain(is_turned=True)
                 if self._open:
                     await step()
-        except _Exhausted:
+        except Exhausted:
             detail = self.budget.words()
         else:
             detail = self._unproved()
@@ -161,7 +157,7 @@ class Prover:
         if self._sought is not None and self._sought.is_decided(self.judgements, self._open):
             raise _SearchDecided
         if self.budget.is_spent:
-            raise _Exhausted
+            raise Exhausted
         made = await self._run(variant, until, is_over)
         self.budget.note(made.events, is_whole=not made.is_cut_short)
         again = made.trace
@@ -218,7 +214,7 @@ class Prover:
 
         A node with other differences is unexplained, and taken as recorded with what follows.
         """
-        nodes = {uid for _, uid, _ in self._open if self._is_node(uid)}
+        nodes = {uid for _, uid, _ in self._open if self._is(uid, "nodes")}
         while nodes:
             variant = replace(self._variant, unheard=self._variant.unheard | nodes)
             again, left = await self._differences(variant)
@@ -237,23 +233,29 @@ class Prover:
         await self._give_up_nodes()
 
     async def _give_up_nodes(self) -> None:
-        left = [sides for sides in self._open.values() if self._is_node(sides.uid)]
+        left = [sides for sides in self._open.values() if self._is(sides.uid, "nodes")]
         for sides in left:
             self._settle(sides.key, self._undecided(sides, self._unproved()))
             self._settled.add(sides.key)
         await self._impose({(NODES, sides.uid) for sides in left})
 
     async def _impose(self, writes: Set[tuple[str, str]]) -> None:
-        """Takes writes as recorded: the differences that vanish follow from the one about them."""
+        """Takes writes as recorded: the differences that vanish follow from the one about them.
+
+        If more others appear, the recording does not rest on these writes, one of which may be
+        lost: the next runs go on without them.
+        """
         if not (writes and self._open):
             return  # nothing can follow
         variant = replace(self._variant, imposed=self._variant.imposed | writes)
         again, left = await self._differences(variant)
-        self._settled |= left.keys() - self._open.keys()
+        new, gone = left.keys() - self._open.keys(), self._open.keys() - left.keys()
+        if len(new) > len(gone):
+            variant, again = self._variant, self._again
+            left = {key: self._open[key] for key in self._open.keys() - gone}
+            new = gone
+        self._settled |= new
         self._accept(variant, again, left, {})
-
-    def _is_node(self, uid: str) -> bool:
-        return self._is(uid, "nodes")
 
     def _is(self, uid: str, resource: str) -> bool:
         key = self._recorded.keys.get(uid) or self._again.keys.get(uid)

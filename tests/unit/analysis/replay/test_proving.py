@@ -316,6 +316,27 @@ def test_writes_are_taken_as_recorded_only_while_a_difference_may_follow_from_th
     assert len({each.imposed for each in proof.variants} - {frozenset()}) == len(others)
 
 
+@pytest.mark.parametrize("is_better", [False, True], ids=["lost", "kept"])
+def test_writes_without_which_more_is_as_recorded_are_not_kept(is_better: bool) -> None:
+    """The line of an allocation is lost: where nobody has its devices, other pods get them."""
+    others = {(Aspect.NODES, f"p{number}"): "a" for number in range(2, 5)}
+    recorded = {P1: "a", C2: "a", **others}
+
+    def plane(variant: Variant) -> Answers:
+        is_imposed = (SCHEDULER, "p1") in variant.imposed
+        is_other = is_imposed and not is_better
+        is_ended = is_other or key_of("c1") not in variant.released_last
+        wrong = {uid: False for _, uid in others} if is_other else {}
+        answers = differing(recorded, {"p1": False, "c2": is_imposed, **wrong})
+        return {**answers, C1: ENDED} if is_ended else answers
+
+    proof = Proof(recorded, plane)
+    assert proof.judged["c1"] == ("race", "the claim controller came after the collector")
+    follows = "follows from another difference"
+    assert proof.reasons == {"p1": "unexplained", "c2": follows, "c1": "race"}
+    assert ((SCHEDULER, "p1") in proof.variant.imposed) is is_better
+
+
 def test_eviction_that_is_unexplained_is_taken_from_its_own_controller() -> None:
     evicted = (Aspect.EVICTIONS, "p1")
     recorded = {evicted: "a", P2: "a"}
