@@ -588,6 +588,14 @@ def _neighbours(model: Model, node: dict) -> str:
             )
             if there != (kind == "podAffinity"):
                 return text
+    labels = model.pod["metadata"].get("labels") or {}
+    for name in model.facts.on_node(node["metadata"]["name"]):
+        other = model.facts.pods[name]
+        if other["status"].get("phase") not in FINISHED:
+            affinity = other["spec"].get("affinity") or {}
+            for term in _required(affinity.get("podAntiAffinity")):
+                if term["labelSelector"]["matchLabels"].items() <= labels.items():
+                    return "node(s) didn't satisfy existing pods anti-affinity rules"
     return ""
 
 

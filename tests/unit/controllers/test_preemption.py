@@ -613,6 +613,23 @@ def test_pod_with_a_nomination_in_vain_loses_it():
     assert message(cluster, "big").endswith(f"1 {NO_VICTIMS}.")
 
 
+def test_pods_that_are_tried_after_a_lost_nomination_may_have_the_room():
+    cluster = fleet("4")
+    pod(cluster, "small", "4")
+    cluster.settle()
+    pod(cluster, "big", "3", priority="high")
+    cluster.settle().wait(10)
+    # Nobody has looked at these changes yet: both pods are tried one after the other.
+    cluster.kill("small")
+    cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+    pod(cluster, "lower", "2", tolerations=[{"operator": "Exists"}])
+    cluster.settle()
+    assert nominated(cluster, "big") == ""
+    assert node_of(cluster, "lower") == "n1"
+    assert ("lower", "Unschedulable") not in cluster.decisions("scheduling")
+    check_again(cluster)
+
+
 def test_scheduler_that_begins_anew_knows_nominations():
     cluster = fleet("4")
     pod(cluster, "small", "3")

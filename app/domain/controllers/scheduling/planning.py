@@ -22,7 +22,7 @@ from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
 from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
-from app.domain.values.fields import decision_body, dra
+from app.domain.values.fields import core, decision_body, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -107,6 +107,11 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
         moves_others=result.moves_others,
     )
     return pace.put_off(turn.pod.facts.uid, tried, turn.now)
+
+
+def gives_up_node(turn: Turn, result: Attempt) -> bool:
+    """True when a failed attempt ends the pod's nomination, so that others may use that node."""
+    return not result.preemption.keeps_nomination and bool(core.nominated_node_name(turn.tree))
 
 
 def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -> Plan:

@@ -423,7 +423,7 @@ class SchedulingReconciler:
         self._next_start = result.next_start
         if result.outcome == "Scheduled":
             self._assumed.add(turn.pod, result, views.allocated, plan.commands)
-        elif result.moves_others:
+        elif result.moves_others or planning.gives_up_node(turn, result):
             self._is_step_over = True
         return plan
 
