@@ -38,12 +38,7 @@ def attempts_of(world: PreemptionWorld) -> Iterator[Tried]:
     """All attempts for pods, each with what the model counts."""
     events = world.cluster.line.events
     history = raw.RawHistory(changes_of(world.cluster))
-    bound: dict[str, int] = {}
     for number, event in enumerate(events):
-        if event.is_about_object and event.key.resource == "pods":
-            tree = event.object
-            if tree["spec"].get("nodeName"):
-                bound.setdefault(tree["metadata"]["uid"], event.revision)
         if not _is_attempt(event):
             continue
         last = event.revision
@@ -56,7 +51,7 @@ def attempts_of(world: PreemptionWorld) -> Iterator[Tried]:
         # Attempts of one step see what those before them do.
         before = history.at(event.revision - 1)
         now = datetime.fromisoformat(timestamps.micro_text(event.stamp.time))
-        counted = Preempting(before, pod, bound, now).outcome()
+        counted = Preempting(before, pod, now).outcome()
         yield Tried(pod, event, body, before, history.at(last), counted)
 
 

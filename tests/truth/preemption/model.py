@@ -22,9 +22,6 @@ EVICTED = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
 _ERROR = "an error of the allocator"
 
-Bound = Mapping[str, int]
-"""When each pod was bound, by its uid: the order of pods that start in one second."""
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -92,12 +89,11 @@ def is_evicted(pod: dict) -> bool:
 class Preempting:
     """One attempt for a pod in the state of one moment."""
 
-    def __init__(self, state: State, pod: str, bound: Bound, now: datetime) -> None:
+    def __init__(self, state: State, pod: str, now: datetime) -> None:
         self.state = plain(state)
         self.name = pod
         self.pod = self.state[_key(pod)]
         self.priority = priority(self.pod)
-        self.bound = bound
         self.now = now
         self.nodes = sorted(name for kind, _, name in self.state if kind == "nodes")
         self.nominated = (self.pod.get("status") or {}).get("nominatedNodeName") or ""
@@ -197,7 +193,8 @@ class Preempting:
             key=lambda one: (
                 -priority(one[1]),
                 self._started(one[1]),
-                self.bound[one[1]["metadata"]["uid"]],
+                one[1]["metadata"]["creationTimestamp"],
+                one[0],
             )
         )
         return [_place(key) for key, _ in there]

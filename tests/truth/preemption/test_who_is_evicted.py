@@ -29,6 +29,10 @@ def test_node_that_a_pod_gives_up_is_free_for_the_next_ones(seed):
     assert judge(seed) == []
 
 
+def test_pods_alike_rank_by_creation_and_name():
+    assert judge(3316) == []
+
+
 @draws.ONLY
 def test_the_worlds_have_each_case():
     met: Counter = Counter()

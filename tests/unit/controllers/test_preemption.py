@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.registry import ControllerOptions
-from app.domain.controllers.resources import pod_key
+from app.domain.controllers.resources import left_over, pod_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import BindPod
@@ -219,6 +219,26 @@ def test_of_equal_priority_the_later_started_pod_goes():
     pod(cluster, "big", "1", priority="high")
     cluster.settle()
     assert victims(cluster) == ["young"]
+
+
+@pytest.mark.parametrize("begins_anew", [False, True])
+def test_of_pods_alike_the_last_by_name_goes_also_after_a_new_start(begins_anew):
+    """A scheduler that begins reads the pods by their last changes, not as they were bound."""
+    cluster = fleet("2")
+    for name in ("b", "a"):
+        pod(cluster, name, node="n1", started="2026-01-02T01:00:00Z")
+    cluster.patch("pods", "b", {"metadata": {"annotations": {"seen": "yes"}}})
+    cluster.settle()
+    if begins_anew:
+        views = cluster.line.views
+        cluster.line.controllers = cluster.fresh_controllers()
+        for event in left_over(views.objects, views.revision):
+            for controller in cluster.line.controllers:
+                controller.fold(event, views)
+    pod(cluster, "big", "1", priority="high")
+    cluster.settle()
+    assert victims(cluster) == ["b"]
+    check_again(cluster)
 
 
 @pytest.mark.parametrize("priority", ["high", "middle"])

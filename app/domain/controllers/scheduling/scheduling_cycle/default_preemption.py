@@ -8,8 +8,9 @@ victims it chooses the one with the lowest cost. `preemption_writes` writes the 
 Parity: the documentation of pod priority and preemption; controllers.md 4.3 for the texts:
 pre-emption never frees devices, because evictions cannot cure a refusal by DynamicResources. Free
 choices: the search begins at the place in the node order at which the attempt began (upstream: at a
-random one), pods that start together rank in the order of their bindings, and of equal nodes the
-first is chosen (upstream: any).
+random one), pods that start together rank in the order of their creation and then by name, whatever
+the scheduler has seen of them since it began (upstream: any order), and of equal nodes the first is
+chosen (upstream: any).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -260,7 +261,7 @@ def _try_node(
     if refusal is not None:
         return refusal
     started = {pod.place: _started(cycle, pod) for pod in lower}
-    lower.sort(key=lambda pod: (-pod.priority, started[pod.place]))
+    lower.sort(key=lambda pod: (-pod.priority, started[pod.place], _created(cycle, pod), pod.place))
     guarded, free = disruption_budgets.split(lower, protected)
     spared = {pod.place for pod in (*guarded, *free) if trial.reprieve(pod)}
     victims = tuple(pod for pod in lower if pod.place not in spared)
@@ -274,6 +275,11 @@ def _try_node(
         violations=sum(pod.place not in spared for pod in guarded),
         started=min(started[pod.place] for pod in victims if pod.priority == highest),
     )
+
+
+def _created(cycle: Cycle, pod: BoundPod) -> str:
+    tree = cycle.views.objects.get(pod_key(*pod.place))
+    return "" if tree is None else str(tree["metadata"].get("creationTimestamp", ""))
 
 
 def _started(cycle: Cycle, pod: BoundPod) -> Instant:
