@@ -104,6 +104,7 @@ class Spans:
         self._counted: set[ObjectKey] = set()
         self._pods: dict[str, ObjectKey] = {}
         self._claims: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
+        self._claimed_again: dict[tuple[ObjectKey, ObjectKey], list[Revision]] = {}
         self._devices: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
         self._holders: dict[ObjectKey, dict[ObjectKey, Revision]] = {}
         self._names: dict[tuple[str, str], _Names] = {}
@@ -111,9 +112,22 @@ class Spans:
         self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
         self._last: Moment = (Revision(0), Instant(0))
 
-    def claims_of(self, pod: ObjectKey, until: Revision | None = None) -> Sequence[ObjectKey]:
-        """The claims that were ever made or reserved for a pod of that name, up to a revision."""
-        return _up_to(self._claims.get(pod, {}), until)
+    def claims_of(
+        self, pod: ObjectKey, until: Revision | None = None, *, after: Revision = Revision(0)
+    ) -> Sequence[ObjectKey]:
+        """The claims that were ever made or reserved for a pod of that name, up to a revision.
+
+        Those that belonged only to earlier pods of the name, up to `after`, are left out.
+        """
+        since, again = self._claims.get(pod, {}), self._claimed_again
+        return [
+            claim
+            for claim in _up_to(since, until)
+            if any(
+                after < revision and (until is None or revision <= until)
+                for revision in (since[claim], *again.get((pod, claim), ()))
+            )
+        ]
 
     def pods_of(self, claim: ObjectKey, until: Revision) -> Sequence[ObjectKey]:
         """The pods with a lane that a claim of that name ever belonged to, up to a revision."""
@@ -224,7 +238,10 @@ class Spans:
         ]
         owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
         for pod in (*owners, *users):
-            self._claims.setdefault(pod, {}).setdefault(key, now[0])
+            since = self._claims.setdefault(pod, {}).setdefault(key, now[0])
+            again = self._claimed_again.get((pod, key))
+            if self._is_another_since(pod, again[-1] if again else since):
+                self._claimed_again.setdefault((pod, key), []).append(now[0])
             self.claimed.setdefault(key, {}).setdefault(pod, now[0])
             if pod in self.lanes:
                 self._count_claim(key, now[0])
@@ -242,6 +259,14 @@ class Spans:
             state = RESERVED if claim.status.reserved_for else ALLOCATED
         self._enter(key, state, "", now)
         self._hold(key, devices, now)
+
+    def _is_another_since(self, pod: ObjectKey, revision: Revision) -> bool:
+        """Whether the present pod of a name began after a revision."""
+        lane = self.lanes.get(pod)
+        if not lane or lane[-1].end is not None or lane[-1].begin[0] <= revision:
+            return False
+        begin = begin_of_last(lane)
+        return begin != lane[0].begin and begin[0] > revision
 
     def _fold_node(self, event: Event, now: Moment) -> None:
         key = event.key
@@ -316,6 +341,16 @@ def _up_to(since: Mapping[ObjectKey, Revision], until: Revision | None) -> Seque
     if until is None:
         return tuple(since)
     return tuple(key for key, revision in since.items() if revision <= until)
+
+
+def begin_of_last(lane: Sequence[Span]) -> Moment:
+    """When the last object of a name began: a deleted one leaves a gap, or an end."""
+    begin = lane[-1].begin
+    for span in reversed(lane[:-1]):
+        if span.end != begin:
+            break
+        begin = span.begin
+    return begin
 
 
 def up_to(spans: Iterable[Span], until: Revision) -> list[Span]:

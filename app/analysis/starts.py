@@ -178,8 +178,10 @@ def percentile(sorted_values: Sequence[float], share: float) -> float:
 def _starts(
     chronicle: Chronicle, key: ObjectKey, until: Revision, now: Instant
 ) -> Iterator[_Start]:
+    before = Revision(0)
     for life in _lives(spans.up_to(chronicle.spans.lanes[key], until)):
-        yield _start(chronicle, key, life, until, now)
+        yield _start(chronicle, key, life, until, now, after=before)
+        before = until if life[-1].end is None else life[-1].end[0]
 
 
 def _lives(lane: Sequence[Span]) -> Iterator[list[Span]]:
@@ -194,17 +196,25 @@ def _lives(lane: Sequence[Span]) -> Iterator[list[Span]]:
 
 
 def _start(
-    chronicle: Chronicle, key: ObjectKey, life: Sequence[Span], until: Revision, now: Instant
+    chronicle: Chronicle,
+    key: ObjectKey,
+    life: Sequence[Span],
+    until: Revision,
+    now: Instant,
+    *,
+    after: Revision,
 ) -> _Start:
+    """The start of a pod; `after` is the end of the pod of its name before it."""
     created = life[0].begin
     bound = next((span.begin for span in life if span.label), None)
     runs = next((span.begin for span in life if span.state in _IN_USE), None)
     last = life[-1].end
     end = bound or last or (until, now)
-    named, generated = chronicle.spans.wanted_by(key, until)
+    own_until = until if last is None else last[0]
+    named, generated = chronicle.spans.wanted_by(key, own_until)
     lanes = {
         claim: lane
-        for claim in (*chronicle.spans.claims_of(key, until), *named)
+        for claim in (*chronicle.spans.claims_of(key, own_until, after=after), *named)
         if (lane := spans.up_to(chronicle.spans.lanes.get(claim, ()), until))
         and lane[0].begin[0] <= end[0]
     }

@@ -42,3 +42,6 @@ async def _histories(seed: int) -> AsyncIterator[tuple[int, TrueHistory]]:
         for world in range(4 * number, 4 * number + 4):
             yield number, await histories.of_world(world)
             yield number, await histories.of_fleet(world)
+            yield number, await histories.of_alternatives(world)
+            yield number, await histories.of_bindings(world)
+            yield number, await histories.of_preemption(world)

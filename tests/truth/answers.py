@@ -271,7 +271,7 @@ async def capacity(facts: Facts, ask: Ask) -> list[str]:
         free = {
             id
             for id in untainted
-            if (facts.is_shared(id) or id not in facts.holders)
+            if (facts.has_share(id) if facts.is_shared(id) else id not in facts.holders)
             and not (id not in facts.holders and facts.lacks(facts.devices[id]))
             and (not nodes or any(facts.for_node(facts.devices[id], node) for node in nodes))
         }

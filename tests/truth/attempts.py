@@ -119,7 +119,8 @@ def _numbers(attempt: dict, known: Lives) -> Iterator[str]:
     )
     yield from differences(f"nodes of {attempt['revision']}", int(parts[1]), nodes)
     counted = sorted(
-        (text, int(number)) for number, text in re.findall(r"(?:^|, )(\d+) ([^,]*)", parts[2])
+        (text, int(number))
+        for number, text in re.findall(r"(?:^|, )(\d+) (.*?)(?=, \d+ |$)", parts[2])
     )
     if counted and sum(number for _, number in counted) == nodes:
         said = sorted((one["text"], one["nodes"]) for one in attempt["verdicts"])

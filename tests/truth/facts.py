@@ -181,6 +181,24 @@ class Facts:
         """Whether several claims may hold shares of the device."""
         return bool(self.devices[id].tree.get("allowMultipleAllocations"))
 
+    def has_share(self, id: Device) -> bool:
+        """Whether some of each capacity of a shared device is left."""
+        capacities = self.devices[id].tree.get("capacity") or {}
+        totals = {name: amount(one["value"]) for name, one in capacities.items()}
+        return not any(self.shares[id][name] >= total > 0 for name, total in totals.items())
+
+    @cached_property
+    def shares(self) -> dict[Device, Counter]:
+        """What claims hold of each capacity of each device."""
+        shares: dict[Device, Counter] = defaultdict(Counter)
+        for claim in self.claims.values():
+            for result in results(claim):
+                if result.get("adminAccess"):
+                    continue
+                for name, value in (result.get("consumedCapacity") or {}).items():
+                    shares[device_of(result)][name] += amount(value)
+        return shares
+
     def state_of(self, id: Device) -> str:
         """held, tainted, blocked, free, or unusable for a device of an incomplete pool."""
         if id in self.holders:

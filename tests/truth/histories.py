@@ -11,13 +11,17 @@ from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import Event, Head
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
+from tests.cluster import Cluster
 from tests.imports import import_once
 from tests.shared_data import shared_path
 from tests.simulation.fleet_acts import ACTS
 from tests.simulation.fleet_world import FleetWorld
 from tests.simulation.world import World
 from tests.truth import raw
+from tests.truth.bindings.worlds import BindingWorld
+from tests.truth.preemption.worlds import PreemptionWorld
 from tests.truth.raw import RawHistory
+from tests.truth.waiting.prioritized import PrioritizedWorld
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
 
@@ -79,6 +83,25 @@ async def of_fleet(seed: int, steps: int = 30) -> TrueHistory:
         world.step(ACTS)
     line = world.cluster.line
     return await _stored(f"fleet {seed}", list(line.events), world.cluster.profile.settings())
+
+
+async def of_alternatives(seed: int) -> TrueHistory:
+    """A drawn cluster whose pods have lists of alternatives."""
+    return await _of_cluster(f"alternatives {seed}", PrioritizedWorld(seed).cluster)
+
+
+async def of_bindings(seed: int) -> TrueHistory:
+    """A drawn cluster whose pods wait for binding conditions, and come again under their names."""
+    return await _of_cluster(f"bindings {seed}", BindingWorld(seed).cluster)
+
+
+async def of_preemption(seed: int) -> TrueHistory:
+    """A drawn cluster that is full, into which more important pods come."""
+    return await _of_cluster(f"pre-emption {seed}", PreemptionWorld(seed).cluster)
+
+
+async def _of_cluster(name: str, cluster: Cluster) -> TrueHistory:
+    return await _stored(name, list(cluster.line.events), cluster.profile.settings())
 
 
 async def _stored(name: str, events: list[Event], settings: dict) -> TrueHistory:

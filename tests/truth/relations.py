@@ -31,8 +31,15 @@ async def _fit(ask: Ask, name: str, count: int) -> dict:
     return (await ask("fit", **parameters))["items"][0]
 
 
+_CAPACITY = {"cannot allocate all claims", "node(s) were unschedulable"}
+"""Reasons of nodes for which the largest claim is no larger, either. A node whose taint a pod may
+tolerate, or that has no room for one more pod, still has its devices."""
+
+
 def _is_about_devices(fit: dict) -> bool:
-    return fit["limit"]["kind"] == "unschedulable" and bool(fit["limit"].get("causes"))
+    limit = fit["limit"]
+    is_unfit = limit["kind"] == "unschedulable" and bool(limit.get("causes"))
+    return is_unfit and limit["nodes"].keys() <= _CAPACITY
 
 
 def _counts(fit: dict) -> Iterator[str]:

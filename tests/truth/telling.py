@@ -118,7 +118,8 @@ def _concerned(part: str, text: Callable[[object], str]):
 
         def test(other) -> bool:
             own = getattr(happened[other["revision"]], part)
-            is_about = part == "namespaces" and other["namespace"] == value
+            is_itself = other["resource"] == "namespaces" and other["name"] == value
+            is_about = part == "namespaces" and (is_itself or other["namespace"] == value)
             return value in own or is_about
 
         return text(value), test

@@ -23,11 +23,16 @@ CASES = [
     *((histories.of_incident, name) for name in INCIDENTS),
     *((histories.of_world, seed) for seed in draws.seeds(2)),
     *((histories.of_fleet, seed) for seed in draws.seeds(2)),
+    *((histories.of_alternatives, seed) for seed in draws.seeds(4)),
+    *((histories.of_bindings, seed) for seed in draws.seeds(4)),
+    *((histories.of_preemption, seed) for seed in draws.seeds(4)),
 ]
 
 
 @draws.BY_DAY
-@pytest.mark.parametrize(("make", "which"), CASES, ids=[str(case[1]) for case in CASES])
+@pytest.mark.parametrize(
+    ("make", "which"), CASES, ids=[f"{make.__name__}-{which}" for make, which in CASES]
+)
 async def test_answers_have_the_numbers_and_names_of_the_raw_objects(make, which):
     judgement = Judgement()
     await judge(await make(which), MOMENTS, moments=MOMENTS, objects=1, judgement=judgement)

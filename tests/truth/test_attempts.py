@@ -15,6 +15,9 @@ BELOW = "/redra/v1/histories/default"
 CASES = [
     *((histories.of_world, seed) for seed in draws.seeds(4)),
     *((histories.of_fleet, seed) for seed in draws.seeds(4)),
+    *((histories.of_alternatives, seed) for seed in draws.seeds(4)),
+    *((histories.of_bindings, seed) for seed in draws.seeds(4)),
+    *((histories.of_preemption, seed) for seed in draws.seeds(4)),
 ]
 
 
@@ -39,6 +42,12 @@ async def judged(make, seed: int) -> list[str]:
 @pytest.mark.parametrize(("make", "seed"), CASES, ids=[f"{m.__name__}-{s}" for m, s in CASES])
 async def test_attempts_are_those_of_the_raw_events(make, seed):
     assert await judged(make, seed) == []
+
+
+@pytest.mark.parametrize("seed", [7, 47])
+async def test_attempts_are_those_of_the_last_pod_of_a_name(seed):
+    """In the first world that pod is there, in the second one it is gone."""
+    assert await judged(histories.of_bindings, seed) == []
 
 
 async def test_attempts_that_wrote_nothing_are_counted():

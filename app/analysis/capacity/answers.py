@@ -91,8 +91,8 @@ class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class ClassCapacity(msgspec.Struct, frozen=True, kw_only=True):
     """A device class: its devices in usable pools, those without a taint, and the free ones.
 
-    Free devices have no taint and no holder, are on an existing node, and their counters suffice
-    for each alone.
+    Free devices have no taint and no holder, or, if shared, some of each capacity left. They are on
+    an existing node, and their counters suffice for each alone.
 
     `largest` is the number of devices in the largest claim of the class that still fits, on `node`.
     With `is_least` the search was given up, and a larger one may exist.

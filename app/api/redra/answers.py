@@ -206,7 +206,7 @@ class Answers:
             revision=views.revision,
             namespace=key.namespace,
             name=key.name,
-            created=timestamps.micro_text(lane[0].begin[1]),
+            created=timestamps.micro_text(spans.begin_of_last(lane)[1]),
             is_decided=bool(made),
             items=tuple(items),
             omitted=count - len(items),

@@ -16,7 +16,7 @@ from app.domain.controllers.scheduling import repeated_attempts
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.values import api_resources
-from app.domain.values.fields import decision_body, meta
+from app.domain.values.fields import decision_body
 from app.domain.values.identifiers import NO_UID
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -109,9 +109,9 @@ class ExplainedMoment:
         )
 
     async def decisions(self, key: ObjectKey, *, until: Revision | None = None) -> list[Event]:
-        """The decisions about an object, newest first.
+        """The decisions about an object, or about the last one of its name, newest first.
 
-        Decisions about a deleted object with the same name are left out.
+        Decisions about objects of the name that were deleted before it are left out.
         """
         decision_key = DECISION._replace(namespace=key.namespace, name=key.name)
         last = self.views.revision if until is None else until
@@ -124,16 +124,22 @@ class ExplainedMoment:
             if event.type is EventType.DECISION_RECORDED
             and event.object.get("resource") == key.resource
         ]
-        present = self.views.objects.get(key)
-        if not decisions or present is None:
+        if not decisions:
+            return []
+        states = [
+            event
+            for event in await self.observed(key)
+            if event.is_about_object and event.revision <= last
+        ]
+        if not states:
             return decisions
-        uid = meta.uid(present)
-        since = _last_deletion(await self.observed(key))
+        newest = states[0]
+        since = _last_deletion(states[1:])
         return [
             event
             for event in decisions
             if event.revision > since
-            and decision_body.read(event.object).inputs.uid in (NO_UID, uid)
+            and decision_body.read(event.object).inputs.uid in (NO_UID, newest.uid)
         ]
 
     async def repeated_attempts(self, decisions: Sequence[Event]) -> list[tuple[Event, int]]:

@@ -179,3 +179,25 @@ def test_starts_at_a_past_moment_are_those_of_a_log_that_ends_there(seed):
             for each in (whole, cut)
         )
         assert past == present
+
+
+def test_claims_that_only_an_earlier_pod_of_the_name_names_are_none_of_the_next_one():
+    """The claim of the first pod stays, without devices; that of the second one comes later."""
+    cluster = Cluster()
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=2)
+    for claim in ("first", "second"):
+        cluster.claim(claim)
+        cluster.pod("again", claim=claim)
+        cluster.settle().wait(10)
+        cluster.kill("again")
+        cluster.settle()
+    chronicle = Chronicle()
+    chronicle.fold(cluster.line.events)
+    until = cluster.line.events[-1].revision
+    pace = starts.of("default", chronicle, until, Instant(cluster.line.now), bounds=PaceBounds())
+    assert [[step.name for step in pod.steps] for pod in pace.pods] == [
+        ["claims", "devices", "binding"],
+        ["claims", "devices", "binding"],
+    ]
