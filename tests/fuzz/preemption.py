@@ -3,10 +3,17 @@
 `python -m tests.fuzz preemption --cases N --seed S` judges N worlds (`tests/truth/preemption`).
 """
 
-from tests.fuzz.judged import judge_worlds
+from tests.fuzz.judged import awaited, judge_worlds
+from tests.truth.preemption.fitting import judge_fit
 from tests.truth.preemption.judging import judge
+from tests.truth.preemption.telling import told_differences
+from tests.truth.preemption.worlds import PreemptionWorld
+
+
+async def _told(seed: int) -> list[str]:
+    return await told_differences(PreemptionWorld(seed))
 
 
 def run(cases: int, seed: int) -> None:
     """Judges so many worlds; raises the differences."""
-    judge_worlds(cases, seed, judge)
+    judge_worlds(cases, seed, judge, judge_fit, awaited(_told))

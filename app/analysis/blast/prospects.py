@@ -18,7 +18,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_clai
 from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import hints
-from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions
+from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions, bound_as
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
     Attempt,
     SchedulerRules,
@@ -104,7 +104,7 @@ def placed(
     `check_goes_on` is called before each attempt, and raises when the caller no longer waits. A pod
     that does not stay holds nothing against later ones.
     """
-    nodes, devices = survey(views.objects)
+    nodes, devices = survey(views.objects, rules.profiles)
     verdicts = Verdicts()
     assumed = Assumptions(nodes, devices)
     places: dict[NamespacedName, PlacedPod] = {}
@@ -149,9 +149,13 @@ def _place_of(result: Attempt) -> PlacedPod:
     return PlacedPod(node=result.node, allocations=(*fresh, *known), extended=extended)
 
 
-def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceIndex]:
+def survey(
+    objects: ObjectsReader, profiles: Set[str] = frozenset()
+) -> tuple[NodeIndex, DeviceIndex]:
     """The nodes with their bound pods, and the slices visible to them.
 
+    Nodes are kept for pods that are nominated for them (`profiles` are further ones of the
+    scheduler), as in each attempt.
     Of nodes with equal scores, the first in the scheduler's order is chosen, which is that of their
     arrival, whenever they were last written. Those of one second are in the order of a list.
     """
@@ -165,9 +169,19 @@ def survey(objects: ObjectsReader) -> tuple[NodeIndex, DeviceIndex]:
         is_over = core.is_finished(tree)
         if core.node_name(tree) and not is_over:
             nodes.bind(bound_pod(tree))
+        elif not is_over and pod_spec.is_ours(tree, profiles):
+            _nominate(nodes, event)
     for event in _events(objects, api_resources.RESOURCE_SLICES):
         devices.fold_slice(event)
     return nodes, devices
+
+
+def _nominate(nodes: NodeIndex, event: Event) -> None:
+    node = core.nominated_node_name(event.object)
+    if node:
+        spec = pod_spec.read(event.object)
+        place = (event.key.namespace, event.key.name)
+        nodes.nominations.follow(place, node, lambda: bound_as(spec, node))
 
 
 def _arrival(event: Event) -> tuple[str, str]:

@@ -262,7 +262,7 @@ class _Placing:
     def __init__(self, world: World, rules: SchedulerRules) -> None:
         self._world = world
         self._rules = replace(rules, summary=None)
-        self._nodes, devices = prospects.survey(world.objects)
+        self._nodes, devices = prospects.survey(world.objects, rules.profiles)
         self._assumed = Assumptions(self._nodes, devices)
         self._verdicts = Verdicts()
         self._start = 0

@@ -51,6 +51,9 @@ class PreemptionWorld(SmallWorld):
         self.cluster.wait(self.random.choice((3, 10)))
 
     def _arrive(self, name: str, priorities: tuple[str, ...]) -> None:
+        self.cluster.apply(self._tree(name, priorities))
+
+    def _tree(self, name: str, priorities: tuple[str, ...]) -> dict:
         spec: dict = {}
         if priority := self.random.choice(priorities):
             spec["priorityClassName"] = priority
@@ -78,14 +81,12 @@ class PreemptionWorld(SmallWorld):
             spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": way}]
         if self.chance(30):
             spec["terminationGracePeriodSeconds"] = self.random.choice((0, 5, 120))
-        self.cluster.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "labels": labels},
-                "spec": {**spec, "containers": [container]},
-            }
-        )
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default", "labels": labels},
+            "spec": {**spec, "containers": [container]},
+        }
 
     def _start(self) -> None:
         """Without a kubelet some pods start, at drawn instants, and the others do not."""

@@ -82,6 +82,24 @@ def test_deleted_pod_ends_and_its_device_goes_to_one_that_waits():
     assert prospects(answer) == {"waits": (Prospect.FREED, "n1")}
 
 
+def test_room_that_is_kept_for_a_nominated_pod_goes_to_nobody_else():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.template()
+    cluster.node("n1", cpu="4")
+    cluster.slice("n1", devices=1)
+    cluster.create("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000)
+    cluster.pod("small", requests={"cpu": "4"})
+    cluster.settle()
+    cluster.pod("big", requests={"cpu": "4"}, priorityClassName="high")
+    cluster.pod("waits", template="gpu", requests={"cpu": "1"})
+    cluster.settle()
+    assert cluster.must("pods", "big")["status"]["nominatedNodeName"] == "n1"
+    assert prospects(ask(cluster, ProposedDeletion(kind="pod", name="default/small"))) == {}
+    both = (ProposedDeletion(kind="pod", name=f"default/{name}") for name in ("small", "big"))
+    assert prospects(ask(cluster, *both)) == {"waits": (Prospect.FREED, "n1")}
+
+
 def test_deleted_node_takes_its_pods_and_its_slices():
     cluster = full()
     uid = cluster.must("nodes", "n1")["metadata"]["uid"]

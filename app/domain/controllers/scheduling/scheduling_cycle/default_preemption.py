@@ -278,8 +278,7 @@ def _try_node(
 
 
 def _created(cycle: Cycle, pod: BoundPod) -> str:
-    tree = cycle.views.objects.get(pod_key(*pod.place))
-    return "" if tree is None else str(tree["metadata"].get("creationTimestamp", ""))
+    return meta.creation_timestamp(cycle.views.objects.get(pod_key(*pod.place)) or {})
 
 
 def _started(cycle: Cycle, pod: BoundPod) -> Instant:
