@@ -21,9 +21,8 @@ class FullWorld(PreemptionWorld):
         super().__init__(seed)
         self.cluster.wait(REST_SECONDS)
         self.documents = [self._tree("copy", ("high", "high", "middle", ""))]
-        if self.cluster.names("poddisruptionbudgets"):
-            # Copies that start would count for a budget, and so allow more disruptions.
-            self.documents[0]["metadata"]["labels"] = {}
+        # Copies that start would count for budgets, and let pods in that wait for such neighbours.
+        self.documents[0]["metadata"]["labels"] = {}
 
 
 def judge_fit(seed: int) -> list[str]:
