@@ -173,7 +173,8 @@ async def open_requests(
     kubeconfig: str, context: str, clock: Clock, bounds: RequestBounds
 ) -> AsyncIterator[Requests]:
     """Requests with the credentials of a kubeconfig; see `open_credentials`."""
-    async with open_credentials(kubeconfig, context, seconds=bounds.login_seconds) as credentials:
+    seconds = bounds.login_seconds
+    async with open_credentials(kubeconfig, context, clock, seconds=seconds) as credentials:
         yield Requests(credentials, clock, bounds)
 
 

@@ -23,11 +23,12 @@ from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException
 from kubernetes_asyncio.config.kube_config import FileOrData, KubeConfigLoader, KubeConfigMerger
 
-from app.adapters.clock import SystemClock
 from app.adapters.cluster import exec_plugins, proxies
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
-from app.domain.values.timestamps import SECOND
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+from app.ports import Clock
 
 _BEARER = "BearerToken"
 
@@ -37,6 +38,7 @@ class _Loader(KubeConfigLoader):
 
     cert_file: str | None
     key_file: str | None
+    expires: Instant | None = None
 
     async def load_from_exec_plugin(self) -> bool:
         """Run the plug-in of the user. Raises ConfigException."""
@@ -44,6 +46,7 @@ class _Loader(KubeConfigLoader):
         folder = self._get_base_path(user.path)
         plugin = exec_plugins.plugin_of(user["exec"].value, cluster.value, folder=folder)
         credential = await exec_plugins.run(plugin)
+        self.expires = credential.expires
         if credential.token:
             self.token = f"Bearer {credential.token}"
         if credential.certificate:
@@ -83,7 +86,8 @@ class _Merger(KubeConfigMerger):
 class Login:
     """One reading of the kubeconfig: connections, and the header that authenticates requests.
 
-    `number` counts the readings; `configuration` is the library's view of the file.
+    `number` counts the readings; `configuration` is the library's view of the file. From `expires`
+    on, what was read is no longer used; None if it tells no end.
     """
 
     number: int
@@ -91,15 +95,17 @@ class Login:
     server: str
     headers: dict[str, str]
     configuration: Configuration = field(repr=False)
+    expires: Instant | None = None
 
 
 class ClusterCredentials:
-    """The credentials of one context. `login` reads them, again after a refusal.
+    """The credentials of one context. `login` reads them, again after a refusal or at their end.
 
     An exec plug-in is waited for `seconds`.
     """
 
-    def __init__(self, kubeconfig: str, context: str, *, seconds: float) -> None:
+    def __init__(self, kubeconfig: str, context: str, clock: Clock, *, seconds: float) -> None:
+        self._clock = clock
         self._seconds = seconds
         self._paths = kubeconfig
         self._context = context
@@ -112,13 +118,13 @@ class ClusterCredentials:
         return f"{self._paths} (context {self._context})" if self._context else self._paths
 
     async def login(self, refused: Login | None = None) -> Login:
-        """The present credentials; read again when they are the `refused` ones.
+        """The present credentials; read again when they are the `refused` ones or have expired.
 
         Raises InputError.
         """
         async with self._lock:
             current = self._logins[-1] if self._logins else None
-            if current is not None and (refused is None or refused.number != current.number):
+            if current is not None and self._is_usable(current, refused):
                 return current
             fresh = await self._read(0 if current is None else current.number + 1)
             # Watches may still use the connections of the reading before; older ones are unused.
@@ -126,6 +132,11 @@ class ClusterCredentials:
                 await self._logins.pop(0).rest.close()
             self._logins.append(fresh)
             return fresh
+
+    def _is_usable(self, login: Login, refused: Login | None) -> bool:
+        is_refused = refused is not None and refused.number == login.number
+        has_expired = login.expires is not None and login.expires <= self._clock.now()
+        return not is_refused and not has_expired
 
     async def close(self) -> None:
         """End all connections."""
@@ -164,19 +175,41 @@ class ClusterCredentials:
         token = chosen.api_key.get(_BEARER)
         try:
             await proxies.choose(rest, server)
+            expires = [loader.expires] if loader.expires is not None else []
             if not token:
-                _check_certificate(chosen.cert_file)
+                expires += self._certificate_end(chosen.cert_file)
         except InputError as problem:
             await rest.close()
             raise self._problem(problem.problem) from problem
         headers = {"authorization": token} if token else {}
+        # A plug-in whose clock is behind prints times that have passed: refusals count instead.
+        now = self._clock.now()
         return Login(
             number=number,
             rest=rest,
             server=server,
             headers=headers,
             configuration=chosen,
+            expires=min((end for end in expires if end > now), default=None),
         )
+
+    def _certificate_end(self, path: str | None) -> list[Instant]:
+        """The end of a client certificate. Raises InputError for one that has expired.
+
+        Servers answer such a one by closing the connection, with or without a word.
+        """
+        if not path:
+            return []
+        try:
+            certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())
+        except (ValueError, OSError):
+            # Whether a certificate is valid is decided by the server, not by this reader.
+            return []
+        end = timestamps.from_datetime(certificate.not_valid_after_utc)
+        if end < self._clock.now():
+            text = f"its client certificate has expired at {timestamps.seconds_text(end)}"
+            raise InputError(text)
+        return [end]
 
     def _check_files(self) -> None:
         names = [name for name in self._paths.split(os.pathsep) if name]
@@ -194,32 +227,15 @@ class ClusterCredentials:
         )
 
 
-def _check_certificate(path: str | None) -> None:
-    """Raise InputError for a client certificate that has expired.
-
-    Servers answer such a one by closing the connection, with or without a word.
-    """
-    if not path:
-        return
-    try:
-        certificate = x509.load_pem_x509_certificate(Path(path).read_bytes())
-    except (ValueError, OSError):
-        # Whether a certificate is valid is decided by the server, not by this reader.
-        return
-    expires = certificate.not_valid_after_utc
-    if expires.timestamp() * SECOND < SystemClock().now():
-        raise InputError(f"its client certificate has expired at {expires:%Y-%m-%dT%H:%M:%SZ}")
-
-
 @asynccontextmanager
 async def open_credentials(
-    kubeconfig: str, context: str = "", *, seconds: float
+    kubeconfig: str, context: str, clock: Clock, *, seconds: float
 ) -> AsyncIterator[ClusterCredentials]:
-    """The credentials of a context of a kubeconfig; by default of its current context.
+    """The credentials of a context of a kubeconfig; of its current context if it has no name.
 
     The path may contain several files, as in `KUBECONFIG`. An exec plug-in is waited for `seconds`.
     """
-    credentials = ClusterCredentials(kubeconfig, context, seconds=seconds)
+    credentials = ClusterCredentials(kubeconfig, context, clock, seconds=seconds)
     try:
         yield credentials
     finally:

@@ -23,7 +23,9 @@ from anyio import CancelScope
 from anyio.abc import ByteReceiveStream, Process
 from kubernetes_asyncio.config import ConfigException
 
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant, TimestampError
 
 OUTPUT_BYTES_MAX = 1 << 20
 """The longest output of a plug-in, and the longest text of its errors."""
@@ -60,6 +62,7 @@ class _PrintedStatus(msgspec.Struct, frozen=True, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
+    expiration_timestamp: str | None = None
 
 
 class _PrintedCredential(msgspec.Struct, rename="camel"):
@@ -71,11 +74,15 @@ class _PrintedCredential(msgspec.Struct, rename="camel"):
 
 
 class Credential(NamedTuple):
-    """The credentials in a printed ExecCredential: a token, a certificate with its key, or both."""
+    """The credentials in a printed ExecCredential: a token, a certificate with its key, or both.
+
+    `expires` is the time from which on the plug-in has to run again; None if it prints none.
+    """
 
     token: str = ""
     certificate: str = ""
     key: str = ""
+    expires: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +240,12 @@ def _credential(output: bytes, api_version: str) -> Credential:
         raise ConfigException("its exec plug-in prints a certificate without key, or a key alone")
     if not status.token and not certificate:
         raise ConfigException("its exec plug-in prints neither a token nor a certificate")
-    return Credential(status.token, certificate, key)
+    written = status.expiration_timestamp
+    try:
+        expires = timestamps.parse(written) if written else None
+    except TimestampError as problem:
+        raise ConfigException(f"its exec plug-in prints no time of expiry: {problem}") from problem
+    return Credential(status.token, certificate, key, expires)
 
 
 def _cluster_info(cluster: JsonView, folder: str) -> JsonObject:

@@ -2,6 +2,7 @@
 
 import ssl
 
+from app.adapters.clock import SystemClock
 from app.adapters.cluster.credentials import open_credentials
 from app.adapters.running.credentials import (
     ServerLogin,
@@ -22,7 +23,7 @@ async def login_of(
     Credentials are sent only to the server of the context, and without TLS only to a server on this
     machine.
     """
-    async with open_credentials(kubeconfig, context, seconds=seconds) as source:
+    async with open_credentials(kubeconfig, context, SystemClock(), seconds=seconds) as source:
         login = await source.login()
         chosen = login.configuration
         url = address.rstrip("/") or login.server

@@ -34,7 +34,7 @@ HALF = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 async def asking(folder, port, *, clock=SystemClock(), **settings):
     path = folder / "kubeconfig"
     path.write_text(KUBECONFIG.format(port=port))
-    credentials = ClusterCredentials(str(path), "", seconds=60)
+    credentials = ClusterCredentials(str(path), "", clock, seconds=60)
     bounds = request_bounds(Settings(**settings))
     try:
         yield Requests(credentials, clock, bounds)

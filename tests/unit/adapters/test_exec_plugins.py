@@ -8,9 +8,13 @@ from typing import Any
 import anyio
 import pytest
 
+from app.adapters.certificates import CertificateFolder
+from app.adapters.clock import SystemClock, VirtualClock
 from app.adapters.cluster import exec_plugins
 from app.adapters.cluster.credentials import ClusterCredentials
 from app.domain.errors import InputError
+from app.domain.values import timestamps
+from app.domain.values.timestamps import SECOND, Instant
 from tests.patience import PATIENCE_SECONDS
 
 VERSION = "client.authentication.k8s.io/v1"
@@ -38,7 +42,7 @@ def kubeconfig(folder: Path, script: str, **more: Any) -> str:
 
 
 async def headers(path: str, seconds: float = PATIENCE_SECONDS) -> dict[str, str]:
-    credentials = ClusterCredentials(path, "", seconds=seconds)
+    credentials = ClusterCredentials(path, "", SystemClock(), seconds=seconds)
     try:
         return (await credentials.login()).headers
     finally:
@@ -105,6 +109,69 @@ async def test_token_of_a_plugin_is_used(
         assert spec == {"interactive": False, "cluster": {"server": "https://127.0.0.1:1"}}
 
 
+START = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("end", "seconds", "tokens"),
+    [
+        ("2026-01-01T01:00:00Z", [0, 3599, 3600, 3601], ["1", "1", "2", "2"]),
+        ("2026-01-01T03:00:00+02:00", [0, 3599, 3600, 3601], ["1", "1", "2", "2"]),
+        ("2025-12-31T23:59:59Z", [0, 3599, 3600, 3601], ["1", "1", "1", "1"]),
+        (None, [0, 10**6], ["1", "1"]),
+    ],
+    ids=["an hour", "an hour elsewhere", "passed already", "no end"],
+)
+async def test_plugin_runs_again_when_its_credential_has_expired(
+    tmp_path: Path, end: str | None, seconds: list[int], tokens: list[str]
+) -> None:
+    """An end that stays is one of a clock that is behind: the second token has it, too."""
+    status = {"token": "N"} if end is None else {"token": "N", "expirationTimestamp": end}
+    script = f"""echo >> runs; echo '{printed(**status)}' | sed "s/N/$(wc -l < runs)/" """
+    start = timestamps.parse(START)
+    clock = VirtualClock(start)
+    credentials = ClusterCredentials(kubeconfig(tmp_path, script), "", clock, seconds=60)
+    used = []
+    try:
+        for second in seconds:
+            clock.advance_to(Instant(start + second * SECOND))
+            used.append((await credentials.login()).headers["authorization"])
+    finally:
+        await credentials.close()
+    assert used == [f"Bearer {token}" for token in tokens]
+
+
+async def test_renewed_certificate_is_read_when_the_first_has_expired(tmp_path: Path) -> None:
+    clock = VirtualClock(timestamps.parse(START))
+    path = kubeconfig(tmp_path, "")
+
+    def renew() -> None:
+        issued = CertificateFolder(tmp_path / "pki" / str(clock.now()), now=clock.now())
+        own = issued.client("own", user="reader", groups=["g"])
+        tree = json.loads(Path(path).read_text())
+        user = {"client-certificate": str(own.certificate), "client-key": str(own.key)}
+        tree["users"] = [{"name": "u", "user": user}]
+        Path(path).write_text(json.dumps(tree))
+
+    renew()
+    credentials = ClusterCredentials(path, "", clock, seconds=60)
+    try:
+        first = await credentials.login()
+        assert first.expires is not None
+        clock.advance_to(Instant(first.expires - SECOND))
+        assert await credentials.login() is first
+        clock.advance_to(Instant(first.expires + SECOND))
+        with pytest.raises(InputError, match="client certificate has expired at 20"):
+            await credentials.login()
+        renew()
+        second = await credentials.login()
+        assert second.configuration.cert_file != first.configuration.cert_file
+        assert second.expires is not None
+        assert second.expires > clock.now()
+    finally:
+        await credentials.close()
+
+
 @pytest.mark.parametrize(
     ("script", "more", "match"),
     [
@@ -118,6 +185,7 @@ async def test_token_of_a_plugin_is_used(
         ("echo no; echo log in first >&2; exit 3", {}, "ended with code 3: log in first"),
         ("kill -9 $$", {}, "ended with code -9"),
         ("yes", {}, "prints more than"),
+        (f"echo '{printed(token='t', expirationTimestamp='soon')}'", {}, "no time of expiry"),
         ("true", {"command": "./absent", "installHint": "get it"}, r"cannot be started.*get it"),
         ("true", {"command": "absent-plugin"}, "absent-plugin cannot be started"),
         ("true", {"command": ""}, "no command"),
