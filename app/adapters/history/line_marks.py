@@ -15,6 +15,12 @@ _COLOURS = re.compile(
 )
 _UNSEEN = "\u200b\u200c\u200d\u2060\ufeff"
 _BLANK = re.compile(r"[ \t\xa0]+")
+_SET_BLANK = re.compile(
+    r"(?:-\xa0)*(?:[\"\u201c\u201d][^\"\u201c\u201d]*[\"\u201c\u201d]|[\w./-]+):\xa0|[-$#]\xa0"
+    r"|[^\"\u201c\u201d\xa0]+\xa0\xa0"
+)
+"""A no-break space behind a name, a dash or a prompt, and several between columns."""
+
 _SET_QUOTES = re.compile(
     r"((?:^|[{\[,:]|- )\s*)[\u201c\u201d]((?:[^\\\u201c\u201d]|\\.)*)[\u201c\u201d]"
     r"(?=\s*(?:[:,}\]]|$))"
@@ -50,7 +56,7 @@ _STAMP = re.compile(
     r"|\[pod/[^\]\s]{1,300}\])(?: |$)"
 )
 _SHOWN = re.compile(
-    r"(?:- )?(?:apiVersion|kind): \S|\{\s*$|(?:NAME|NAMESPACE|LAST SEEN|EVENT)\s{2,}|Name:\s{2,}"
+    r"(?:- )?(?:apiVersion|kind): \S|\{\s*$|(?:NAME|NAMESPACE|LAST ?SEEN|EVENT)\s{2,}|Name:\s{2,}"
 )
 """The beginning of what somebody prints into a log on purpose: an object, a table or a page."""
 
@@ -66,7 +72,7 @@ _BEFORE_A_MARK = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _DOCUMENT = re.compile(
     r"""\s*(?:(?:- )?(?:apiVersion|kind|metadata|items):\s|\{\s*(?:"|$)|\[\s*[{"])"""
     r"|(?:[\w.@:~/-]{0,80}[$#>] +)?(?:kubectl|oc) "
-    r"|(?:NAMESPACE +)?NAME {2,}[A-Z]|LAST SEEN {2,}TYPE |Name: {2,}\S"
+    r"|(?:NAMESPACE +)?NAME {2,}[A-Z]|LAST ?SEEN {2,}(?:TYPE|FIRST ?SEEN) |Name: {2,}\S"
 )
 """The content of a fence whose marks touch it, rather than the language of a fence."""
 
@@ -130,13 +136,16 @@ def without_zero_width(line: str) -> str:
 def plain(line: str) -> str:
     """The line without terminal colours and without typographic quotes and spaces.
 
-    Chats and word processors replace the quotes of a field by “ and ”, and indentation by no-break
-    spaces. Typographic quotes within a text stay as they are.
+    Chats and word processors replace the quotes of a field by “ and ”, and indentation, or all
+    spaces of a line, by no-break spaces. Other ones within a text stay as they are.
     """
     line = without_zero_width(uncoloured(line))
     begin = _BLANK.match(line)
     if begin is not None:
         line = begin.group().replace("\xa0", " ") + line[begin.end() :]
+    if "\xa0" in line and " " not in line.lstrip(" ") and _SET_BLANK.match(line.lstrip(" ")):
+        # Whatever put them there has left no other space: those within texts are of it, too.
+        line = line.replace("\xa0", " ")
     if "\u201c" in line or "\u201d" in line:
         line = _SET_QUOTES.sub(_in_plain_quotes, line)
     return line

@@ -1,5 +1,6 @@
 """Files that people attach to reports, in forms of terminals, editors and other languages."""
 
+import json
 import pprint
 
 import pytest
@@ -78,6 +79,42 @@ def test_objects_of_python_that_never_end_are_looked_at_once():
     lines = ["{'kind': '", " {'kind': 'a', 'b': "] * 50_000
     assert python_values.text_at(lines, 0) == ("", 0)
     assert python_values.documents("\n".join(lines).encode(), "a", DEFAULT_LIMITS) == []
+
+
+PAGE = "Name:             web\nNamespace:        shop\nNode:             n1/10.0.0.2\n"
+TABLE = (
+    "NAME   READY   STATUS    RESTARTS   AGE   IP       NODE\n"
+    "web    0/1     Pending   0          5m    <none>   n1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (yaml.safe_dump(CLAIM, sort_keys=False), "gpu"),
+        (json.dumps(CLAIM, indent=2), "gpu"),
+        (json.dumps(CLAIM, indent=2).replace('"', "\u201c"), "gpu"),
+        (f"$ kubectl get pods -n shop -o wide\n{TABLE}", "web"),
+        (f"$ kubectl describe pod web -n shop\n{PAGE}", "web"),
+    ],
+    ids=["yaml", "json", "quotes", "table", "page"],
+)
+def test_spaces_that_all_became_no_break_ones_are_spaces(tmp_path, text, name):
+    (plain,), _ = imported(tmp_path, text.replace("\u201c", '"'), "plain.txt")
+    (record,), _ = imported(tmp_path, text.replace(" ", "\xa0"))
+    assert record.name == name
+    assert record.object == plain.object
+
+
+@pytest.mark.parametrize("form", [json.dumps, yaml.safe_dump])
+def test_no_break_space_in_a_text_beside_other_spaces_stays(tmp_path, form):
+    notes = {"a": "10\xa0GiB", "b": "of 10\xa0GiB", "c": "10\xa0\xa0GiB\nx:\xa0y"}
+    claim = tree(CLAIMS, "gpu", "shop", metadata={"annotations": notes}, spec={})
+    packed = form(
+        claim, **({"ensure_ascii": False} if form is json.dumps else {"allow_unicode": True})
+    )
+    (record,), _ = imported(tmp_path, f"see:\n{packed}\n")
+    assert record.object["metadata"]["annotations"] == notes
 
 
 def test_page_in_the_frame_of_a_terminal_is_read(tmp_path):

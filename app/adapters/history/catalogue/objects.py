@@ -305,7 +305,8 @@ ENTRIES = (
         gives="names, nodes, phases, what a container waits for, whether claims are allocated, "
         "what is being deleted: parts of objects (`printed`)",
         lacks="everything that a table does not show; the namespace, where no command tells it; "
-        "rows that are cut and the output of templates (`jsonpath`), which are named; "
+        "rows that are cut, the output of templates (`jsonpath`) and tables of crictl, which are "
+        "named; "
         "what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",
     ),

@@ -26,7 +26,13 @@ from app.domain.values.json_tree import JsonObject
 
 NO_END = "the description ends before its Events, so it may be cut here"
 _FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
-EVENT_TITLES = re.compile(r"^\s*Type\s+Reason\s+Age\s+From\s+Message\s*$")
+EVENT_TITLES = re.compile(
+    r"^\s*(?:Type\s+Reason\s+Age\s+From\s+Message"
+    r"|FirstSeen\s+LastSeen\s+Count\s+From\s+Sub[oO]bjectPath\s+Type\s+Reason\s+Message)\s*$"
+)
+"""The titles of Events, and those up to 1.7, between whose columns are tabs."""
+
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _ASSIGNED = re.compile(
     r"Successfully assigned (?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+) to \S+"
@@ -163,7 +169,11 @@ def _events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[Json
     """The Event objects in the table at the end of a description."""
     for row in _rows(lines):
         event = event_objects.about_subject(tree, kind, row["Type"], row["Reason"], row["Message"])
-        event = event_objects.with_count(event, row["Age"])
+        event = event_objects.with_count(event, row.get("Age", ""))
+        if _COUNT.fullmatch(row.get("Count", "")):
+            event["count"] = int(row["Count"])
+        if place := row.get("SubObjectPath", row.get("SubobjectPath", "")):
+            event["involvedObject"]["fieldPath"] = place
         # Old releases print the node of a kubelet behind its name.
         component, _, host = row["From"].partition(", ")
         source = {"component": component, **({"host": host} if host else {})}
@@ -174,6 +184,7 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     """The rows of a table of Events, by title; none without the titles."""
     if not lines or not EVENT_TITLES.match(lines[0]):
         return
+    lines = [line.expandtabs() for line in lines]
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
     for line in lines[1:]:
         row = parts.cells(line, titles)

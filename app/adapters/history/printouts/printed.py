@@ -30,11 +30,12 @@ from app.domain.values.json_tree import JsonObject
 
 _TITLES = re.compile(
     r"^(?:EVENT\s+)?(?:NAMESPACE\s+)?"
-    r"(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT)"
+    r"(?:NAME\s{2,}[A-Z]|LAST SEEN\s{2,}TYPE\s{2,}REASON\s{2,}OBJECT"
+    r"|LAST ?SEEN\s{2,}FIRST ?SEEN\s{2,}COUNT\s{2,}NAME\s{2,}KIND\b)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
 _COLUMNS = re.compile(r"[A-Z][A-Z0-9_.-]*(?:\s{2,}[A-Z][A-Z0-9_.-]*)+")
-_INDENT = re.compile(r"[ \t]+(?=NAME|LAST SEEN|EVENT)")
+_INDENT = re.compile(r"[ \t]+(?=NAME|LAST ?SEEN|EVENT)")
 _RULE = re.compile(r"\s*[-=]{3}[-=\s]*")
 _DOTS = re.compile(r"\.\.\.|\u2026")
 _WORDS = frozenset({"MESSAGE", "REASON"})
@@ -50,6 +51,7 @@ COLUMNS = (
     "first is NAME, or NAMESPACE before it"
 )
 NO_SUBJECT = "a table of events, but the object that they are about is not shown above it"
+UNKNOWN_SUBJECT = "an Event, but its row names no object of a kind that redra knows"
 NO_PAGE = "a table of events below a description whose kind redra does not know"
 FOREIGN_PAGE = "a description of an object of a kind that redra does not know"
 NO_TITLES = "rows of a table whose titles a filter left out"
@@ -67,6 +69,7 @@ _BY_TITLES = (
     ({"READY", "UP-TO-DATE", "AVAILABLE"}, "deployments"),
     ({"DESIRED", "CURRENT", "READY"}, "replicasets"),
     ({"COMPLETIONS", "DURATION"}, "jobs"),
+    ({"DESIRED", "SUCCESSFUL"}, "jobs"),
     ({"TYPE", "CLUSTER-IP", "PORT(S)"}, "services"),
     ({"PROVISIONER", "RECLAIMPOLICY"}, "storageclasses"),
 )
@@ -85,6 +88,11 @@ _OF_NAME_AND_AGE = ("deviceclasses", "resourceclaimtemplates")
 """Kinds whose tables have no titles but those of all."""
 
 _EVENTS = registry.find_name("events")[0]
+_OF_OLD_EVENTS = frozenset({"REASON", "KIND", "SUBOBJECT"})
+"""Titles of Events up to 1.13, whose subject is told by its kind and the name of the Event."""
+
+_EVENT_TYPES = ("Normal", "Warning")
+_OLD_NAME = re.compile(r"(?P<subject>\S+)\.[0-9a-f]{14,16}")
 _EVENT_ROW = re.compile(
     r"(?:\S+\s+)?(?:\d+[smhdy])+\s+(?:\(x\d+ over [^)]*\)\s+)?(?:Normal|Warning)\s+"
     r"\w+\s+[\w.]+/\S+\s"
@@ -212,6 +220,10 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
                 end += 1
                 continue
         tree = object_of_row(row, of_row, namespace)
+        if tree is None and "REASON" in row and row.get("TYPE") in _EVENT_TYPES:
+            table.damage.append((end - at, UNKNOWN_SUBJECT))
+            end += 1
+            continue
         if tree is None:
             break
         # A watch shows an object again with each change.
@@ -300,7 +312,9 @@ def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
     """True unless all kinds that a command asks for have other titles than these."""
     if command.is_open or command.is_any or command.has_columns:
         return True
-    known = {name: needed for needed, name in _BY_TITLES}
+    known: dict[str, set[str]] = {}
+    for needed, name in _BY_TITLES:
+        known[name] = known.get(name, set()) | needed
     known |= {name: needed for needed, _, name in _LIKE_OTHERS}
     known |= {name: {"NAME"} if titles <= _OF_ALL else set() for name in _OF_NAME_AND_AGE}
     return any(kind.plural not in known or known[kind.plural] & titles for kind in command.kinds)
@@ -308,7 +322,7 @@ def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
 
 def kind_of_titles(titles: AbstractSet[str]) -> Kind | None:
     """The kind that alone has columns with these titles; None where no kind has, or several."""
-    if {"REASON", "OBJECT"} <= titles:
+    if {"REASON", "OBJECT"} <= titles or titles >= _OF_OLD_EVENTS:
         return _EVENTS
     plural = next((name for needed, name in _BY_TITLES if needed <= titles), None)
     return registry.find_name(plural)[0] if plural else None
@@ -318,6 +332,10 @@ def object_of_row(row: Mapping[str, str], kind: Kind | None, namespace: str) -> 
     """The object of a row; None when the row does not describe an object."""
     if "OBJECT" in row and "REASON" in row:
         return _event(row, namespace)
+    if row.keys() >= _OF_OLD_EVENTS:
+        old = _OLD_NAME.fullmatch(row.get("NAME", ""))
+        subject = f"{row['KIND']}/{old['subject']}" if old is not None else ""
+        return _event({**row, "OBJECT": subject}, namespace)
     name = row.get("NAME", "")
     prefix, slash, rest = name.partition("/")
     if slash:

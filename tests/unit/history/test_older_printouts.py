@@ -1,0 +1,115 @@
+"""What kubectl up to 1.13 prints, and what crictl prints: read, or named as what it is."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
+
+PODS = "NAME    READY     STATUS    RESTARTS   AGE\nweb-1   0/1       Pending   0          5m\n"
+EVENTS = (
+    "LAST SEEN   FIRST SEEN   COUNT     NAME                     KIND      SUBOBJECT              "
+    "TYPE      REASON    SOURCE        MESSAGE\n"
+    "2m          5m           3         web-1.151b2f7c6f1a2b3c   Pod       spec.containers{app}   "
+    "Warning   Failed    kubelet, n1   Error: no device\n"
+    "1m          1m           1         n1.151b2f7c6f1a2b3d      Node                             "
+    "Normal    Rebooted  kubelet, n1   again\n"
+)
+PAGE = (
+    "Name:\t\tweb-1\nNamespace:\tshop\nNode:\t\tn1/10.0.0.2\nStatus:\t\tPending\nEvents:\n"
+    "  FirstSeen\tLastSeen\tCount\tFrom\t\t\tSubObjectPath\tType\t\tReason\t\t\tMessage\n"
+    "  ---------\t--------\t-----\t----\t\t\t-------------\t--------\t------\t\t\t-------\n"
+    "  5m\t\t2m\t\t3\tdefault-scheduler\t\t\tWarning\t\tFailedScheduling\t0/1 nodes are free\n"
+)
+SANDBOXES = (
+    "POD ID         CREATED          STATE   NAME    NAMESPACE   ATTEMPT   RUNTIME\n"
+    "9f5a3e4cc1aca  24 minutes ago   Ready   web-9   shop        0         (default)\n"
+)
+CONTAINERS = (
+    "CONTAINER      IMAGE          CREATED         STATE    NAME  ATTEMPT  POD ID         POD\n"
+    "1f73f2d81bf98  ff281650a721f  5 minutes ago   Running  app   0        9f5a3e4cc1aca  web-9\n"
+)
+
+
+def read(tmp_path, text, name="notes.txt"):
+    path = tmp_path / name
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        records = list(history.records())
+        return records, [problem for _, problem in history.refused_places]
+
+
+def events(records):
+    return [
+        (
+            record.object["involvedObject"],
+            *(record.object.get(name) for name in ("type", "reason", "message", "count", "source")),
+        )
+        for record in records
+        if record.kind == "Event"
+    ]
+
+
+SEEN_IN_A_CONTAINER = {
+    "apiVersion": "v1", "kind": "Pod", "name": "web-1", "namespace": "shop",
+    "fieldPath": "spec.containers{app}",
+}  # fmt: skip
+KUBELET = {"component": "kubelet", "host": "n1"}
+
+
+@pytest.mark.parametrize("titles", [("LAST SEEN", "FIRST SEEN"), ("LASTSEEN ", "FIRSTSEEN ")])
+def test_events_tell_their_subject_by_kind_and_name(tmp_path, titles):
+    table = EVENTS.replace("LAST SEEN", titles[0]).replace("FIRST SEEN", titles[1])
+    records, problems = read(tmp_path, f"$ kubectl get events -n shop\n{table}")
+    assert not problems
+    node = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    assert sorted(events(records), key=str) == sorted([
+        (SEEN_IN_A_CONTAINER, "Warning", "Failed", "Error: no device", 3, KUBELET),
+        (node, "Normal", "Rebooted", "again", 1, KUBELET),
+    ], key=str)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "match"),
+    [
+        ("web-1", "Pod", "names no object"),
+        ("web-1.by-hand", "Pod", "names no object"),
+        ("web-1.151b2f7c6f1a2b3c", "Lot", "names no object"),
+        ("web-1.151b2f7c6f1...", "Pod", "was cut"),
+    ],
+)
+def test_event_whose_row_tells_no_subject_is_named(tmp_path, name, kind, match):
+    row = EVENTS.replace("web-1.151b2f7c6f1a2b3c   Pod", f"{name:22}   {kind}")
+    records, problems = read(tmp_path, f"$ kubectl get events -n shop\n{row}")
+    assert [event[0]["name"] for event in events(records)] == ["n1"]
+    assert [match in problem for problem in problems] == [True]
+
+
+@pytest.mark.parametrize("title", ["SubObjectPath", "SubobjectPath"])
+def test_page_whose_events_stand_between_tabs(tmp_path, title):
+    page = "$ kubectl describe pod web-1 -n shop\n" + PAGE.replace("SubObjectPath", title)
+    records, problems = read(tmp_path, page)
+    subject = {"apiVersion": "v1", "kind": "Pod", "name": "web-1", "namespace": "shop"}
+    source = {"component": "default-scheduler"}
+    assert events(records) == [
+        (subject, "Warning", "FailedScheduling", "0/1 nodes are free", 3, source)
+    ]
+    assert not problems
+
+
+def test_jobs_before_they_showed_how_long_they_took(tmp_path):
+    table = "NAME      DESIRED   SUCCESSFUL   AGE\ntrain     1         0            5m\n"
+    for command in ("", "$ kubectl get jobs -n shop\n"):
+        records, problems = read(tmp_path, command + table)
+        assert not problems
+        assert [(record.kind, record.name) for record in records] == [("Job", "train")]
+
+
+@pytest.mark.parametrize("table", [SANDBOXES, CONTAINERS])
+def test_what_a_runtime_keeps_is_named_and_is_no_pod(tmp_path, table):
+    """It may be what is left of a pod that was deleted."""
+    records, problems = read(tmp_path, f"# crictl ps\n{table}\n$ kubectl get pods -n shop\n{PODS}")
+    assert [record.name for record in records] == ["web-1"]
+    assert ["crictl" in problem for problem in problems] == [True]
+    with pytest.raises(InputError, match="a table of crictl"):
+        read(tmp_path, table)
