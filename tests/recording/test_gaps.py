@@ -204,6 +204,26 @@ async def test_clock_that_is_off_is_a_gap_and_times_are_the_servers(tmp_path):
         assert not [doubt for doubt in await recording.doubts() if doubt.code == "gap"]
 
 
+async def test_clock_that_stays_off_is_one_gap_over_restarts(tmp_path):
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source)
+        right = recording.store
+
+        async def offsets(clock):
+            recording.store = replace(right, ports=replace(right.ports, clock=clock))
+            async with recording.going():
+                async with source.client() as client:
+                    await client.post(CLAIMS, json=claim(f"claim-{len(seen)}"))
+                await recording.wait_for_version(await last_version(source))
+            return [said for kind, said in await recording.gaps() if kind == "clocks"]
+
+        seen = []
+        for clock in (ShiftedClock, ShiftedClock, SystemClock):
+            seen.append(await offsets(clock()))
+        assert [len(each) for each in seen] == [1, 1, 2]
+        assert seen[-1][-1].endswith("agree again")
+
+
 async def test_only_reads_reach_the_cluster(tmp_path):
     async with serving_source(tmp_path) as source:
         recording = recording_of(source, include=("secrets",))

@@ -9,6 +9,7 @@ lease on its history, so only one runs at a time, and another takes over when it
 """
 
 import math
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ from app.service.recording.snapshot import Probed, SnapshotBounds
 from app.service.recording.window import Window, WindowBounds, WindowEntry
 
 _LEASE = "recording"
+_SAID_OFFSET = re.compile(r"(?P<seconds>[0-9.]+) s (?P<way>ahead of|behind) ")
 _CLOCK_SECONDS = 10.0
 
 
@@ -249,6 +251,7 @@ class Recorder:
                 bounds=self._bounds.journal,
                 leases=[token],
             )
+            self._offset = await _recorded_offset(self._ports.log, self._info, resumed.head)
             await self._check_clock()
             started()
             is_stored = await self._work(journal, resumed, token)
@@ -409,6 +412,17 @@ async def _note_clock(
 ) -> None:
     if abs(source.clock_offset) >= bounds.clock_seconds * SECOND:
         await journal.add([_clock_gap(source, now)])
+
+
+async def _recorded_offset(log: EventLog, info: HistoryInfo, head: Head) -> int:
+    """The microseconds that the last gap of the clock tells, to a tenth of a second; else 0."""
+    for event in await log.read_object(info.id, CLOCKS, until=head.revision, limit=1):
+        record = record_of(event)
+        match = _SAID_OFFSET.search(record.message) if record is not None else None
+        if match is not None:
+            offset = round(float(match["seconds"]) * SECOND)
+            return offset if match["way"] == "ahead of" else -offset
+    return 0
 
 
 def _clock_gap(source: ClusterSource, now: Instant) -> Record:
