@@ -219,12 +219,11 @@ async def serve(
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches, store.leave)
+            tasks.start_soon(store.inherit, note)
             tasks.start_soon(_announce_start, server, lambda: ready(url, kubeconfig))
             kept = (DEFAULT_HISTORY, *companions.names, *watched)
-            tending_settings = tending_bounds(settings)
-            tasks.start_soon(
-                partial(tending.run, histories, tending_settings, adopts=workers, kept=kept)
-            )
+            bounds = tending_bounds(settings)
+            tasks.start_soon(partial(tending.run, histories, bounds, adopts=workers, kept=kept))
             companions.start(tasks, server.stop)
             if workers and settings.projector == "process":
                 tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))

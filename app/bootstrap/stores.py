@@ -1,7 +1,7 @@
 """Opening stores: the external database, the embedded server, or memory."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from app.adapters.running import known_names
 from app.adapters.secret_keys import IMPORTED_FILE, MAIN_FILE, SecretKeys
 from app.adapters.uids import RandomUids
 from app.bootstrap.asking.queries import no_history
+from app.bootstrap.inheriting import SharedServer
 from app.domain.errors import InputError, LogError, RevisionTooLarge
 from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.log.projection import Table
@@ -38,12 +39,17 @@ def _do_nothing() -> None:
     """Tell nobody that this process stops."""
 
 
+async def _inherit_nothing(note: Callable[[str], None]) -> None:
+    """Run no database of another process."""
+
+
 class _Place(NamedTuple):
     """The address of a database, and what `Store` says of an embedded one."""
 
     url: str
     is_shared: bool = False
     leave: Callable[[], None] = _do_nothing
+    inherit: Callable[[Callable[[str], None]], Coroutine[object, object, None]] = _inherit_nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +58,15 @@ class Store:
 
     `is_shared` means that another process runs the embedded server. `leave` is to be called when
     this process begins to stop, which may take a while: a process that stays then waits for the end
-    of this one's embedded server. `secrets` are the keys of the data folder; a store in memory has
+    of this one's embedded server. `inherit` runs the embedded server of another process once that
+    has ended. `secrets` are the keys of the data folder; a store in memory has
     none.
     """
 
     url: str
     is_shared: bool = False
     leave: Callable[[], None] = _do_nothing
+    inherit: Callable[[Callable[[str], None]], Coroutine[object, object, None]] = _inherit_nothing
     ports: RuntimePorts
     leases: Leases
     views: ViewStore
@@ -114,6 +122,7 @@ async def open_store(
             url=url,
             is_shared=place.is_shared,
             leave=place.leave,
+            inherit=place.inherit,
             ports=ports,
             leases=leases,
             views=views,
@@ -325,12 +334,16 @@ async def _embedded_place(
     while True:
         is_last = anyio.current_time() >= deadline
         url = _shared(folder, stack, stays=stays, is_last=is_last)
-        if url is not None:
+        programs = Path(settings.postgres_bin) if settings.postgres_bin else None
+        if url is not None and not stays:
             return _Place(url, is_shared=True)
+        if url is not None:
+            shared = SharedServer(folder, url, programs, settings.folder_wait_seconds)
+            stack.push_async_callback(shared.stop)
+            return _Place(url, is_shared=True, leave=shared.leave, inherit=shared.inherit)
         # A process that finds a running server does not need the code that starts one.
         from app.adapters.postgres.server import EmbeddedServer, ServerBounds
 
-        programs = Path(settings.postgres_bin) if settings.postgres_bin else None
         bounds = ServerBounds(users_seconds=settings.folder_wait_seconds)
         try:
             server = await stack.enter_async_context(

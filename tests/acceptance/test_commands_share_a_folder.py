@@ -1,11 +1,13 @@
 """Commands at the same time on one data folder, each a process of its own, without a server."""
 
 import os
+import re
 import signal
 import socket
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from app.adapters.postgres import server_folder
@@ -96,6 +98,38 @@ def test_server_does_not_share_the_database_of_a_process_that_ends_soon(
     starting.terminate()
     starting.communicate(timeout=30)
     assert starting.returncode == 0
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+def test_server_runs_the_database_on_when_its_owner_ends(tmp_path: Path, number: int) -> None:
+    owner = ServerProcess(tmp_path)
+    prepare(owner.data)
+    owner.start()
+    folder = owner.data / "postgres"
+    other = begin(owner.data, "up", "--listen", "127.0.0.1:0")
+    try:
+        assert other.stdout is not None
+        url = re.search(r"redra serves at (\S+)", other.stdout.readline())
+        assert url is not None
+        os.kill(owner.pid, number)
+        owner.wait_exit()
+        made = {"metadata": {"name": "after"}}
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with httpx.Client(base_url=url[1], timeout=PATIENCE_SECONDS) as client:
+            while True:
+                answer = client.post("/api/v1/namespaces", json=made)
+                if answer.status_code != 503 or time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)  # waits: for a process that tells nobody
+            assert answer.status_code == 201, answer.text
+            assert client.get("/api/v1/namespaces/after").status_code == 200
+        assert server_folder.owner_stays(folder)
+    finally:
+        other.terminate()
+        other.communicate(timeout=PATIENCE_SECONDS)
+    assert other.returncode == 0
+    assert server_folder.running_url(folder) is None
 
 
 @draws.in_turn("ways")
