@@ -329,7 +329,7 @@ class Finder:
                 self._notes.lose_repeated(part.repeated, place)
                 buckets.setdefault(chosen, []).append(part)
                 continue
-            event = event_objects.of_row(part.value)
+            event = event_objects.of_row(part.value) or event_objects.of_beat(part.value)
             shown = [event] if event is not None else checkpoints.claims(part.value)
             if shown:
                 rows = [Part(part.line, each, json_text.encode(each), True) for each in shown]

@@ -197,6 +197,15 @@ ENTRIES = (
         example="az monitor log-analytics query --analytics-query KubeEvents",
     ),
     CatalogueEntry(
+        name="Events of Metricbeat",
+        formats=(Format.PRINTED,),
+        detected_by="`kubernetes.event` with `involved_object` and `reason`, in lines of JSON, "
+        "also below `_source`",
+        gives="Events with their names and uids: parts of objects (`printed`)",
+        lacks="their sources; states of pods and nodes as metrics, which are left out",
+        example="metricbeat with the metricset `event` and `output.file`",
+    ),
+    CatalogueEntry(
         name="Checkpoint of a kubelet",
         formats=(Format.PRINTED,),
         detected_by="`ClaimInfoStateList`, also as a text in `Data` (`dra_manager_state`)",

@@ -7,6 +7,7 @@ name in a table, in a description and in a log.
 import hashlib
 import re
 
+from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.values.fields import core, meta, records
 from app.domain.values.fields.records import FieldRecord
@@ -88,6 +89,80 @@ def of_row(tree: JsonView) -> JsonObject | None:
     if (count := _COUNT.fullmatch(str(tree.get("Count", "")))) is not None:
         event["count"] = int(count[1])
     return event
+
+
+class _BeatSubject(FieldRecord, frozen=True, rename="lower"):
+    """The object that an Event of Metricbeat is about, without its namespace."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class _BeatMetadata(FieldRecord, frozen=True, rename="lower"):
+    """The name of an Event of Metricbeat."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+
+
+class _BeatSpan(FieldRecord, frozen=True, rename="lower"):
+    """When an Event of Metricbeat was seen first and last."""
+
+    first_occurrence: str = ""
+    last_occurrence: str = ""
+
+
+class _BeatEvent(FieldRecord, frozen=True, rename="lower"):
+    """The `kubernetes.event` of a document of Metricbeat, whose names have underscores."""
+
+    involved_object: _BeatSubject = _BeatSubject()
+    metadata: _BeatMetadata = _BeatMetadata()
+    timestamp: _BeatSpan = _BeatSpan()
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int = 0
+
+
+class _Beat(FieldRecord, frozen=True, rename="lower"):
+    """The part of a document of Metricbeat that holds an Event."""
+
+    event: _BeatEvent = _BeatEvent()
+
+
+class _BeatDocument(FieldRecord, frozen=True, rename="lower"):
+    """A document of Metricbeat."""
+
+    kubernetes: _Beat = _Beat()
+
+
+_beat_document = records.of_tree(_BeatDocument)
+
+
+def of_beat(tree: JsonView) -> JsonObject | None:
+    """The Event in a document of Metricbeat, alone or as a hit of a search; None for others."""
+    said = _beat_document(tree.get("_source", tree)).kubernetes.event
+    subject, metadata = said.involved_object, said.metadata
+    if not (subject.kind and subject.name and metadata.name and said.reason):
+        return None
+    kinds = registry.find_name(subject.kind)
+    is_inside = not kinds or kinds[0].namespaced
+    involved: JsonObject = {
+        "kind": subject.kind,
+        **({"namespace": metadata.namespace} if is_inside and metadata.namespace else {}),
+        "name": subject.name,
+        **({"uid": subject.uid} if subject.uid else {}),
+    }
+    event = event_about(involved, metadata.namespace, said.type, said.reason, said.message)
+    event["metadata"] |= {"name": metadata.name, **({"uid": metadata.uid} if metadata.uid else {})}
+    shown = {
+        "firstTimestamp": said.timestamp.first_occurrence,
+        "lastTimestamp": said.timestamp.last_occurrence,
+        "count": said.count,
+    }
+    return event | {name: value for name, value in shown.items() if value}
 
 
 def content_key(event: JsonView) -> str:

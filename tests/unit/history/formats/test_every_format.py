@@ -155,6 +155,7 @@ TESTED_ELSEWHERE = {
     "Records of collectors, texts of queries": "tests/unit/history/test_service_forms.py",
     "Events of collectors for Loki": "tests/unit/history/test_collected_events.py",
     "Events in a workspace of Azure": "tests/unit/history/test_more_field_forms.py",
+    "Events of Metricbeat": "tests/unit/history/test_beat_events.py",
     "Alerts of Falco": "tests/unit/history/test_admissions_and_alerts.py",
     "Log of a client in Go": "tests/unit/history/test_client_logs.py",
     "Checkpoint of a kubelet": "tests/unit/history/test_states_of_tools.py",
