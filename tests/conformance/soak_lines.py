@@ -3,10 +3,14 @@
 Some writes come later than in the log, because a rate limit delays them. They are applied to the
 object as it is by then, so the result is another, equally legal history. A client that writes about
 one pod has the answer to each request before it sends the next one.
+
+What is sent about an object that was deleted meanwhile is refused. The audit log has the line of
+such a request, as that of a request that changes nothing; the watch streams show neither.
 """
 
 import heapq
 import random
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +30,8 @@ FIRST_VERSION = 100
 _LEAST = 200
 """Microseconds between a request, its commit and its answer, at the least."""
 
+_WORDS = {"Conflict": "has been modified", "NotFound": "not found"}
+
 _WATCHED = {
     EventType.OBJECT_CREATED: "ADDED",
     EventType.OBJECT_UPDATED: "MODIFIED",
@@ -41,6 +47,17 @@ class Late:
     reported: Instant | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vain:
+    """A request of the scheduler that the server refuses: an update of a claim, or a binding."""
+
+    at: Instant
+    key: ObjectKey
+    uid: str
+    subresource: str
+    serial: int
+
+
 def retell(
     events: Iterable[Event],
     late: Mapping[int, Late],
@@ -48,6 +65,7 @@ def retell(
     chance: random.Random,
     *,
     answers: int,
+    vain: Iterable[Vain] = (),
 ) -> None:
     """Writes `audit.jsonl` and `watch/*.jsonl`; most answers take up to `answers` ms."""
     (path / "watch").mkdir(parents=True, exist_ok=True)
@@ -65,9 +83,14 @@ def retell(
             before[event.key] = event.object
         at = event.stamp.time if found is None else max(found.at, event.stamp.time)
         heapq.heappush(queue, (Instant(at), event.revision, event, old, found))
+    refused = deque(sorted(vain, key=lambda each: (each.at, each.serial)))
     while queue:
         at, _, event, old, found = heapq.heappop(queue)
+        while refused and refused[0].at <= at:
+            story.refuse(refused.popleft())
         story.tell(event, old, at, found)
+    while refused:
+        story.refuse(refused.popleft())
     story.finish()
 
 
@@ -100,6 +123,8 @@ class _Story:
         self._versions: dict[int, int] = {}
         self._last_version: dict[str, int] = {}
         self._now = 0
+        self._sent = 0
+        self._vain_chance = random.Random("vain")
         self._lines: list[_Line] = []
         self._last: dict[tuple[str, str], _Line] = {}
         self._streams: dict[str, IO[bytes]] = {}
@@ -110,10 +135,15 @@ class _Story:
         tree = event.object
         if event.type is not EventType.OBJECT_CREATED:
             if here is None or json_tree.text(here, "metadata", "uid") != event.uid:
+                if event.key.resource == "pods" and event.stamp.actor.user == SCHEDULER:
+                    is_binding = bool(json_tree.text(tree, "spec", "nodeName"))
+                    self._send(event.key, event.uid, "binding" if is_binding else "status", at)
                 return
             tree = merge(old or {}, tree, here)
             if event.type is EventType.OBJECT_UPDATED and tree == here:
                 self._versions[event.revision] = int(here["metadata"]["resourceVersion"])
+                if late is not None and event.key.resource == "pods":
+                    self._send(event.key, event.uid, "status", at, unchanged=here)
                 return
         self._version += 1
         user = event.stamp.actor.user
@@ -143,6 +173,69 @@ class _Story:
                 each.answered = min(each.answered, line.asked - 1)
             self._last.update(dict.fromkeys(workers, line))
             self._lines.append(line)
+
+    def refuse(self, vain: Vain) -> None:
+        """One request that comes to nothing, at its instant."""
+        self._send(vain.key, vain.uid, vain.subresource, vain.at)
+
+    def _send(
+        self,
+        key: ObjectKey,
+        uid: str,
+        subresource: str,
+        at: Instant,
+        unchanged: JsonObject | None = None,
+    ) -> None:
+        """A line of the scheduler without an effect: refused, or `unchanged` as the answer.
+
+        An object that is gone is not found. One that is there has another uid or version.
+        """
+        self._now = max(self._now + 1, at)
+        self._sent += 1
+        asked = self._now - self._vain_chance.randint(300, 2_000)
+        answered = self._now + self._vain_chance.randint(300, 5_000)
+        verb = {"binding": "create", "status": "patch" if key.resource == "pods" else "update"}.get(
+            subresource, "update"
+        )
+        reason, code = ("Conflict", 409) if key in self._objects else ("NotFound", 404)
+        answer: JsonObject = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": f'{key.resource} "{key.name}" {_WORDS[reason]}',
+            "reason": reason,
+            "code": code,
+        }
+        response = answer if unchanged is None else unchanged
+        status = {**answer} if unchanged is None else {"metadata": {}, "code": 200}
+        group, version = key.group, "v1"
+        tree: JsonObject = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "RequestResponse",
+            "auditID": f"sent-{self._sent}",
+            "stage": "ResponseComplete",
+            "requestURI": f"/{'apis/' + group if group else 'api'}/{version}/{key.resource}",
+            "verb": verb,
+            "user": {"username": SCHEDULER, "groups": ["system:authenticated"]},
+            "userAgent": "kube-scheduler",
+            "objectRef": {
+                "resource": key.resource,
+                "namespace": key.namespace,
+                "name": key.name,
+                "uid": uid,
+                "apiGroup": group,
+                "apiVersion": version,
+                "subresource": subresource,
+            },
+            "responseStatus": {name: part for name, part in status.items() if name != "kind"},
+            "responseObject": response,
+        }
+        line = _Line(
+            version=self._version, commit=self._now, asked=asked, answered=answered, tree=tree
+        )
+        self._lines.append(line)
 
     def _reported(self, tree: JsonObject) -> JsonObject:
         """The Event object with the version that the one it names has here, or the last one.

@@ -18,13 +18,13 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.errors import Rejected
-from app.domain.log import Event
+from app.domain.log import Event, ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import DRIVER, Cluster
-from tests.conformance.soak_lines import SCHEDULER, Late, retell
+from tests.conformance.soak_lines import SCHEDULER, Late, Vain, retell
 
 MILLI = 1_000
 NAMESPACES = ("team-a", "team-b", "team-c")
@@ -88,6 +88,10 @@ class SlowControlPlane:
         self._reports = Bucket(SECOND // load.rate, load.burst)
         self._manager = Bucket(SECOND // 20, 30)
         self._nominated: dict[str, Instant] = {}
+        self._placed: dict[str, list[Instant]] = {}
+        self._keys: dict[str, ObjectKey] = {}
+        self._claims: dict[str, dict[ObjectKey, str]] = defaultdict(dict)
+        self.vain: list[Vain] = []
         self.late: dict[int, Late] = {}
         self._written: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._load = load
@@ -126,6 +130,7 @@ class SlowControlPlane:
             instants.append(Instant(self._writes.take(made) + self._micros(3, 9)))
             made = instants[-1] + self._micros(1, self._load.answers)
         self._nominated[pod] = instants[0]
+        self._placed[pod] = instants
         return instants[2], instants[3]
 
     def follow(self, event: Event) -> None:
@@ -135,6 +140,7 @@ class SlowControlPlane:
             self._manager.take(event.stamp.time)
         elif user == SCHEDULER:
             self._follow_scheduler(event)
+        self._follow_placed(event)
         if event.key.resource == "pods":
             late = self.late.get(event.revision)
             at = event.stamp.time if late is None else late.at
@@ -144,6 +150,33 @@ class SlowControlPlane:
     def waits_until(self) -> int:
         """The time at which the last request of the scheduler that waits may be sent."""
         return max(self._writes.last, self._reports.last)
+
+    def conclude(self) -> None:
+        """Let the requests about pods that were deleted before their binding be refused."""
+        for pod in sorted(self._placed):
+            _, *updates, bound = self._placed[pod]
+            for serial, at in enumerate(updates):
+                for key, uid in self._claims[pod].items():
+                    self._refuse(at, key, uid, "status" if serial else "")
+            self._refuse(bound, self._keys[pod], pod, "binding")
+
+    def _refuse(self, at: Instant, key: ObjectKey, uid: str, subresource: str) -> None:
+        serial = len(self.vain)
+        self.vain.append(Vain(at=at, key=key, uid=uid, subresource=subresource, serial=serial))
+
+    def _follow_placed(self, event: Event) -> None:
+        """Follow which requests of placements were written: the others are refused."""
+        key, tree = event.key, event.object
+        if key.resource == "pods":
+            self._keys[event.uid] = key
+            if json_tree.text(tree, "spec", "nodeName"):
+                self._placed.pop(event.uid, None)
+        elif key.resource == "resourceclaims":
+            for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
+                self._claims[json_tree.text(owner, "uid")][key] = event.uid
+            if event.stamp.actor.user == SCHEDULER:
+                for consumer in json_tree.objects(tree, "status", "reservedFor"):
+                    self._claims.pop(json_tree.text(consumer, "uid"), None)
 
     def _follow_scheduler(self, event: Event) -> None:
         now = event.stamp.time
@@ -407,12 +440,15 @@ def _templates() -> dict[str, JsonObject]:
     }
 
 
-def record(path: Path, load: Load) -> Path:
+def record(path: Path, load: Load, kind: type[Soak] = Soak) -> Path:
     """Write the recording of a load into a folder; returns the folder."""
-    soak = Soak(load)
+    soak = kind(load)
     soak.run()
     chance = random.Random(f"answers {load.seed}")
-    retell(soak.cluster.line.events, soak.plane.late, path, chance, answers=load.answers)
+    plane = soak.plane
+    plane.conclude()
+    events = soak.cluster.line.events
+    retell(events, plane.late, path, chance, answers=load.answers, vain=plane.vain)
     return path
 
 

@@ -21,7 +21,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
 from tests.cluster import DRIVER, Cluster
 from tests.conformance.soak_lines import SCHEDULER, Late, retell
-from tests.conformance.soak_recordings import GATES, MILLI, RELEASE, Load, record
+from tests.conformance.soak_recordings import GATES, MILLI, RELEASE, Load, Soak, record
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -106,6 +106,50 @@ async def test_every_difference_of_a_small_soak_is_proved(tmp_path):
     assert report.runs > 0
     assert {each.reason for each in report.differences} & UNPROVED == set()
     assert report.aspects[Aspect.NODES].same > wanted.pods // 3
+
+
+class Abandoned(Soak):
+    """Pods that are deleted while the requests for their placement wait, among those of others.
+
+    Pods of the second kind fit nowhere: their reports show when they were tried.
+    """
+
+    def _plan(self):
+        yield 2, lambda: self._come("one", 30)
+        yield 3.2, lambda: self._come("two", 3)
+        yield 4, lambda: [self.cluster.delete("pods", name, "team-a") for name in DELETED]
+
+    def _come(self, template, count):
+        for number in range(count):
+            entry = {"name": "dev", "resourceClaimTemplateName": template}
+            self._pod(f"{template}-{number}", "team-a", entry)
+
+
+DELETED = ("one-12", "one-13", "one-14", "one-15")
+
+
+def without_refused_requests(path):
+    """The folder of an audit log from which the refused requests were removed."""
+    lines = (path / "audit.jsonl").read_bytes().splitlines(keepends=True)
+    folder = path / "accepted"
+    folder.mkdir()
+    kept = [each for each in lines if json.loads(each)["responseStatus"]["code"] < 400]
+    (folder / "audit.jsonl").write_bytes(b"".join(kept))
+    return folder, len(lines) - len(kept)
+
+
+@draws.in_turn("ways")
+async def test_requests_about_deleted_pods_keep_their_place_in_the_queue(tmp_path):
+    """Without them the requests after them seem to be made much later than those of younger pods.
+
+    Only an audit log has them. What lacks them is no proof that nothing waited.
+    """
+    slow = Load(seed=1, nodes=10, rate=10, burst=2, noise=0)
+    path = record(tmp_path / "soak", slow, Abandoned)
+    accepted, refused = without_refused_requests(path)
+    assert refused >= 8
+    reports = [await decide(each) for each in (path / "audit.jsonl", accepted, path / "watch")]
+    assert [report.violations for report in reports] == [{}, {}, {}]
 
 
 @draws.in_turn("ways")

@@ -9,7 +9,7 @@ from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling import planning, repeated_attempts
 from app.domain.controllers.scheduling.reports import messages
-from app.domain.log import Event, EventType, ObjectKey, Stamp
+from app.domain.log import Event, EventType, ObjectKey, Stamp, refusals
 from app.domain.values import condition_types, event_reasons, timestamps
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -67,12 +67,21 @@ class Act:
 class RefusedRequest:
     """A request without a write: its user, its instant and its object.
 
-    The name of the object is empty where the server would have generated it.
+    The name of the object is empty where the server would have generated it. `is_rejected` is
+    whether it failed; others, such as a dry run, only changed nothing.
     """
 
     user: str
     at: Instant
     key: ObjectKey
+    is_rejected: bool = True
+
+    @classmethod
+    def of(cls, event: Event) -> "RefusedRequest":
+        """The request that an event of a recording holds."""
+        origin, user = event.stamp.origin, event.stamp.actor.user
+        at = Instant(event.stamp.time if origin is None else origin.asked)
+        return cls(user=user, at=at, key=event.key, is_rejected=refusals.is_rejected(event))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import DecidedAttempt
-from app.analysis.replay.lags import Made, Waits, in_order
+from app.analysis.replay.lags import Made, Refused, Waits, in_order
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.values.timestamps import Instant
@@ -92,7 +92,9 @@ class Try:
         return ours == tried or (not ours.node and ours.message in self.also)
 
 
-def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
+def waits_of(
+    pods: Mapping[str, PodTries], writes: Iterable[Instant], refused: Refused = Refused()
+) -> Waits:
     """The waits of the scheduler's requests, from the reports and conditions of all pods.
 
     Pairs of a report and a condition show the waits. For the first attempt of a pod the pair is
@@ -104,7 +106,7 @@ def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
         [(sent, made) for sent, made, is_first in pairs if is_first is wanted]
         for wanted in (True, False)
     )
-    return Waits(in_order(sure), writes, in_order(likely))
+    return Waits(in_order(sure), writes, in_order(likely), refused)
 
 
 def attempts_of(

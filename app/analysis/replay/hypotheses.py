@@ -211,7 +211,7 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
-        if hidden := self._hidden(sides):
+        if hidden := self._hidden(sides) | self._place_in_vain(again, uid):
             yield Hypothesis(
                 reason=DifferenceClass.RACE,
                 detail="pods that were gone before they were nominated had a place until then",
@@ -306,6 +306,19 @@ class Proposals:
             and any(each.first <= gone for each in made)
             and any(self._waits.longest(gone) <= each.last for each in made)
         )
+
+    def _place_in_vain(self, again: Trace, uid: str) -> frozenset[tuple[str, Instant]]:
+        """The pod itself, if it got a node here alone, and its requests may have come too late.
+
+        They may have waited in the queue of the client until the pod was deleted.
+        """
+        gone, placed = self._recorded.removed.get(uid), again.node_of.get(uid)
+        if gone is None or placed is None or uid in self._recorded.node_of:
+            return frozenset()
+        is_nominated = any(_has(each, Nominated) for each in self._recorded.writes.get(uid, ()))
+        if is_nominated or placed.time < self._waits.longest(gone):
+            return frozenset()
+        return frozenset({(uid, self._all_gone(uid, gone))})
 
     def _all_gone(self, pod: str, gone: Instant) -> Instant:
         """The instant by which a pod (deleted at `gone`) and its own claims were deleted."""

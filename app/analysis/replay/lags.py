@@ -37,6 +37,20 @@ class Made:
         return Instant((self.first + self.last) // 2)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The requests of a client that were refused: they wait for its limit and write nothing.
+
+    `seen` has the instants of those that are recorded. A recording without refused requests, such
+    as one of watch streams, has `deleted` instead: when each object was deleted that some requests
+    may have waited for. `slack` is by how much instants of writes may be wrong.
+    """
+
+    seen: Sequence[Instant] = ()
+    deleted: Sequence[Instant] = ()
+    slack: int = 0
+
+
 class Waits:
     """The waits of one client, from pairs (sent, made) and from the instants of its writes.
 
@@ -51,13 +65,16 @@ class Waits:
         pairs: Iterable[tuple[Instant, Instant]],
         writes: Iterable[Instant],
         likely: Iterable[tuple[Instant, Instant]] = (),
+        refused: Refused = Refused(),
     ) -> None:
         """`likely` are pairs that may be wrong. They count only where there is no certain pair.
 
         That is between two pauses: if no certain pair lies between them, and the request was made
         after the first one.
         """
-        sure, guesses, instants = sorted(pairs), sorted(likely), sorted(writes)
+        sure, guesses, instants = sorted(pairs), sorted(likely), sorted((*writes, *refused.seen))
+        self._slack = tolerances.TABLE.overtaken_by + refused.slack
+        self._deleted = sorted(refused.deleted)
         others = {sent for sent, _ in (*sure, *guesses)} - set(instants)
         self._requests = sorted((*instants, *others))
         sure = [(sent, made) for sent, made in sure if made >= self._reach(sent)]
@@ -132,11 +149,13 @@ class Waits:
         """The earliest instant from which this request may have waited in the queue."""
         number = bisect_left(self._requests, sent)
         is_request = self._requests[number : number + 1] == [sent]
-        return self._queued[number] if is_request else self._queued_from(sent, number)
+        return self._queued[number][0] if is_request else self._queued_from(sent, number)
 
     @cached_property
-    def _queued(self) -> list[Instant]:
+    def _queued(self) -> list[tuple[Instant, int]]:
         """For each request, the earliest instant from which it may have waited in the queue.
+
+        The second value is the number of the first request of that queue.
 
         Each request before it in the queue makes it wait for one step of the limit. All steps are
         as long as the longest one, and at most as long as the intervals between later requests
@@ -145,14 +164,18 @@ class Waits:
 
         The queue of a later request does not begin before that of an earlier one. So the beginning
         only moves forward, and one pass over all requests is enough.
+
+        A longer pause is no end of a queue if requests that are not recorded fill it: as many as
+        one attempt makes for each object that was deleted meanwhile.
         """
-        requests, slack = self._requests, tolerances.TABLE.overtaken_by
+        requests, slack = self._requests, self._slack
         steps = self._steps
         pauses = [
             one - before - slack for before, one in zip([0, *requests], requests, strict=False)
         ]
+        missing = self._missing(pauses)
         longest, shortest = deque[int](), deque[int]()
-        queued: list[Instant] = []
+        queued: list[tuple[Instant, int]] = []
         begin = 0
         for number in range(len(requests)):
             while longest and pauses[longest[-1]] <= pauses[number]:
@@ -166,21 +189,42 @@ class Waits:
                     longest.popleft()
                 elif shortest[0] < begin:
                     shortest.popleft()
-                elif pauses[longest[0]] > steps[shortest[0]]:
+                elif pauses[longest[0]] > steps[shortest[0]] and missing[number] > missing[begin]:
                     begin += 1
                 else:
                     break
             step = steps[number] if begin == number else steps[shortest[0]]
             reach = Instant(requests[begin] - step - slack)
             is_after_pause = not begin or requests[begin - 1] < reach
-            queued.append(reach if is_after_pause else requests[begin - 1])
+            queued.append((reach if is_after_pause else requests[begin - 1], begin))
         return queued
+
+    def _missing(self, pauses: Sequence[int]) -> Sequence[int]:
+        """Balances by request: if one is greater than an earlier one, requests between are missing.
+
+        Each pause before a request needs so many more as steps fit into it; each deletion may have
+        left so many as one attempt makes.
+        """
+        if not self._deleted:
+            return range(len(pauses))
+        needed = accumulate(
+            _fitting(pause, step) for pause, step in zip(pauses, self._steps, strict=True)
+        )
+        return [
+            count - tolerances.TABLE.writes_between * bisect_right(self._deleted, one)
+            for count, one in zip(needed, self._requests, strict=True)
+        ]
 
     def _queued_from(self, waiting: Instant, number: int) -> Instant:
         """The same for a request that waits at the instant `waiting`, after `number` others."""
-        requests, slack = self._requests, tolerances.TABLE.overtaken_by
+        requests, slack = self._requests, self._slack
         later = bisect_right(requests, waiting)
         following = requests[later : later + tolerances.TABLE.writes_at_once - 1]
+        if self._deleted:
+            begin = max(0, self._queued[number - 1][1] - 1) if number else 0
+            near = [*requests[begin:number], waiting, *following]
+            refused = Refused(deleted=self._deleted, slack=slack - tolerances.TABLE.overtaken_by)
+            return Waits((), near, refused=refused)._queued[number - begin][0]
         step, earliest, longest = _step_max([waiting, *following]), waiting, 0
         while longest <= step:
             reach = Instant(earliest - step - slack)
@@ -302,6 +346,11 @@ def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | N
             began = sent
         since.append(began)
     return writes, since
+
+
+def _fitting(pause: int, step: int) -> int:
+    """How many requests at least are sent within a pause, each a step after the one before."""
+    return max(0, -(-pause // max(step, 1)) - 1)
 
 
 def _step_max(following: Sequence[Instant]) -> int:

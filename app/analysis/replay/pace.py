@@ -34,7 +34,7 @@ from app.analysis.replay.attempts import (
 )
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
-from app.analysis.replay.lags import Waits
+from app.analysis.replay.lags import Refused, Waits
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.nodes import readiness
@@ -114,12 +114,14 @@ class RecordedPace:
         waited: Set[str] = frozenset(),
         skew: int = 0,
         decided: Mapping[str, Sequence[DecidedAttempt]] = MappingProxyType({}),
+        refused: Refused = Refused(),
     ) -> None:
         """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
         afterwards was made before. `apart` and `waited` are pods as in a variant. Clocks differ by
-        `skew`. `decided` are recorded decisions about attempts, also such that wrote nothing.
+        `skew`. `decided` are recorded decisions about attempts, also such that wrote nothing, and
+        `refused` the scheduler's requests that were refused.
         """
         for act in acts:
             self._learn_freed(act)
@@ -137,9 +139,9 @@ class RecordedPace:
                 for place in keys_of(act, roles):
                     self._note(place, act)
         self._note_freed()
-        waits = self.waits = waits_of(self._tries, self._writes)
         is_coarse = 2 * self._coarse > len(self._writes)
         slack = tolerances.TABLE.coarse if is_coarse else skew
+        waits = self.waits = waits_of(self._tries, self._writes, replace(refused, slack=slack))
         if is_coarse:
             self._note_order()
         for uid in dict.fromkeys((*self._tries, *decided)):
@@ -207,8 +209,7 @@ class RecordedPace:
     def _has_new_reason(self, node: str, now: Instant, due: Instant) -> bool:
         """Whether an act about a node is for a later reason than that of now.
 
-        The node controller compares the node with its taints and labels, whatever happened before.
-        So it acts for the last change; a change that others took back before leaves no act.
+        The node controller acts for the last change: one that others took back leaves no act.
         """
         changes = self._reasons.get(node, ())
         number = bisect_right(changes, now)
@@ -266,11 +267,8 @@ class RecordedPace:
     @property
     def paired_by_time(self) -> Set[str]:
         """The pods with a condition that only its instant assigns to a reported attempt."""
-        return {
-            uid
-            for uid, course in self._pods.items()
-            if any(each.is_paired_by_time for each in course.tries)
-        }
+        tries = {uid: course.tries for uid, course in self._pods.items()}
+        return {uid for uid, each in tries.items() if any(one.is_paired_by_time for one in each)}
 
     def attempts_left(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of the pod that have not been made here yet, in order."""
@@ -331,9 +329,9 @@ class RecordedPace:
         return min(placed, default=None)
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
-        """The instants at which a pod placed now has its claims written, and at which it is bound.
+        """The instants at which a pod placed now has its claims written and is bound.
 
-        These are the recorded instants, shifted by the delay when the attempt is late.
+        They are the recorded ones, shifted by the delay when the attempt is late.
         """
         course = self._pods.get(pod)
         placing = None if course is None or course.made is None else course.made.placing

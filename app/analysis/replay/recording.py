@@ -480,8 +480,7 @@ class Recording:
                 self.not_comparable["the recording has a gap"] += 1
         elif event.type is EventType.REQUEST_OBSERVED:
             self.counts[WITHOUT_EFFECT] += 1
-            at = Instant(event.stamp.origin.asked if event.stamp.origin else event.stamp.time)
-            self.refusals.append(RefusedRequest(user=event.stamp.actor.user, at=at, key=event.key))
+            self.refusals.append(RefusedRequest.of(event))
 
 
 def _is_given(after: JsonObject, before: JsonObject | None, *path: str) -> bool:

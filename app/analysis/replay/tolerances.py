@@ -74,7 +74,8 @@ class Tolerances:
     writes_between: int = _row(
         4,
         "writes",
-        "so many writes of the scheduler lie between an attempt and its first one",
+        "so many writes of the scheduler lie between an attempt and its first one; where refused "
+        "requests are not recorded, so many are lost with each pod that was deleted unplaced",
         "one attempt makes up to four writes: nomination, finalizer, status, binding; "
         "controllers.md 3.7",
     )
@@ -105,7 +106,7 @@ class Tolerances:
     nearly_empty: int = _row(
         10,
         "writes",
-        "with so few left the bucket may have been empty: refused requests are not counted",
+        "with so few left the bucket may have been empty: reads are not recorded",
         "a tenth of the burst",
     )
     near: int = _row(

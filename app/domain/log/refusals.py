@@ -11,6 +11,8 @@ from app.domain.values.fields.records import FieldRecord
 CODES = (400, 403, 422)
 """Bad request, forbidden (also by quotas and admission), invalid."""
 
+_REJECTED_FROM = 400
+
 _INTERNAL = 500
 
 _UNREACHED = "failed calling webhook"
@@ -41,6 +43,16 @@ def is_refusal(event: Event) -> bool:
         return False
     request = _request(event.object)
     return request.code in CODES or (request.code == _INTERNAL and _UNREACHED in request.message)
+
+
+def is_rejected(event: Event) -> bool:
+    """Whether an event is a request that failed for any reason, also a conflict.
+
+    Such a one shows that its recording has requests that wrote nothing.
+    """
+    if event.type is not EventType.REQUEST_OBSERVED:
+        return False
+    return (_request(event.object).code or 0) >= _REJECTED_FROM
 
 
 def verb(event: Event) -> str:

@@ -1,11 +1,16 @@
 """The recorded pace of each variant, learned once for all runs with it."""
 
 from collections.abc import Mapping, Sequence, Set
+from functools import cached_property
 
 from app.analysis.replay.attempts import leave_under_way
+from app.analysis.replay.lags import Refused
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.variants import Variant
+from app.domain.values import api_resources
+
+_WRITTEN = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 
 
 class Paces:
@@ -25,6 +30,30 @@ class Paces:
             self._learned[variant.apart, waited] = learned
         return learned.afresh()
 
+    @cached_property
+    def _refused(self) -> Refused:
+        """The refused requests of the scheduler, whose Events and leases have other clients.
+
+        Where none is recorded, an attempt for each pod that was deleted without a node may have led
+        to some. A history of redra lacks none: nothing waits for a limit there.
+        """
+        recording = self._recording
+        trace = recording.trace
+        is_ours = any(each.event.stamp.origin is None for each in recording.acts)
+        if is_ours or any(each.is_rejected for each in recording.refusals):
+            seen = (
+                each.at
+                for each in recording.refusals
+                if each.key[:2] in _WRITTEN and "scheduling" in self._names.get(each.user, ())
+            )
+            return Refused(seen=tuple(seen))
+        deleted = (
+            at
+            for uid, at in recording.removed.items()
+            if trace.keys[uid][:2] == api_resources.PODS and uid not in trace.node_of
+        )
+        return Refused(deleted=tuple(deleted))
+
     def _learn(self, apart: Set[str], waited: Set[str]) -> RecordedPace:
         recording = self._recording
         pace = RecordedPace(recording.node_reasons)
@@ -36,6 +65,7 @@ class Paces:
             waited=waited,
             skew=recording.skew,
             decided=recording.attempted,
+            refused=self._refused,
         )
         if not recording.is_over:
             leave_under_way(map(pace.attempts, recording.trace.keys), recording.last)

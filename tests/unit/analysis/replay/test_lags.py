@@ -7,7 +7,7 @@ import pytest
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import PodTries, waits_of
-from app.analysis.replay.lags import Waits
+from app.analysis.replay.lags import Refused, Waits
 from app.domain.values.timestamps import SECOND, Instant
 
 
@@ -205,6 +205,42 @@ def test_hole_in_a_queue_ends_it():
     waits = Waits((), writes)
     assert waits.longest(writes[149]) <= writes[0]
     assert waits.longest(writes[-120]) > Instant(16 * SECOND)
+
+
+def unfilled(hole):
+    """Ten requests a second since 0 s; after the 150th, so many were refused: all, and the rest."""
+    requests = [Instant(number * SECOND // 10) for number in range(400)]
+    return requests, [*requests[:150], *requests[150 + hole :]]
+
+
+@pytest.mark.parametrize("hole", [5, 20, 100])
+def test_refused_requests_of_a_record_fill_the_hole_in_its_queue(hole):
+    requests, writes = unfilled(hole)
+    wrong = Waits((), writes).longest(requests[-120])
+    right = Waits((), writes, refused=Refused(seen=requests[150 : 150 + hole]))
+    assert wrong > requests[149]
+    assert right.longest(requests[-120]) <= requests[0]
+
+
+HOLES = [
+    ("an attempt for one pod", 6, 1, True),
+    ("an attempt for each pod", 20, 5, True),
+    ("more than the pods led to", 30, 5, False),
+    ("nothing was deleted", 6, 0, False),
+    ("a pause", 100, 20, False),
+]
+
+
+@pytest.mark.parametrize(("hole", "deleted", "is_filled"), [row[1:] for row in HOLES])
+def test_deletions_fill_a_hole_where_refused_requests_are_not_recorded(hole, deleted, is_filled):
+    """Each pod that was deleted unplaced has at most the requests of one attempt in the queue."""
+    requests, writes = unfilled(hole)
+    waits = Waits((), writes, refused=Refused(deleted=requests[100 : 100 + deleted]))
+    assert (waits.longest(requests[-120]) <= requests[0]) is is_filled
+    given_up = Instant(requests[-120] + 1)
+    assert (waits.longest(given_up) <= requests[0]) is is_filled
+    later = Waits((), writes, refused=Refused(deleted=[requests[390]] * deleted))
+    assert later.longest(requests[-120]) > requests[149]
 
 
 @pytest.mark.parametrize("rate", [50, 10, 2])
