@@ -29,6 +29,7 @@ STATUSES = {
     "agrees apart from proved classes": ExitCode.IN_PART,
     "agrees in part": ExitCode.IN_PART,
     "unexplained differences": ExitCode.NO,
+    "impossible states or times": ExitCode.NO,
 }
 """Exit codes by the outcome of a verification, and of a decide replay."""
 

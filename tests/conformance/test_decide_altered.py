@@ -378,4 +378,5 @@ def test_each_outcome_has_its_exit_status():
         Agreement.PROVED: 3,
         Agreement.PARTLY: 3,
         Agreement.UNEXPLAINED: 1,
+        Agreement.IMPOSSIBLE: 1,
     }

@@ -35,7 +35,10 @@ class Agreement(StrEnum):
     PARTLY = "agrees in part"
     """All that was compared agrees, apart from proved classes, but something was not compared."""
     UNEXPLAINED = "unexplained differences"
-    """A difference for which no hypothesis holds, or a recorded state that is impossible."""
+    """A difference for which no hypothesis holds."""
+    IMPOSSIBLE = "impossible states or times"
+    """No such difference, but a recorded state is impossible, or an act came too early or too late.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +127,10 @@ class DecideReport:
     def agreement(self) -> Agreement:
         """The outcome of the replay."""
         classes = {why for counts in self.aspects.values() for why in counts.different}
-        if self.violations or DifferenceClass.UNEXPLAINED in classes:
+        if DifferenceClass.UNEXPLAINED in classes:
             return Agreement.UNEXPLAINED
+        if self.violations:
+            return Agreement.IMPOSSIBLE
         is_whole = not self.not_comparable and DifferenceClass.NOT_COMPARABLE not in classes
         # If there are differences, writes that could not be done here follow from them. A plan that
         # is refused here writes nothing: if the recording has its writes, that is a difference.
@@ -145,8 +150,8 @@ class DecideReport:
 
     @property
     def explained(self) -> bool:
-        """True when every difference that can be judged has a proved class."""
-        return self.agreement is not Agreement.UNEXPLAINED
+        """True if all differences that can be judged have a proved class, and all is possible."""
+        return self.agreement not in (Agreement.UNEXPLAINED, Agreement.IMPOSSIBLE)
 
     def to_json(self) -> JsonObject:
         """The report as JSON for the command line and the API."""
