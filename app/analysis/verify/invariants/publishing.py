@@ -3,10 +3,12 @@
 from app.analysis.verify.invariants import admin, reading
 from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster
+from app.analysis.verify.invariants.rule_statuses import made_at
 from app.analysis.verify.invariants.specs import asks_admin
 from app.analysis.verify.invariants.stock import SINCE_EVER
 from app.analysis.verify.invariants.unseen import is_shown
 from app.domain.log import Event, EventType
+from app.domain.values.timestamps import SECOND, Instant
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
@@ -83,8 +85,10 @@ def take_rule(cluster: Cluster, event: Event, _: None) -> None:
         cluster.forget_faults(event.key)
         cluster.stock.remove_rule(event.key, event.stamp.time)
     else:
-        now = event.stamp.time
-        since = SINCE_EVER if event.stamp.verb == LISTED else now
+        since = now = event.stamp.time
+        if event.stamp.verb == LISTED:
+            # A stream that begins with its first object shows it as listed, although it is new.
+            since = Instant(min(made_at(event) + SECOND, now))
         cluster.stock.put_rule(event.key, event.body, since, now)
         if event.type is _CREATED:
             cluster.forget_faults(event.key)

@@ -48,7 +48,7 @@ class RuleStatuses:
             self._first = event.revision
         place = event.key.name, event.uid
         if place not in self._rules:
-            self._rules[place] = event.stamp.time, _made(event)
+            self._rules[place] = event.stamp.time, made_at(event)
         if event.type is EventType.OBJECT_UPDATED:
             self._writers.add(event.stamp.actor.user)
 
@@ -79,8 +79,8 @@ class RuleStatuses:
         return True if now > until and evictor in self._writers else None
 
 
-def _made(event: Event) -> Instant:
-    """When the rule was made, as far as its line tells."""
+def made_at(event: Event) -> Instant:
+    """When the rule was made, in whole seconds, as far as its line tells."""
     metadata = reading.get(reading.value(event.body), "metadata")
     try:
         return timestamps.parse(reading.text(metadata, "creationTimestamp"))

@@ -1673,9 +1673,12 @@ class Judge:
         while first and has(first - 1):
             first -= 1
         state = self.states[first]
-        if any(event.stamp.verb == "baseline" for _, event in state.touched):
-            return None
-        return state.time
+        if not any(event.stamp.verb == "baseline" for _, event in state.touched):
+            return state.time
+        # A server dates a rule with the second in which it was made.
+        rule = {} if source is None else state.objects[source]
+        made = instant(text(rule, "metadata", "creationTimestamp"))
+        return None if made is None else min(made + SECOND, state.time)
 
 
 def is_end(event):

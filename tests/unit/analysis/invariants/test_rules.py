@@ -1274,6 +1274,26 @@ def a_rule_that_a_list_shows_was_there_before_the_claim(story):
     return [("placement-respects-taints", "broken", "t,x", begin, None)]
 
 
+def listed_rule(story, made):
+    """A stream of rules begins with one that was made then, a moment before an allocation."""
+    story.publish("p", device("a"))
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
+    rule["metadata"] = {"creationTimestamp": made}
+    story.put(key_of("devicetaintrules", "t"), rule, after=5, verb="baseline")
+    return story.allocate("x", result("p", "a"))
+
+
+def a_rule_that_a_list_shows_was_made_long_before_the_claim(story):
+    begin = listed_rule(story, "2025-12-31T00:00:00Z")
+    return [("placement-respects-taints", "broken", "t,x", begin, None)]
+
+
+def a_rule_that_a_list_shows_was_made_after_the_claim(story):
+    begin = listed_rule(story, "2026-12-31T00:00:00Z")
+    return [("placement-respects-taints", "unsure", "t,x", begin, None)]
+
+
 def a_rule_that_was_there_before_the_claim(story):
     story.publish("p", device("a"))
     rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
