@@ -5,6 +5,7 @@ act in the unchanged world follows from the change, and does not wait. Acts comm
 keep the recorded pace.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -21,7 +22,7 @@ _OPEN = Instant(2**62)
 
 
 class Readiness:
-    """The waits of one run: of queue keys, and of attempts whose result was deferred.
+    """The waits of one run: of queue keys, of attempts whose result was deferred, and of plans.
 
     `starts` maps controllers to the instants at which they started: all their keys waited for that.
     """
@@ -33,6 +34,7 @@ class Readiness:
         self._put_off: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
         self._work: dict[tuple[str, tuple[str, ...]], list[tuple[Instant, Instant]]]
         self._work = defaultdict(list)
+        self._under_way: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
 
     def note(self, queue: str, key: tuple[str, ...], ready: Instant, due: Instant) -> None:
         """Notes that a key was ready at `ready` and had to wait until `due`."""
@@ -53,6 +55,16 @@ class Readiness:
     def note_put_off(self, pod: str, tried: Instant, due: Instant) -> None:
         """Notes that the result of an attempt for a pod (a uid) did not count."""
         _extend(self._put_off[pod], tried, due)
+
+    def note_under_way(self, controller: str, made: Instant, stored: Instant) -> None:
+        """Notes that a controller made a plan at `made` which was stored later."""
+        self._under_way[controller].append((made, stored))
+
+    def under_way_until(self, controller: str, now: Instant) -> Instant | None:
+        """When the plan was stored that the controller had under way now; None without one."""
+        plans = self._under_way.get(controller, [])
+        number = bisect_right(plans, (now, _OPEN)) - 1
+        return plans[number][1] if number >= 0 and plans[number][1] > now else None
 
     def was_waiting(self, queue: str, key: tuple[str, ...], now: Instant) -> bool:
         """Whether the key waited at about this instant, for work that it had by then."""

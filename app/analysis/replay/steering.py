@@ -153,12 +153,20 @@ class SteeredPace:
         """Forgets which acts were passed: a controller begins a step."""
         self._recorded.stored_at = None
 
-    def stored_at(self) -> Instant | None:
-        """When the plan of the present step was stored in the recording, if that was later.
+    def stored_at(self, controller: str, now: Instant) -> Instant | None:
+        """When the plan that a controller makes now was stored in the recording, if that was later.
 
-        Only a history of redra shows what a controller had seen before its plan was stored.
+        Only a history of redra shows what a controller had seen before its plan was stored. A
+        changed world asks the unchanged one: an act that comes earlier here need not be stored when
+        the recorded one was.
         """
-        return self._recorded.stored_at
+        if self._control is not None:
+            return self._control.under_way_until(controller, now)
+        until = self._recorded.stored_at
+        if until is None or until <= now:
+            return None
+        self.readiness.note_under_way(controller, now, until)
+        return until
 
     def let_through(self, pod: str) -> None:
         """Allows a pod to be tried now, regardless of the recording; with an empty uid, none."""

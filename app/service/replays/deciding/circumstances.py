@@ -61,7 +61,8 @@ class UnderWay:
     """A controller whose plans are under way until the instant at which they were stored.
 
     It made them on a state that others changed meanwhile. Like the loop of a live controller, it
-    sees nothing new and makes no other plan until then.
+    sees nothing new and makes no other plan until then. In a changed world a plan takes as long as
+    that of the unchanged one at the same instant.
     """
 
     def __init__(self, reconciler: Reconciler, pace: SteeredPace) -> None:
@@ -88,8 +89,10 @@ class UnderWay:
         if self._plan is None:
             self._pace.begin_step()
             plan = self._reconciler.step(views, now)
-            until = self._pace.stored_at()
-            if plan is None or plan.is_empty or until is None or until <= now:
+            if plan is None or plan.is_empty:
+                return plan
+            until = self._pace.stored_at(self.name, now)
+            if until is None:
                 return plan
             self._plan, self._until = plan, until
         if now < self._until:

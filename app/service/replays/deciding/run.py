@@ -154,7 +154,7 @@ class Run:
             return here
         if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
             start = NEVER
-        return at_work(controller, self._pace if self._alteration is None else None, start)
+        return at_work(controller, self._pace, start)
 
     def _alter(self, alteration: Alteration) -> None:
         """Makes the edits, and has the scheduler try the pods again that it had refused.

@@ -192,6 +192,18 @@ def test_act_that_did_not_wait_in_the_unchanged_world_is_done_at_once_in_a_chang
     ) == NOW  # fmt: skip
 
 
+def test_plan_takes_as_long_in_a_changed_world_as_in_the_unchanged_one() -> None:
+    """Until it is stored, others act on the state before it."""
+    unchanged = Readiness({})
+    unchanged.note_under_way("claims", NOW, LATER)
+    pace = SteeredPace(RecordedPace(), Variant(), KEYS, unchanged)
+    assert pace.stored_at("claims", NOW) == LATER
+    assert pace.stored_at("claims", Instant(LATER - 1)) == LATER
+    assert pace.stored_at("claims", Instant(NOW - 1)) is None
+    assert pace.stored_at("claims", LATER) is None
+    assert pace.stored_at("garbage", NOW) is None
+
+
 def test_a_pace_begins_anew_for_each_run() -> None:
     """What one run did at which instant says nothing about another one."""
     learned = RecordedPace()
