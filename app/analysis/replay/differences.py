@@ -18,6 +18,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 
 class Aspect(StrEnum):
@@ -99,6 +100,36 @@ def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Co
         else:
             compared.different[sides.key] = sides
     return compared
+
+
+def placed_otherwise(
+    compared: Compared, recorded: Trace, again: Trace, last: Instant
+) -> dict[str, ObjectKey]:
+    """The pods and claims, by uid, that a run places or evicts otherwise than the recording.
+
+    After `last`, the end of the recording, a run goes on with what was under way there: that is no
+    difference.
+    """
+    keys = {**again.keys, **recorded.keys}
+    return {
+        uid: keys[uid]
+        for aspect, uid, _ in compared.different
+        if aspect in PLACEMENTS and not _is_continued(aspect, uid, recorded, again, last)
+    }
+
+
+def _is_continued(aspect: Aspect, uid: str, recorded: Trace, again: Trace, last: Instant) -> bool:
+    match aspect:
+        case Aspect.NODES:
+            return uid not in recorded.node_of and again.node_of[uid].time > last
+        case Aspect.EVICTIONS:
+            return uid not in recorded.evicted and again.evicted[uid].time > last
+        case _:
+            theirs, ours = recorded.allocations.get(uid, ()), again.allocations.get(uid, ())
+            later = ours[len(theirs) :]
+            pairs = zip(theirs, ours, strict=False)
+            is_alike = all(one.allocation == other.allocation for one, other in pairs)
+            return is_alike and bool(later) and all(each.time > last for each in later)
 
 
 def contradictions(recorded: Trace, again: Trace) -> Iterator[DifferenceKey]:

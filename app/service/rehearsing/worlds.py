@@ -26,7 +26,7 @@ from app.analysis.rehearse.attribution import SettingsSearch
 from app.analysis.rehearse.contents import Contents
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.replay import differences
-from app.analysis.replay.differences import PLACEMENTS, Compared
+from app.analysis.replay.differences import Compared, placed_otherwise
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Switches
 from app.analysis.scan.scanning import Scan
@@ -115,8 +115,8 @@ async def rehearse(
 
 def _unlike(before: RehearsedWorld, control: Control, compared: Compared) -> dict[str, ObjectKey]:
     """The pods and claims that the unchanged world decides otherwise than recorded."""
-    keys = {**before.run.trace.keys, **control.runs.recording.trace.keys}
-    return {uid: keys[uid] for aspect, uid, _ in compared.different if aspect in PLACEMENTS}
+    recording = control.runs.recording
+    return placed_otherwise(compared, recording.trace, before.run.trace, recording.last)
 
 
 def _unapplied(before: RehearsedWorld, after: RehearsedWorld) -> list[Unapplied]:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from app.analysis.replay import differences
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared
+from app.analysis.replay.differences import Compared
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.unapplied import Unapplied
 from app.analysis.replay.variants import Switches, Variant
@@ -103,17 +103,11 @@ async def find_control(
     variant = replace(prover.variant, imposed=frozenset())
     run = await runs.run(variant)
     compared = compare(runs.recording.trace, run.trace)
-    keys = {**run.trace.keys, **runs.recording.trace.keys}
-    # The run completes bindings that were under way at the end of the recording.
-    late = {uid for uid, step in run.trace.node_of.items() if step.time > runs.recording.last}
-    late -= runs.recording.trace.node_of.keys()
-    unlike = {
-        keys[uid]
-        for aspect, uid, _ in compared.different
-        if aspect in PLACEMENTS and not (aspect is Aspect.NODES and uid in late)
-    }
+    unlike = differences.placed_otherwise(
+        compared, runs.recording.trace, run.trace, runs.recording.last
+    )
     return Control(
-        runs=runs, variant=variant, readiness=run.readiness, unlike=tuple(sorted(unlike))
+        runs=runs, variant=variant, readiness=run.readiness, unlike=tuple(sorted(unlike.values()))
     )
 
 
