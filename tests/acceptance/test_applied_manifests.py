@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import time
 import zipfile
+from itertools import chain
 
 import pytest
 
@@ -82,7 +83,44 @@ def test_server_decides_the_applied_manifests_as_the_history_was(name, tmp_path)
     source, made = bundle(name, IncidentVariant.BROKEN, tmp_path / "b.zip"), tmp_path / "made"
     code, _, error = redra("export", source, "--as", "manifests", "-o", made)
     assert code == 0, error
+    check_applied(made, placed_at_the_end(source), tmp_path)
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("name", ["claim-named-twice", "device-in-two-claims"])
+def test_server_decides_the_manifests_without_names_as_the_history_was(name, tmp_path):
+    """The new names sort as the old ones, so each object has the place of the one before it."""
+    source = bundle(name, IncidentVariant.BROKEN, tmp_path / "b.zip")
+    made, plain = tmp_path / "made", tmp_path / "plain"
+    for folder, words in ((made, ("--redact",)), (plain, ())):
+        code, _, error = redra("export", source, "--as", "manifests", *words, "-o", folder)
+        assert code == 0, error
     expected = placed_at_the_end(source)
+    devices = [device for _, results in expected.values() for _, *device in results]
+    names = set(chain(*devices, (name for _, _, name in expected)))
+    assert names <= words_of(plain)
+    assert names.isdisjoint(words_of(made))
+    check_applied(made, expected, tmp_path, read=ranked)
+
+
+def words_of(folder):
+    """The words of all manifests in a folder."""
+    texts = (path.read_text() for path in folder.glob("*.yaml"))
+    return {word.strip("\"',") for text in texts for word in text.split()}
+
+
+def ranked(places):
+    """The places with each name as its rank among the names of its sort."""
+    nodes = sorted({node for node, _ in places.values() if node})
+    devices = sorted({device for _, results in places.values() for device in results})
+    return [
+        (key[0], node and nodes.index(node), [devices.index(each) for each in results])
+        for key, (node, results) in sorted(places.items())
+    ]
+
+
+def check_applied(made, expected, tmp_path, *, read=dict):
+    """Apply the manifests of a folder to a new server, which comes to the expected places."""
     assert expected
     with cluster(tmp_path, **settings_of((made / "run.sh").read_text())) as server:
         program = shlex.join([str(BIN / "kubectl"), "--cache-dir", str(tmp_path / "cache")])
@@ -94,7 +132,7 @@ def test_server_decides_the_applied_manifests_as_the_history_was(name, tmp_path)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             listed = server.json("get", "pods,resourceclaims", "--all-namespaces")["items"]
-            if placed(listed) == expected or time.monotonic() > deadline:
+            if read(placed(listed)) == read(expected) or time.monotonic() > deadline:
                 break
             time.sleep(0.2)  # waits: for controllers, which nobody asks to say that they are done
-        assert placed(listed) == expected
+        assert read(placed(listed)) == read(expected)
