@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -59,7 +59,8 @@ PatchOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KIND/[NAMESPACE/]NAME=PATCH",
-        help="Patch an object in the fork, as `kubectl patch -p` does; repeatable.",
+        help="Patch an object in the fork, as `kubectl patch -p` does; a patch in JSON may be a "
+        "word of its own; repeatable.",
     ),
 ]
 
@@ -81,9 +82,22 @@ UntilOption = Annotated[
 ]
 
 
+class _ForkCommand(ServedCommand):
+    """Also reads `--patch KIND/NAME PATCH`, with the patch as a word of its own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command; a patch is joined to the name of its object."""
+        words = list(args)
+        for number in range(len(words) - 3, -1, -1):
+            option, name, body = words[number : number + 3]
+            if option == "--patch" and "=" not in name and body.lstrip().startswith("{"):
+                words[number + 1 : number + 3] = [f"{name}={body}"]
+        return super().parse_args(ctx, words)
+
+
 def register(root: typer.Typer) -> None:
     """Add the command of this module."""
-    root.command("fork", cls=ServedCommand)(fork)
+    root.command("fork", cls=_ForkCommand)(fork)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

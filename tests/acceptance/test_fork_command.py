@@ -173,6 +173,14 @@ def test_bundle_of_a_fork_is_a_history_of_its_own(data: Path, tmp_path: Path) ->
             ("prod", "--history", "x", "--patch", 'deviceclass/gpu={"spec":{"selectors":"none"}}'),
             "deviceclasses.resource.k8s.io/gpu cannot be patched: patch: Invalid value",
         ),
+        (
+            ("prod", "--history", "x", "--patch", "deviceclass/gpu", '{"spec":{"selectors":"no"}}'),
+            "deviceclasses.resource.k8s.io/gpu cannot be patched: patch: Invalid value",
+        ),
+        (
+            ("--patch", "deviceclass/gpu", "{bad", "prod", "--history", "x"),
+            "--patch deviceclass/gpu",
+        ),
         (("prod", "--history", "x", "-f", "/none.yaml"), "No such file"),
         (("prod@5", "--history", "x", "--until", "9"), "the fork has none"),
         (
