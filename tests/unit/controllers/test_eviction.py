@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.analysis.verify.compare import ComparisonResult
 from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.reconciler import EvictionReconciler, is_marked
 from app.domain.controllers.eviction.taints import NoExecuteTaint
@@ -443,6 +444,57 @@ def test_quirk_c4_finished_pod_with_a_reservation_is_evicted():
     taint_slice(cluster, [TAINT])
     assert cluster.get("pods", "pod-0") is None
     assert said(cluster) == [MARKING]
+
+
+@pytest.mark.parametrize(
+    ("c4", "outcome", "texts"), [(True, "Evicted", [MARKING]), (False, "Cancelled", [CANCELLING])]
+)
+def test_c4_decides_about_a_pod_that_finishes_before_its_toleration_ends(c4, outcome, texts):
+    quirks = ControllerQuirks(c4=c4)
+    options = ControllerOptions(quirks=quirks, off=frozenset({"claims"}))
+    cluster = running(options=options, pods=0)
+    cluster.claim(tolerations=[tolerate(60)])
+    cluster.pod("pod-0", claim="claim")
+    cluster.rule()
+    cluster.wait(20)
+    cluster.finish("pod-0")
+    cluster.wait(60)
+    assert cluster.decisions("eviction") == [("pod-0", outcome)]
+    assert said(cluster) == texts
+    for counts in check_decisions(cluster):
+        assert counts.counts.keys() == {ComparisonResult.SAME}
+
+
+def test_pod_learns_late_of_the_claim_of_its_extended_resource():
+    """Nothing but the status of the pod names the claim, which may be written after the binding."""
+    quirks = ControllerQuirks(c3=False)
+    cluster = Cluster(options=ControllerOptions(quirks=quirks, off=frozenset({"claims"})))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=2)
+    cluster.claim()
+    cluster.claim("extended")
+    cluster.pod("pod-0", claim="claim")
+    cluster.pod("other", claim="extended")
+    cluster.settle()
+    uid = cluster.must("pods", "pod-0")["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "pod-0", "uid": uid, "controller": True}
+    owned: JsonObject = {"metadata": {"ownerReferences": [owner]}}
+    cluster.patch("resourceclaims", "extended", owned)
+    user = {"resource": "pods", "name": "pod-0", "uid": uid}
+    reserved: JsonObject = {"status": {"reservedFor": [user]}}
+    cluster.patch("resourceclaims", "extended", reserved, subresource="status")
+    extended = cluster.must("resourceclaims", "extended")
+    result = extended["status"]["allocation"]["devices"]["results"][0]
+    index = int(result["device"].rpartition("-")[2])
+    taint_slice(cluster, *([] for _ in range(index)), [TAINT])
+    assert not is_terminating(cluster)
+    mapped = {"containerName": "main", "requestName": "gpu", "resourceName": "example.com/gpu"}
+    status = {"resourceClaimName": "extended", "requestMappings": [mapped]}
+    body: JsonObject = {"status": {"extendedResourceClaimStatus": status}}
+    cluster.patch("pods", "pod-0", body, subresource="status")
+    cluster.settle()
+    assert is_terminating(cluster)
 
 
 def test_quirk_c5_pod_that_terminates_already_counts_as_evicted():

@@ -166,9 +166,8 @@ class EvictionReconciler:
         cause = Revision(recorded.cause)
         if recorded.outcome == "Cancelled":
             return self._plan_cancel(views.objects, pod_id, now, cause)
-        # Parity: controllers.md C20, a later look may have queued the pod again; then its stored
-        # eviction applies.
-        eviction = self._delete_at.get(pod_id) or self.state.pod_eviction(place)
+        # Not the instant that the queue stores: a look that was left out would be left out again.
+        eviction = self.state.pod_eviction(place)
         if eviction is None:
             return None
         return self._plan_evict(views.objects, pod_id, eviction, now, cause)

@@ -255,9 +255,13 @@ class TaintState:
             self.pods.pop(place, None)
             return
         self.pods[place] = pod
-        seen = None if old is None or old.uid != pod.uid else (old.node, old.generated)
-        if seen != (pod.node, pod.generated):
+        if old is None or old.uid != pod.uid or self._deciding(old) != self._deciding(pod):
             changes.pods[place] = None
+
+    def _deciding(self, pod: PodFacts) -> tuple[object, ...]:
+        """What of a pod decides about its eviction; `pod_eviction` reads nothing else of it."""
+        extended = "" if self._quirks.c3 else pod.extended_claim
+        return self.may_evict(pod), pod.node, pod.generated, extended
 
     def _fold_claim(
         self, event: Event, changes: Changes, *, is_gone: bool, has_planned: bool
