@@ -270,6 +270,15 @@ ROWS = [
         claim="allocated, reserved for pod, protected",
     ),
     Row(
+        name="reserved for an earlier pod of that name",
+        objects=(
+            pod(template=False, uid="uid-new"),
+            claim(users=("pod",), allocated=True),
+        ),
+        writes=FREE,
+        claim="free",
+    ),
+    Row(
         name="pod removed while non-pod consumer present",
         objects=(claim(users=("pod",), jobs=True, allocated=True),),
         writes=["update resourceclaims/c"],
@@ -335,6 +344,12 @@ def test_release_of_a_claim_that_was_never_allocated_is_no_deallocation():
     assert together is not None
     assert (first.outcome, together.outcome) == ("Released", "Released")
     assert first.follows == (ClaimAct.FINALIZER,)
+
+
+def test_claim_that_ends_while_a_pod_uses_it_keeps_its_finalizer_also_without_devices():
+    in_use = (pod(template=False), claim(users=("pod",), protected=True, deleted=True))
+    line = told(Row(name="", objects=in_use, writes=NOTHING))
+    assert claim_sync.needed_writes(line.views.objects, "default", "c") is None
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -263,6 +263,27 @@ def a_patch_that_is_older_within_a_second_stays_so_when_it_changes(story):
     return []
 
 
+def two_patches(story, priorities):
+    """Patches that leave 8 and then 5 of the memory of a device, of which a claim has 6."""
+    story.publish("p", device("a", shared=True, capacity={"memory": "10"}))
+    story.allocate("x", result("p", "a", shareID="1", consumedCapacity={"memory": "6"}))
+    for amount, priority in zip("85", priorities, strict=True):
+        change = {"capacity": {f"{DRIVER}/memory": {"value": amount}}, "priority": priority}
+        key = key_of("resourceslicepatches", f"to-{amount}")
+        last = story.put(key, {"spec": {"devices": change}}, after=1)
+    return last
+
+
+def a_patch_of_higher_priority_decides(story):
+    begin = two_patches(story, (1, 2))
+    return [("consumed-within-capacity", "outside", "x", begin, None)]
+
+
+def a_patch_of_lower_priority_does_not_decide(story):
+    two_patches(story, (2, 1))
+    return []
+
+
 def a_device_that_never_was(story):
     story.publish("p", device("a"))
     begin = story.allocate("x", result("p", "b"))
@@ -1300,6 +1321,29 @@ def a_rule_that_was_there_before_the_claim(story):
     story.put(key_of("devicetaintrules", "t"), rule, after=1)
     begin = story.allocate("x", result("p", "a"), after=2)
     return [("placement-respects-taints", "broken", "t,x", begin, None)]
+
+
+def a_rule_is_as_old_as_its_spec(story):
+    """Labels that change between a choice and its write make no new rule of it."""
+    story.publish("p", device("a"))
+    rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": TAINT}}
+    story.put(key_of("devicetaintrules", "t"), rule, after=1)
+    story.claim("x", {"name": "r", "exactly": {"count": 1}}, after=20)
+    labelled = {**rule, "metadata": {"labels": {"seen": "yes"}}}
+    story.put(key_of("devicetaintrules", "t"), labelled, after=1)
+    begin = story.allocate("x", result("p", "a"))
+    return [("placement-respects-taints", "broken", "t,x", begin, None)]
+
+
+def a_rule_is_as_new_as_its_spec(story):
+    story.publish("p", device("a"))
+    rule = {"spec": {"deviceSelector": {"pool": "q"}, "taint": TAINT}}
+    story.put(key_of("devicetaintrules", "t"), rule, after=1)
+    story.claim("x", {"name": "r", "exactly": {"count": 1}}, after=20)
+    moved_rule = {"spec": {**rule["spec"], "deviceSelector": {"pool": "p"}}}
+    story.put(key_of("devicetaintrules", "t"), moved_rule, after=1)
+    begin = story.allocate("x", result("p", "a"))
+    return [("placement-respects-taints", "unsure", "t,x", begin, None)]
 
 
 def watched(events, lacking):
