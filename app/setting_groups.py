@@ -232,9 +232,19 @@ class WriterSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HelpSettings:
+    """The bounds of the search for changes with which a waiting pod gets a node."""
+
+    help_nodes_max: int = setting(20, ge=1, description="Nodes on which helpful changes are tried")
+    help_changes_max: int = setting(2, ge=1, le=4, description="Changes that are tried together")
+    help_tries_max: int = setting(300, ge=1, description="Changes tried on one node")
+
+
+@dataclass(frozen=True, kw_only=True)
 class GroupedSettings(
     CauseSettings,
     ClusterSettings,
+    HelpSettings,
     JobSettings,
     LintSettings,
     MemorySettings,

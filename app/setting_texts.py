@@ -1,6 +1,7 @@
 """Texts of the environment as values of settings: paths, switches, numbers within their bounds."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -9,6 +10,39 @@ _SWITCH = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
+
+
+SIMILAR_MIN = 0.8
+"""The similarity of two names from which on one is taken for the other misspelt, at most 1."""
+
+_OF_SERVICES = re.compile(
+    r"(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$"
+)
+"""The ends of variables that the kubelet gives to containers for each Service of a namespace."""
+
+
+def misspelt(
+    variables: Iterable[str], prefix: str, settings: Iterable[str]
+) -> tuple[tuple[str, str], ...]:
+    """The variables that name no setting but nearly one, each with the variable of that setting.
+
+    Variables of Services, such as `REDRA_PORT` of a Service `redra`, are never among them.
+    """
+    begins = [name for name in variables if name.upper().startswith(prefix)]
+    if not begins:
+        return ()
+    known = {f"{prefix}{name.upper()}": name.upper() for name in settings}
+    odd = sorted(name for name in begins if name not in known and not _OF_SERVICES.search(name))
+    pairs = ((name, _most_similar(name.upper().removeprefix(prefix), known)) for name in odd)
+    return tuple((name, similar) for name, similar in pairs if similar)
+
+
+def _most_similar(name: str, known: Mapping[str, str]) -> str:
+    """The variable of the setting whose name is most similar; empty when none is similar enough."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known.values(), n=1, cutoff=SIMILAR_MIN)
+    return next((variable for variable, each in known.items() if each in close), "")
 
 
 def read(value: object, kind: Any, bounds: Mapping[str, Any]) -> object:

@@ -25,6 +25,9 @@ class Settings(GroupedSettings):
     given: frozenset[str] = frozenset()
     """The names of settings from the environment or the command line; not a setting itself."""
 
+    misspelt: tuple[tuple[str, str], ...] = ()
+    """Variables without effect, each with the one that was probably meant; not a setting itself."""
+
     database_url: str = setting("", description="External PostgreSQL; empty: the embedded server")
     reader_url: str = setting(
         "",
@@ -70,7 +73,6 @@ class Settings(GroupedSettings):
         le=60_000,
         description="Duration of bindings in new histories, in which claims are in flight",
     )
-
     service_addresses: str = setting("10.96.0.0/12", description="Range of addresses for services")
     service_node_ports: str = setting("30000-32767", description="Range of node ports for services")
     binding_timeout_seconds: int = setting(
@@ -423,9 +425,6 @@ class Settings(GroupedSettings):
     explain_names_compared_max: int = setting(200, ge=1, description="Of these, those compared")
     explain_places_max: int = setting(20, ge=1, description="Namespaces searched for a name")
     explain_histories_max: int = setting(50, ge=0, description="Other histories searched for it")
-    help_nodes_max: int = setting(20, ge=1, description="Nodes on which helpful changes are tried")
-    help_changes_max: int = setting(2, ge=1, le=4, description="Changes that are tried together")
-    help_tries_max: int = setting(300, ge=1, description="Changes tried on one node")
 
     @classmethod
     def described(cls) -> dict[str, str]:
@@ -445,7 +444,7 @@ class Settings(GroupedSettings):
         """The environment that gives another process these settings with the `changes`."""
         chosen = {name: getattr(self, name) for name in self.defaults()} | changes
         named = {f"{PREFIX}{k.upper()}": str(v) for k, v in chosen.items() if v is not None}
-        return {**os.environ, **named}
+        return {k: v for k, v in os.environ.items() if k not in dict(self.misspelt)} | named
 
 
 def follow_kubeconfig() -> None:
@@ -471,7 +470,8 @@ def read(given: Mapping[str, object], *, environment: Mapping[str, str] = os.env
             values[each.name] = _checked(each, given[each.name], variable)
         elif variable in environment:
             values[each.name] = _checked(each, environment[variable], variable)
-    return Settings(given=frozenset(values), **values)
+    misspelt = setting_texts.misspelt(environment, PREFIX, Settings.defaults())
+    return Settings(given=frozenset(values), misspelt=misspelt, **values)
 
 
 def _settings() -> list[Field[Any]]:

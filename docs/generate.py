@@ -24,7 +24,8 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Each is an environment variable. Command-line options win over them.",
+        "Each is an environment variable. Command-line options win over them. Commands warn about",
+        "a variable that is nearly named as one of these, such as one without a letter of it.",
         "",
         "| variable | default | meaning |",
         "|---|---|---|",

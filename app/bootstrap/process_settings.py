@@ -1,10 +1,14 @@
 """The settings of a process: the environment, overridden by the command line."""
 
+import logging
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from app.settings import Settings, read
+
+_log = logging.getLogger("redra")
 
 
 class CommandOptions(TypedDict, total=False):
@@ -29,11 +33,22 @@ _NAMES = {"policy": "policy_file", "compact": "compact_like_etcd"}
 
 
 def settings(**options: Unpack[CommandOptions]) -> Settings:
-    """The settings, with the given options applied. Raises InputError naming a bad one."""
+    """The settings, with the given options applied. Raises InputError naming a bad one.
+
+    A variable of the environment that is nearly named as a setting is logged, once in a process.
+    """
     values: dict[str, Any] = {}
     for option, value in options.items():
         if option in ("gates", "quirks"):
             value = ",".join(cast(Sequence[str], value or ())) or None
         if value is not None:
             values[_NAMES.get(option, option)] = value
-    return read(values)
+    chosen = read(values)
+    for variable, similar in chosen.misspelt:
+        _warn_of(variable, similar)
+    return chosen
+
+
+@cache
+def _warn_of(variable: str, similar: str) -> None:
+    _log.warning("%s has no effect: do you mean %s?", variable, similar)

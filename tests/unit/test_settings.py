@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.explain.pods import ExplainBounds
+from app.bootstrap import process_settings
 from app.bootstrap.answers import bounds
 from app.domain.errors import InputError
 from app.settings import Settings, read
@@ -90,3 +91,66 @@ def test_bounds_of_a_question_are_those_of_the_settings() -> None:
     assert len(names) == 9
     turned = bounds.explain_bounds(Settings(**dict.fromkeys(names, 3)))
     assert {name: getattr(turned, name) for name in names} == dict.fromkeys(names, 3)
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("REDRA_PROFIL", "REDRA_PROFILE"),
+        ("REDRA_PROFLIE", "REDRA_PROFILE"),
+        ("REDRA_QUIRK", "REDRA_QUIRKS"),
+        ("REDRA_GATE", "REDRA_GATES"),
+        ("REDRA_CONTROLERS_OFF", "REDRA_CONTROLLERS_OFF"),
+        ("REDRA_EVENTS_TTL_SECONDS", "REDRA_EVENT_TTL_SECONDS"),
+        ("redra_profile", "REDRA_PROFILE"),
+        ("Redra_Quirk", "REDRA_QUIRKS"),
+    ],
+)
+def test_variable_with_nearly_the_name_of_a_setting_is_misspelt(variable: str, meant: str) -> None:
+    settings = read({}, environment={variable: "1.36", "HOME": "/"})
+    assert settings.misspelt == ((variable, meant),)
+    assert (settings.profile, settings.quirks) == (Settings().profile, Settings().quirks)
+
+
+def variables_of_a_service(name: str, port: str, protocol: str) -> list[str]:
+    """The variables that a kubelet gives to containers for a Service of this name."""
+    ends = ("SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP_API", "PORT")
+    number = f"PORT_{port}_{protocol}"
+    of_port = (number, f"{number}_PROTO", f"{number}_PORT", f"{number}_ADDR")
+    return [f"{name.upper().replace('-', '_')}_{end}" for end in (*ends, *of_port)]
+
+
+@pytest.mark.parametrize("protocol", ["TCP", "UDP", "SCTP"])
+def test_variable_of_a_service_is_never_misspelt(protocol: str) -> None:
+    """Also when the Service has the name of a setting, or nearly."""
+    names = [name.replace("_", "-") for name in Settings.defaults()]
+    services = ("redra", *(f"redra-{name[:end]}" for name in names for end in (None, -1)))
+    variables = [
+        variable
+        for service in services
+        for variable in variables_of_a_service(service.rstrip("-"), "8080", protocol)
+    ]
+    assert "REDRA_PROFIL_PORT" in variables
+    environment = dict.fromkeys(variables, "tcp://10.96.0.7:8080")
+    assert read({}, environment=environment).misspelt == ()
+
+
+def test_no_setting_is_taken_for_another_misspelt_and_other_names_are_left_alone() -> None:
+    defaults = Settings.defaults()
+    own = {f"REDRA_{name.upper()}": str(defaults[name]) for name in ("profile", "gates", "quirks")}
+    others = dict.fromkeys(("REDRA_PAGER", "REDRA_DRAWS", "REDRA", "REDRA_", "INFRA_PROFIL"), "x")
+    assert read({}, environment={**own, **others}).misspelt == ()
+
+
+def test_commands_warn_once_of_a_misspelt_variable(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("REDRA_PROFIL_", "1.36")
+    monkeypatch.setenv("REDRA_SERVICE_HOST", "10.96.0.7")
+    for _ in range(2):
+        chosen = process_settings.settings()
+    warnings = [record.getMessage() for record in caplog.records]
+    assert warnings == ["REDRA_PROFIL_ has no effect: do you mean REDRA_PROFILE?"]
+    child = chosen.environment()
+    assert "REDRA_PROFIL_" not in child, "another process would warn again"
+    assert child["REDRA_SERVICE_HOST"] == "10.96.0.7"

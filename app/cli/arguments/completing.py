@@ -168,10 +168,11 @@ def _known(ctx: Any, plurals: Sequence[str], incomplete: str) -> Mapping[str, li
 
 def _source(ctx: Any) -> "tuple[Settings, AskedServer | None]":
     """The settings and the server that the words so far select; None without a server."""
-    from app.bootstrap import process_settings
     from app.bootstrap.asking import servers
+    from app.settings import read
 
     chosen = ctx.meta.get("app.cli.connecting.reading", {})
     data = ctx.params.get("data")
-    settings = process_settings.settings(data=Path(data) if data else None)
+    # Not as commands read them: a warning would stand in the middle of the typed line.
+    settings = read({"data": Path(data)} if data else {})
     return settings, servers.find(settings, servers.Aim(**chosen))
