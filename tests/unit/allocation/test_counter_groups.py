@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.allocation import bounds
+from app.domain.allocation import bounds, counters
 
 SETS = st.sampled_from([(pool, f"set-{number}") for pool in range(2) for number in range(5)])
 DEVICES = st.lists(st.lists(st.tuples(SETS, st.integers(0, 3)), max_size=3), max_size=10)
@@ -56,3 +56,20 @@ def test_groups_are_the_devices_that_counter_sets_connect(drawn):
             if group.mask >> n & 1
             for counter, amount in amounts[n]
         }
+
+
+def test_counter_that_a_device_names_twice_is_added_up():
+    """The API refuses such a device; a recording may have one."""
+    twice = SimpleNamespace(
+        consumes=(
+            ("set-0", (("memory", 3), ("cores", 1))),
+            ("set-1", (("memory", 7),)),
+            ("set-0", (("memory", 5),)),
+        )
+    )
+    draws = counters.draws_of([twice, SimpleNamespace(consumes=())])
+    assert [dict(amounts) for amounts in draws.amounts] == [
+        {("set-0", "memory"): 8, ("set-0", "cores"): 1, ("set-1", "memory"): 7},
+        {},
+    ]
+    assert not draws.negative
