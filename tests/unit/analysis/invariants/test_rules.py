@@ -346,6 +346,17 @@ def no_slices_recorded(story):
     return [("allocated-device-existed", "unsure", "x", begin, None)]
 
 
+def another_claim_of_the_name_shows_with_the_same_devices(story):
+    """Its requests are judged anew: that the devices are the same says nothing about them."""
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    key = key_of("resourceclaims", "x")
+    more = claim({"name": "r", "exactly": {"count": 2}})
+    allocated = {**more, "status": story.objects[key]["status"]}
+    begin = story.put(key, allocated, after=1, uid="another")
+    return [("request-satisfied", "broken", "x", begin, None)]
+
+
 def allocation_without_finalizer(story):
     story.publish("p", device("a"))
     story.claim("x", finalizers=())
