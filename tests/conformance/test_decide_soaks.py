@@ -272,6 +272,11 @@ async def decided(cluster, late, path, **bounds):
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
 
+def goes_on(cluster):
+    """The recording goes on after all requests of the scheduler, so it has those that waited."""
+    cluster.patch("nodes", "n1", {"metadata": {"annotations": {"seen": "later"}}})
+
+
 async def late_condition(seconds, path, **bounds):
     """A pod is refused and deleted some seconds later; the condition is written after that."""
     cluster = Cluster(Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)))
@@ -288,6 +293,7 @@ async def late_condition(seconds, path, **bounds):
     cluster.wait(seconds)
     cluster.delete("pods", "pod")
     cluster.wait(15)
+    goes_on(cluster)
     late = Late(at=Instant(written.stamp.time + (seconds + 1) * 1_000 * MILLI))
     return await decided(cluster, {written.revision: late}, path, **bounds)
 
@@ -323,6 +329,8 @@ async def test_second_condition_may_wait_until_its_pod_is_gone_as_well(tmp_path)
     cluster.delete("pods", "pod")
     cluster.wait(15)
     late = {second.revision: Late(at=Instant(cluster.line.now))}
+    cluster.wait(15)
+    goes_on(cluster)
     report = await decided(cluster, late, tmp_path)
     assert {each.reason for each in report.differences} == {DifferenceClass.RACE}
     assert {each.subject for each in report.differences} == {"pods/default/pod"}

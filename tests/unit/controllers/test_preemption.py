@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.registry import ControllerOptions
-from app.domain.controllers.resources import left_over, pod_key
+from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import BindPod
@@ -232,7 +232,7 @@ def test_of_pods_alike_the_last_by_name_goes_also_after_a_new_start(begins_anew)
     if begins_anew:
         views = cluster.line.views
         cluster.line.controllers = cluster.fresh_controllers()
-        for event in left_over(views.objects, views.revision):
+        for event in views.objects.left_over(views.revision):
             for controller in cluster.line.controllers:
                 controller.fold(event, views)
     pod(cluster, "big", "1", priority="high")

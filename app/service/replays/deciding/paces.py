@@ -47,10 +47,13 @@ class Paces:
                 if each.key[:2] in _WRITTEN and "scheduling" in self._names.get(each.user, ())
             )
             return Refused(seen=tuple(seen))
+        # Where an earlier moment is the end, what comes after it is in another trace.
+        keys = {**recording.later.keys, **trace.keys}
+        placed = recording.later.node_of.keys() | trace.node_of.keys()
         deleted = (
             at
             for uid, at in recording.removed.items()
-            if trace.keys[uid][:2] == api_resources.PODS and uid not in trace.node_of
+            if uid in keys and keys[uid][:2] == api_resources.PODS and uid not in placed
         )
         return Refused(deleted=tuple(deleted))
 
