@@ -279,7 +279,7 @@ class _Story:
         response, request, subresource = tree, None, ""
         if event.type is EventType.OBJECT_DELETED and _has_finalizers(tree):
             # Nobody deletes it: it goes with the update that takes its last finalizer.
-            verb, response = "update", _without_finalizers(tree)
+            verb, response = "update", _of_version(here, _without_finalizers(tree))
         path = ("spec", "nodeName")
         if key.resource == "pods" and json_tree.text(tree, *path) != json_tree.text(
             here or tree, *path
@@ -293,7 +293,7 @@ class _Story:
         if event.type is EventType.OBJECT_DELETED and json_tree.get(tree, "spec", "finalizers"):
             # A namespace goes with the request that takes its last finalizer from its spec.
             verb, subresource = "update", "finalize"
-            response = {**tree, "spec": {}}
+            response = _of_version(here, {**tree, "spec": {}})
         group, _, version = tree["apiVersion"].rpartition("/")
         line = {
             "kind": "Event",
@@ -374,6 +374,15 @@ def _has_finalizers(tree: JsonView) -> bool:
 def _without_finalizers(tree: JsonObject) -> JsonObject:
     metadata = {name: each for name, each in tree["metadata"].items() if name != "finalizers"}
     return {**tree, "metadata": metadata}
+
+
+def _of_version(here: JsonView | None, tree: JsonObject) -> JsonObject:
+    """The object with the version before a removal, with which the server answers it.
+
+    Parity: controllers.md 6.5.
+    """
+    version = json_tree.text(here or tree, "metadata", "resourceVersion")
+    return {**tree, "metadata": {**tree["metadata"], "resourceVersion": version}}
 
 
 def _dated(tree: JsonObject, instant: Instant) -> JsonObject:

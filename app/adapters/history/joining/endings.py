@@ -12,6 +12,8 @@ Parity: history-formats.md 4.5.
 
 from app.adapters.history import times
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
+from app.adapters.history.reading import Notes
+from app.domain.controllers import registry
 from app.domain.log.records import (
     Loss,
     Op,
@@ -25,6 +27,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 _NOT_FOUND = 404
+_COLLECTOR = registry.actor_of("garbage").user
 _CONTENT_REMAINING = "NamespaceContentRemaining"
 
 
@@ -153,3 +156,47 @@ def is_shown_later(spool: Spool, row: Row, known: Record) -> bool:
         ("\0".join(known.key), known.uid, row.row, row.epoch, row.version, row.sub),
     )
     return cursor.fetchone() is not None
+
+
+def date_collected(spool: Spool, notes: Notes) -> None:
+    """Date the removals of owners no later than the garbage collector shows that they were gone.
+
+    An update that takes the last finalizer off an object removes it, and is answered without a
+    version of the removal: its time places it. The collector deletes dependents as soon as the
+    owner is gone, and may have its answer first. Then the owner was gone when it asked. What it
+    asked for before the removal was asked for has another reason, such as an owner that waits for
+    its dependents, whose finalizer the collector itself takes. Parity: controllers.md 6.6.
+    """
+    deletions = _collected(spool)
+    if not deletions:
+        return
+    cursor = spool.database.execute(
+        "SELECT row, epoch, uid, asked, time FROM record WHERE op = 'DELETED' AND sub > 0 "
+        "AND actor AND exact AND who <> ? AND asked < time",
+        (_COLLECTOR,),
+    )
+    dated = []
+    for row, epoch, uid, begin, end in cursor.fetchall():
+        instant = min(
+            (at for at in deletions.get((epoch, uid), ()) if begin <= at < end), default=0
+        )
+        if instant:
+            dated.append((instant, row))
+    spool.database.executemany("UPDATE record SET time = ? WHERE row = ?", dated)
+    if dated:
+        notes.count("removals dated by what the garbage collector deleted next", len(dated))
+
+
+def _collected(spool: Spool) -> dict[tuple[int, str], list[int]]:
+    """The times at which the collector asked for deletions, by epoch and uid of the owner."""
+    cursor = spool.database.execute(
+        "SELECT epoch, asked, head, body FROM record WHERE who = ? AND asked IS NOT NULL "
+        "AND exact AND op IN ('MODIFIED', 'DELETED')",
+        (_COLLECTOR,),
+    )
+    instants: dict[tuple[int, str], list[int]] = {}
+    for epoch, at, head, body in cursor:
+        if spool.record_in(head).verb == "delete":
+            for owner in meta.owners(spool.tree_in(body) or {}):
+                instants.setdefault((epoch, owner.uid), []).append(at)
+    return instants

@@ -15,6 +15,7 @@ from app.adapters.history.joining import (
     acceptance,
     clocks,
     contradictions,
+    endings,
     odd_times,
     rested_on,
     statuses,
@@ -58,6 +59,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
         clocks.settle(spool, notes)
         _set_aside_empty_writes(spool, notes)
         stores.note(spool, notes)
+        endings.date_collected(spool, notes)
         _place_after(spool, _answer_clocks(spool), notes)
         stretches.note(spool, notes)
         statuses.note(spool, notes)
