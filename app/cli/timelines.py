@@ -184,14 +184,27 @@ def _print_timeline(
         rows.append(row)
     else:
         raise ServerUnreachable("the server's answer is incomplete")
+    nothing = "" if rows else _nothing(wanted, row)
     with reading.rendering():
-        printer.print_rows(rows)
+        printer.print_rows(rows, nothing)
     for line in lines:
         row = _row(line)
         with reading.rendering():
             printer.print_rows([row])
     with reading.rendering():
         printer.end()
+
+
+def _nothing(wanted: dict[str, str], extent: dict[str, Any]) -> str:
+    """The sentence that no entry matches, with the requested part and that of the history."""
+    parts = (("since", wanted["since"]), ("until", wanted["until"]))
+    text = "no entry matches" + "".join(f" {word} {moment}" for word, moment in parts if moment)
+    if not extent["revision"]:
+        return f"{text}: the history has no events"
+    if "began" not in extent:  # A server of an earlier version.
+        return text
+    began, ended = (extent[name].replace(".000000Z", "Z") for name in ("began", "ended"))
+    return f"{text}: the history goes from revision 1 ({began}) to {extent['revision']} ({ended})"
 
 
 def _row(line: bytes) -> dict[str, Any]:
@@ -256,7 +269,8 @@ def _print_here(
                 if not printer.is_followed:
                     reader.check()
                 printer.begin(await recorded_doubts.doubts_of(store.log, info))
-                printer.print_rows(rows[-last:])
+                read_part = msgspec.structs.asdict(reader.extent)
+                printer.print_rows(rows[-last:], _nothing(wanted, read_part))
                 while printer.is_followed and not reader.is_over:
                     await listener.wait(source.settings.poll_seconds)
                     printer.print_rows(shown(await reader.read(), request))
@@ -283,14 +297,16 @@ class TimelinePrinter:
         """Set the doubts about the recording, which `end` prints."""
         self._doubts = doubts
 
-    def print_rows(self, rows: list[dict[str, Any]]) -> None:
-        """Print rows."""
+    def print_rows(self, rows: list[dict[str, Any]], nothing: str = "") -> None:
+        """Print rows; instead of a table without rows, which is complete, the text `nothing`."""
         if self._output is Output.JSON:
             if not self.is_followed:
                 console.say_json(rows)
                 return
             for row in rows:
                 console.say_json_line(row)
+        elif nothing and not rows and not self.is_followed:
+            console.say(nothing)
         else:
             self._table(rows)
         if self.is_followed:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import anyio.lowlevel
+import msgspec
 
 from app.analysis.scope import Scope, Selector, no_kind
 from app.domain.errors import InputError, RevisionTooLarge
@@ -108,6 +109,17 @@ async def _is_upside_down(log: EventLog, info: HistoryInfo, scope: Scope) -> boo
     return scope.first > scope.final
 
 
+class Extent(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a log that was read: the last revision, and the times of its first and last event.
+
+    The times are empty before the first event.
+    """
+
+    revision: Revision = Revision(0)
+    began: str = ""
+    ended: str = ""
+
+
 class TimelineReader:
     """Reads the rows of one timeline in order, from its beginning and as it grows.
 
@@ -124,6 +136,15 @@ class TimelineReader:
         self._view = TimelineProjection()
         self._selector = Selector(self._scope)
         self.revision = Revision(0)
+        self._began = self._ended = Instant(0)
+
+    @property
+    def extent(self) -> Extent:
+        """The part of the log that was read."""
+        if not self.revision:
+            return Extent()
+        began, ended = (timestamps.micro_text(each) for each in (self._began, self._ended))
+        return Extent(revision=self.revision, began=began, ended=ended)
 
     @property
     def is_over(self) -> bool:
@@ -150,7 +171,9 @@ class TimelineReader:
             for first in range(0, len(events), _TURN_MAX):
                 rows += self._rows(events[first : first + _TURN_MAX])
                 await anyio.lowlevel.checkpoint()
-            self.revision = events[-1].revision
+            if not self.revision:
+                self._began = events[0].stamp.time
+            self.revision, self._ended = events[-1].revision, events[-1].stamp.time
             yield rows
 
     def _rows(self, events: Sequence[Event]) -> Iterator[Row]:

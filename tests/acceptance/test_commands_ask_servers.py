@@ -82,6 +82,7 @@ QUESTIONS = {
     "timeline": ("timeline", "prod"),
     "timeline of a namespace": ("timeline", "prod", "-n", "taints", "--last", "20"),
     "timeline of an object": ("timeline", "prod", "--object", "pod/n-3", "--decisions"),
+    "timeline without entries": ("timeline", "prod", "--kind", "PodEvicted", "--until", "2"),
     "timeline of a time": ("timeline", "prod", "--since", "20s", "--until", "500"),
     "findings": ("findings", "prod"),
     "findings of then": ("findings", "prod", "--at", "200"),

@@ -32,7 +32,8 @@ async def test_lines_begin_with_doubts_and_end_with_their_count():
         assert [entry["name"] for entry in entries[-20:]] == [f"c{n}" for n in range(20)]
         revisions = [entry["revision"] for entry in entries]
         assert revisions == sorted(set(revisions))
-        assert end == {"count": len(entries), "revision": revisions[-1]}
+        times = {"began": entries[0]["time"], "ended": entries[-1]["time"]}
+        assert end == {"count": len(entries), "revision": revisions[-1], **times}
 
 
 @pytest.mark.parametrize("last", [1, 5, 20, 1000])

@@ -79,6 +79,14 @@ async def test_commands_ask_for_a_part():
         assert "BECAUSE" in title
         assert lines
         assert all("nodes n" in line for line in lines)
+        first, final = lines[0].split(), (await told("timeline"))[1].splitlines()[-1].split()
+        words = ("--since", "2", "--until", "3", "--kind", "PodEvicted")
+        code, said, _ = await told("timeline", *words)
+        assert code == 0
+        assert said.startswith("no entry matches since 2 until 3: the history goes from rev")
+        assert first[1] in said
+        assert f" to {final[0]} (" in said
+        assert len(said.splitlines()) == 1
         code, _, error = await told("timeline", "-l", "zone=c")
         assert code == 2
         assert "do you mean zone=" in error

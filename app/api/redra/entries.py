@@ -1,8 +1,8 @@
 """`/redra/v1/histories/<history>/entries`: the whole timeline as JSON lines, optionally followed.
 
 The first line lists the losses of the recording, and says which instants relative moments name.
-Then come the existing entries, one per line, and a line with their count and the revision up to
-which the log was read; later lines are new entries. An answer without the line of the count is
+Then come the existing entries, one per line, and a line with their count, the revision up to which
+the log was read, and the times of its first and last event; later lines are new entries. An answer without the line of the count is
 incomplete.
 """
 
@@ -123,7 +123,7 @@ class EntriesApi:
                 count += len(rows) - skipped
                 if rows[skipped:]:
                     yield encoder.encode_lines(rows[skipped:])
-        yield encoder.encode_lines([{"count": count, "revision": reader.revision}])
+        yield encoder.encode_lines([{"count": count, **msgspec.structs.asdict(reader.extent)}])
         runtime = inquiry.runtime
         if not inquiry.request.flag("follow"):
             return
