@@ -110,7 +110,7 @@ async def _is_upside_down(log: EventLog, info: HistoryInfo, scope: Scope) -> boo
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a log that was read: the last revision, and the times of its first and last event.
+    """A read part of a log: its last revision, and the times of its first and last event.
 
     The times are empty before the first event.
     """

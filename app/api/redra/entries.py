@@ -2,8 +2,8 @@
 
 The first line lists the losses of the recording, and says which instants relative moments name.
 Then come the existing entries, one per line, and a line with their count, the revision up to which
-the log was read, and the times of its first and last event; later lines are new entries. An answer without the line of the count is
-incomplete.
+the log was read, and the times of its first and last event; later lines are new entries. An answer
+without the line of the count is incomplete.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
