@@ -181,8 +181,9 @@ async def test_cordoned_node_names_the_budget_that_keeps_its_pods(wanted, is_cor
         *([cordon] if is_cordoned else []),
         {"wait": 20},
     )  # fmt: skip
-    _, page = await answers(Invented(told=(), steps=steps), kind="node", name="n")
+    findings, page = await answers(Invented(told=(), steps=steps), kind="node", name="n")
     text = " ".join(page.split())
+    assert ("KeptNodes" in {kind for kind, _ in findings}) == is_told
     said = "poddisruptionbudget lab/keep allows no eviction now, so a drain leaves pod serve-"
     assert (said in text) == is_told
     assert ("cordoned: no new pod" in text) == is_cordoned

@@ -12,12 +12,9 @@ from app.analysis.blast.world import World
 from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.objects.write import eviction
-from app.domain.values import api_resources
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
-
-MIRROR = "kubernetes.io/config.mirror"
-"""The annotation of a pod that a kubelet created from a local file."""
 
 NAMES_MAX = 3
 """The number of pods that one warning names."""
@@ -35,7 +32,7 @@ def drain(world: World, node: str) -> tuple[str, ...]:
         is_over = core.is_finished(tree)
         if owner is not None and owner.kind == "DaemonSet" and not is_over:
             daemons.append(f"{key.namespace}/{key.name}")
-        elif not meta.annotation(tree, MIRROR):
+        elif not meta.annotation(tree, well_known.MIRROR_POD):
             _evict(world, key)
             if not is_over:
                 drained.append((f"{key.namespace}/{key.name}", tree))

@@ -75,7 +75,7 @@ def looking(
         claims.stuck(views, namespace, has_pods=has_pods),
         pods.overdue(views, causes, now, namespace),
         pods.evicted(chronicle, views, until, namespace),
-        nodes.not_ready(views, namespace),
+        nodes.troubled(views, namespace),
         (_of_cluster(views) if not namespace else ()),
         quotas.exceeded(views, namespace),
         taints.in_use(views, rules.quirks, now, namespace),

@@ -1,13 +1,20 @@
-"""Findings about nodes that are not ready, with what holds on to their devices."""
+"""Findings about nodes: not ready with devices in use, or cordoned with pods that budgets keep."""
 
 from collections import Counter
 from collections.abc import Iterator
 
+from app.analysis.explain.workloads import budgets
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import core, dra, meta
+
+
+def troubled(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+    """All findings of this module."""
+    yield from not_ready(views, namespace)
+    yield from kept_by_budgets(views, namespace)
 
 
 def not_ready(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
@@ -40,6 +47,33 @@ def not_ready(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             first=min(revisions),
             last=max(revisions),
             objects=tuple(Subject.of(*each) for each in nodes[:OBJECTS_SHOWN_MAX]),
+        )
+
+
+def kept_by_budgets(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+    """Cordoned nodes with pods that a drain leaves there, one finding for each budget."""
+    cordoned = {
+        event.key.name: event
+        for key in views.objects.keys(*api_resources.NODES)
+        if (event := views.objects.event(key)) is not None and core.unschedulable(event.object)
+    }
+    for budget, kept in budgets.keeping(views, cordoned.keys(), namespace or None):
+        pods = sum(len(each) for each in kept.values())
+        nodes = sorted((cordoned[name] for name in kept), key=lambda event: -event.revision)
+        has = "have" if len(nodes) > 1 else "has"
+        yield Finding(
+            kind=FindingKind.KEPT_NODES,
+            severity=Severity.WARNING,
+            text=f"{counts.of(len(nodes), 'cordoned node')} {has} {counts.of(pods, 'pod')} that a "
+            f"drain leaves there: poddisruptionbudget {budget.namespace}/{budget.name} allows no "
+            "eviction now",
+            count=len(nodes),
+            present=len(nodes),
+            first=nodes[-1].revision,
+            last=nodes[0].revision,
+            objects=tuple(
+                Subject.of(each.key, each.revision) for each in nodes[:OBJECTS_SHOWN_MAX]
+            ),
         )
 
 

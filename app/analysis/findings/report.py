@@ -28,6 +28,7 @@ class FindingKind(StrEnum):
     EVICTED_PODS = "EvictedPods"
     EXCEEDED_QUOTAS = "ExceededQuotas"
     UNREADY_NODES = "UnreadyNodes"
+    KEPT_NODES = "KeptNodes"
     UNUSABLE_POOLS = "UnusablePools"
     TAINTED_DEVICES = "TaintedDevices"
     CHANGED_DEVICES = "ChangedDevices"

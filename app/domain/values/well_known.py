@@ -29,6 +29,9 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation in which `kubectl apply` keeps the configuration that it sent."""
 
+MIRROR_POD = "kubernetes.io/config.mirror"
+"""Annotation of a pod that a kubelet created from a local file."""
+
 LOST_DRIVERS = "redra.dev/lost-drivers"
 """Annotation of a node whose emulated kubelet has lost these drivers."""
 

@@ -19,6 +19,7 @@ KINDS = {
     FindingKind.EVICTED_PODS: "evicted pods",
     FindingKind.EXCEEDED_QUOTAS: "quotas",
     FindingKind.UNREADY_NODES: "nodes that are not ready",
+    FindingKind.KEPT_NODES: "nodes that a drain does not empty",
     FindingKind.UNUSABLE_POOLS: "pools",
     FindingKind.TAINTED_DEVICES: "tainted devices in use",
     FindingKind.CHANGED_DEVICES: "changed devices in use",

@@ -3,13 +3,13 @@
 A drain waits for as long as a budget allows no eviction, and only its client is told so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import disruption_budgets
-from app.domain.values import api_resources, counts, json_tree
+from app.domain.values import api_resources, counts, json_tree, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -50,16 +50,28 @@ def of_budget(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason
 
 
 def on_node(views: Views, node: str) -> Iterator[Reason]:
-    """The budgets that allow no eviction now, with the pods on a node that a drain leaves there.
+    """The budgets that allow no eviction now, with the pods on a node that a drain leaves there."""
+    for key, kept in keeping(views, {node}):
+        pods = [pod.name for pod in kept[node]]
+        text = f"poddisruptionbudget {key.namespace}/{key.name} allows no eviction now, so a "
+        text += f"drain leaves {counts.plural(len(pods), 'pod')} {listed(pods, len(pods))} here"
+        yield Reason(text=text, count=len(pods), about=key, is_kept=True, rests_on=(key,))
+
+
+def keeping(
+    views: Views, nodes: Collection[str], namespace: str | None = None
+) -> Iterator[tuple[ObjectKey, dict[str, list[ObjectKey]]]]:
+    """The budgets that allow no eviction now, with the pods that they keep on these nodes, by node.
 
     The API evicts pods that are not ready or have ended without asking their budget, or may do so.
+    A drain does not evict mirror pods and those of DaemonSets, whatever their budget allows.
     """
-    running: dict[str, dict[str, JsonObject]] = {}
-    for key in views.objects.keys(*api_resources.PODS):
+    running: dict[str, list[tuple[ObjectKey, JsonObject]]] = {}
+    for key in views.objects.keys(*api_resources.PODS, namespace) if nodes else ():
         pod = views.objects.get(key) or {}
-        is_here = core.node_name(pod) == node and not core.is_finished(pod)
-        if is_here and not meta.is_deleting(pod) and disruption_budgets.is_ready(pod):
-            running.setdefault(key.namespace, {})[key.name] = pod
+        is_here = core.node_name(pod) in nodes and not core.is_finished(pod)
+        if is_here and disruption_budgets.is_ready(pod) and not _is_left_anyway(pod):
+            running.setdefault(key.namespace, []).append((key, pod))
     for key in views.objects.keys(*api_resources.POD_DISRUPTION_BUDGETS) if running else ():
         tree = views.objects.get(key) or {}
         status = meta.status(tree)
@@ -67,9 +79,15 @@ def on_node(views: Views, node: str) -> Iterator[Reason]:
         selector = disruption_budgets.selector_of(tree)
         if "observedGeneration" not in status or allowed or selector is None:
             continue
-        pods = running.get(key.namespace, {})
-        kept = [name for name, pod in pods.items() if selector.matches(meta.labels(pod))]
+        kept: dict[str, list[ObjectKey]] = {}
+        for place, pod in running.get(key.namespace, ()):
+            if selector.matches(meta.labels(pod)):
+                kept.setdefault(core.node_name(pod), []).append(place)
         if kept:
-            text = f"poddisruptionbudget {key.namespace}/{key.name} allows no eviction now, so a "
-            text += f"drain leaves {counts.plural(len(kept), 'pod')} {listed(kept, len(kept))} here"
-            yield Reason(text=text, count=len(kept), about=key, is_kept=True, rests_on=(key,))
+            yield key, kept
+
+
+def _is_left_anyway(pod: JsonObject) -> bool:
+    owner = meta.controller(pod)
+    is_daemon = owner is not None and owner.kind == "DaemonSet"
+    return meta.is_deleting(pod) or is_daemon or bool(meta.annotation(pod, well_known.MIRROR_POD))
