@@ -30,7 +30,7 @@ def told(containers_, status=None, *, node="n1", init=()):
     views = LiveViews(Profile())
     for event in cluster.line.events:
         views.fold(event)
-    return [finding.text for finding in containers.of_pods(views)]
+    return [finding.text for finding in containers.of_devices(views)]
 
 
 GPU = {"name": "gpu"}
