@@ -20,8 +20,8 @@ from projections import outlines
 DEVICES = ("redra", "devices")
 """The group and resource that stand for devices, which are not API objects."""
 
-NAMES_IN_TEXT_MIN = 4_096
-"""The number of names from which on a text of names is not written anew."""
+NAMES_IN_TEXT = 4_096
+"""The number of names in a text that is searched for parts of them."""
 
 WAITING, BOUND, RUNNING, FINISHED, ENDING = "waiting", "bound", "running", "finished", "ending"
 ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
@@ -52,21 +52,28 @@ class Gap(msgspec.Struct, frozen=True, gc=False):
 class _Names:
     """The names of a growing list of keys, in texts in which a part of a name is found fast.
 
-    Looking at each key takes as long as the history is; a text of all names is searched at once.
+    Looking at each key takes as long as the history is; a text of many names is searched at once.
+    A text is written when the list has its last name, so that no question waits for all of them.
     """
 
-    def __init__(self, keys: Sequence[ObjectKey]) -> None:
-        self._keys = keys
-        self._texts: list[tuple[int, str, Sequence[int]]] = []
+    def __init__(self) -> None:
+        self.keys: list[ObjectKey] = []
+        self._texts: list[tuple[str, Sequence[int]]] = []
+
+    def add(self, key: ObjectKey) -> None:
+        """Adds a key to the end of the list."""
+        self.keys.append(key)
+        if len(self.keys) % NAMES_IN_TEXT == 0:
+            self._texts.append(self._text_from(len(self.keys) - NAMES_IN_TEXT))
 
     def holding(self, part: str) -> Iterator[ObjectKey]:
         """The keys with this part in their names, in the order of the list."""
-        self._extend()
-        for first, text, offsets in self._texts:
-            at = text.find(part)
+        texts = (*self._texts, self._text_from(len(self._texts) * NAMES_IN_TEXT))
+        for place, (text, offsets) in enumerate(texts):
+            at = text.find(part) if offsets else -1
             while at >= 0:
                 number = bisect_right(offsets, at) - 1
-                key = self._keys[first + number]
+                key = self.keys[place * NAMES_IN_TEXT + number]
                 # A part that was found may reach from one name into the next.
                 if part in key.name:
                     yield key
@@ -74,15 +81,11 @@ class _Names:
                     break
                 at = text.find(part, offsets[number + 1])
 
-    def _extend(self) -> None:
-        """Adds a text for the keys that are new; a short last text is written anew with them."""
-        if self._texts and len(self._texts[-1][2]) < NAMES_IN_TEXT_MIN:
-            self._texts.pop()
-        first = self._texts[-1][0] + len(self._texts[-1][2]) if self._texts else 0
-        names = [key.name for key in self._keys[first:]]
-        if names:
-            offsets = array("L", accumulate((len(name) + 1 for name in names[:-1]), initial=0))
-            self._texts.append((first, "\n".join(names), offsets))
+    def _text_from(self, first: int) -> tuple[str, Sequence[int]]:
+        """The names from a number on, one a line, and where in the text each of them begins."""
+        names = [key.name for key in self.keys[first:]]
+        starts = accumulate((len(name) + 1 for name in names[:-1]), initial=0)
+        return "\n".join(names), array("L", starts if names else ())
 
 
 class Spans:
@@ -160,8 +163,7 @@ class Spans:
     def named(self, place: tuple[str, str], part: str) -> Iterator[ObjectKey]:
         """The keys of lanes of a group and resource with this part in their names."""
         if place in self.began:
-            names = self._names.setdefault(place, _Names(self.began[place]))
-            yield from names.holding(part)
+            yield from self._names[place].holding(part)
 
     def count_begun(self, place: tuple[str, str], until: Revision) -> int:
         """The number of lanes of a group and resource that had begun up to a revision."""
@@ -321,7 +323,11 @@ class Spans:
         spans = self.lanes.get(key)
         if spans is None:
             spans = self.lanes[key] = []
-            self.began.setdefault(key[:2], []).append(key)
+            place = key[:2]
+            if place not in self._names:
+                self._names[place] = _Names()
+                self.began[place] = self._names[place].keys
+            self._names[place].add(key)
             for claim in self._claims.get(key, ()):
                 self._count_claim(claim, revision)
         return spans

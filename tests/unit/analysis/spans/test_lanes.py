@@ -4,6 +4,7 @@ Seeds come by day.
 """
 
 import random
+import sys
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,7 +15,7 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.lanes import LaneBounds, LanesRequest
 from app.analysis.spans import DEVICES, Spans
 from app.domain.log import Revision
-from app.domain.values import timestamps
+from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
 from tests.unit.analysis.spans.test_spans import claim, pod, random_log, state_of
@@ -229,7 +230,7 @@ def test_name_means_what_a_look_at_every_lane_finds(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_names_are_found_while_a_history_grows(seed, monkeypatch):
-    monkeypatch.setattr(spans, "NAMES_IN_TEXT_MIN", 3)
+    monkeypatch.setattr(spans, "NAMES_IN_TEXT", 3)
     log, _ = random_log(seed)
     folded = Spans()
     for event in log.events:
@@ -237,6 +238,30 @@ def test_names_are_found_while_a_history_grows(seed, monkeypatch):
         for place, keys in folded.began.items():
             for part in ("1", "gpu", "pod-0"):
                 assert [*folded.named(place, part)] == [key for key in keys if part in key.name]
+
+
+def calls_of_first_search(names):
+    """The function calls of the first search among so many names."""
+    folded, calls = Spans(), 0
+    log = LogOf(folded)
+    for number in range(names):
+        log.put("pod", f"default/p{number}", **pod())
+
+    def note(*_):
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(note)
+    keys = [*folded.named(api_resources.PODS, f"p{names - 1}")]
+    sys.setprofile(None)
+    assert [key.name for key in keys] == [f"p{names - 1}"]
+    return calls
+
+
+def test_first_search_does_not_read_all_names(monkeypatch):
+    monkeypatch.setattr(spans, "NAMES_IN_TEXT", 50)
+    short, long = calls_of_first_search(49), calls_of_first_search(499)
+    assert long - short < 100
 
 
 def test_name_with_a_line_break_is_found_and_none_is_made_of_two_names():
