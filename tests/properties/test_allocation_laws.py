@@ -73,9 +73,13 @@ def test_summary_counts_what_the_explanation_says_of_every_device(world: dict) -
         }
         expected: dict = {}
         usage = Usage(problem)
+        explained = (one for claim in explanation.explain(answer).claims for one in claim.requests)
         for row in (row for claim in problem.rows for request in claim for row in request):
-            for device in range(len(problem.view.devices)):
+            reason = next(explained)
+            alike = {name: one.reason.cause for one in reason.alike for name in one.devices}
+            for device, shown in enumerate(reason.devices):
                 cause = causes.of(problem, usage, row, device)
+                assert (shown.cause, alike[shown.device]) == (cause, cause)
                 kind, about = ("suitable", "") if cause is None else (cause.kind.value, cause.about)
                 key = (row.claim, row.request.result_name, kind, about)
                 expected[key] = expected.get(key, 0) + 1

@@ -202,9 +202,12 @@ def grouped(groups: Sequence[Alike]) -> list[JsonObject]:
     pools_of: dict[tuple[Key, str], dict[str, list[str]]] = {}
     for group in groups:
         pools = pools_of.setdefault((key_of(group.reason), device_text(group.reason)), {})
+        last, names = "", list[str]()
         for device in group.devices:
             pool, _, name = device.rpartition("/")
-            pools.setdefault(pool, []).append(name)
+            if pool != last:
+                last, names = pool, pools.setdefault(pool, [])
+            names.append(name)
     trees: list[JsonObject] = []
     for ((kind, about), text), pools in pools_of.items():
         tree: JsonObject = {

@@ -207,6 +207,11 @@ class Usage:
         """The books of counters."""
         return self._ledger
 
+    @property
+    def has_shares(self) -> bool:
+        """Whether shares of this attempt consume capacity of any device."""
+        return bool(self._allocating)
+
     def allocating(self, device: int) -> Mapping[str, int] | None:
         """The capacity of the device that shares of this attempt consume."""
         return self._allocating.get(device)

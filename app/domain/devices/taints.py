@@ -61,9 +61,9 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> T
     """The first blocking taint that no toleration matches."""
     known = tuple(tolerations)
     for taint in taints:
-        if taint.effect in BLOCKING_EFFECTS and not any(
-            tolerates(toleration, taint) for toleration in known
-        ):
+        if taint.effect not in BLOCKING_EFFECTS:
+            continue
+        if not known or not any(tolerates(toleration, taint) for toleration in known):
             return taint
     return None
 

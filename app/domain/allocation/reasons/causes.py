@@ -111,6 +111,14 @@ def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], C
     held = 0 if row.admin else problem.dedicated & ~row.tainted
     of_holders: dict[tuple[str, ...], Cause] = {}
     of_taints: OfTaints = {}
+    # Nothing is requested of capacities, no policy sets an amount, and no share consumes any.
+    is_roomy = not (
+        row.requested
+        or problem.view.traits.policies
+        or problem.state.has_aggregated
+        or usage.has_shares
+    )
+    tainted = row.tainted & ~in_use & ~problem.consuming if is_roomy else 0
 
     def cause_of(device: int) -> Cause | None:
         refusal = row.refused.get(device)
@@ -123,6 +131,8 @@ def asking(problem: Problem, usage: Usage, row: RequestRow) -> Callable[[int], C
                 if cause is None:
                     cause = of_holders[holders] = _allocated(holders, "")
                 return cause
+            if tainted >> device & 1:
+                return _tainted(problem, row, device, of_taints)
             is_free = not in_use >> device & 1
             return _of_selectable(problem, usage, row, device, of_taints, is_free=is_free)
         cause = known.get(id(refusal))

@@ -386,45 +386,44 @@ class _Replay:
 
 
 def _request_reason(problem: Problem, usage: Usage, row: RequestRow) -> RequestReason:
-    reasons: list[DeviceReason] = []
-    equal: dict[tuple[CauseKind, str, str], Cause] = {}
-    groups: dict[int, Alike] = {}
     ask = causes.asking(problem, usage, row)
-    for device, view_device in enumerate(problem.view.devices):
-        cause = ask(device)
+    names = ["/".join(device.id) for device in problem.view.devices]
+    against = [ask(device) for device in range(len(names))]
+    equal: dict[tuple[CauseKind, str, str], Alike] = {}
+    groups: dict[int, Alike] = {}
+    alike: list[Alike] = []
+    for name, cause in zip(names, against, strict=True):
         group = groups.get(id(cause))
-        if group is None and cause is not None:
-            # One for all equal ones: devices are told together by it. What is grouped lives as
-            # long as its number: it is in `equal`.
-            cause = equal.setdefault((cause.kind, cause.about, cause.text), cause)
-            group = groups.get(id(cause))
-        reason = DeviceReason(device=view_device.text, cause=cause)
-        reasons.append(reason)
         if group is None:
-            groups[id(cause)] = Alike(reason=reason, devices=[reason.device])
-        else:
-            group.devices.append(reason.device)
+            # One for all equal causes: devices are told together by it.
+            group = Alike(reason=DeviceReason(device=name, cause=cause), devices=[])
+            if cause is not None:
+                group = equal.setdefault((cause.kind, cause.about, cause.text), group)
+            groups[id(cause)] = group
+            if not group.devices:
+                alike.append(group)
+        group.devices.append(name)
     suitable = groups.get(id(None))
     takeable = 0 if suitable is None else len(suitable.devices)
-    causes_counted = [(cause, len(groups[id(cause)].devices)) for cause in equal.values()]
+    merged = [groups[id(cause)].reason.cause for cause in against]
+    pairs = zip(names, merged, strict=True)
     return RequestReason(
         request=row.request.result_name,
         wants=_wants(row),
         needs=max(row.count, 1),
         suitable=takeable,
-        devices=tuple(reasons),
-        text=_request_text(row, takeable, len(reasons), causes_counted),
-        groups=list(groups.values()),
+        devices=tuple([DeviceReason(device=name, cause=cause) for name, cause in pairs]),
+        text=_request_text(row, takeable, len(names), alike),
+        groups=alike,
     )
 
 
-def _request_text(
-    row: RequestRow, suitable: int, devices: int, counted: Sequence[tuple[Cause, int]]
-) -> str:
+def _request_text(row: RequestRow, suitable: int, devices: int, alike: Sequence[Alike]) -> str:
     totals: dict[str, int] = {}
-    for cause, count in counted:
-        name = causes.text_of(cause.kind, cause.about)
-        totals[name] = totals.get(name, 0) + count
+    for group in alike:
+        if (cause := group.reason.cause) is not None:
+            name = causes.text_of(cause.kind, cause.about)
+            totals[name] = totals.get(name, 0) + len(group.devices)
     text = f"request {row.request.result_name} wants {_wants(row)}, "
     text += f"{suitable} of {devices} can be taken"
     if totals:
