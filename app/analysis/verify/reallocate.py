@@ -445,12 +445,12 @@ class AllocationChecker:
         return None
 
     def _may_be_assumed(self, event: Event, other: Written) -> bool:
-        """Not the claim itself, none that holds devices now, none that does not exist yet."""
+        """Not the claim itself, none that holds devices now, none that others are yet to make."""
         if other.key == event.key:
             return False
         present = self._views.objects.get(other.key)
         if present is None or meta.uid(present) != other.uid:
-            return other.revision < event.revision
+            return other.revision < event.revision or not other.made
         return dra.allocation(present) is None
 
     def _later(self, event: Event) -> Iterator[Written]:
