@@ -1,8 +1,9 @@
 """Recordings of fleet worlds, which hold every kind of hardware and act, accuse nobody.
 
 Rows come by day. Each was accused once: of attempts on several nodes of which any was as good, of
-a repeated report where versions of the run and of the recording were the same by chance, or of a
-deletion by the garbage collector that was answered before the removal of the owner was.
+a repeated report where versions of the run and of the recording were the same by chance, of a
+deletion by the garbage collector that was answered before the removal of the owner was, or of
+devices beside a claim that the scheduler made only after its choice.
 """
 
 import pytest
