@@ -9,6 +9,8 @@ from app.domain.log.lost_lines import LostLines
 from app.domain.log.raw_parts import RawClaim, RawPod
 from app.domain.log.records import Loss
 from app.domain.values import api_resources
+from app.domain.values.fields import dra
+from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections import outlines
@@ -77,9 +79,10 @@ class AllocationIndex:
     writes were not recorded.
 
     `shown` are the last writes of slices and rules, by key and uid; `slices` the first ones of
-    slices. Of the objects in `last_lost` only the last write is not recorded. `lacks_rules` tells
-    that there were DeviceTaintRules, and that none was recorded; `lacks_ends` that deletions were
-    left out, `lacks_times` that times contradict the order.
+    slices, and `pools` the pools of those that are first seen when they change. Of the objects in
+    `last_lost` only the last write is not recorded. `lacks_rules` tells that there were
+    DeviceTaintRules, and that none was recorded; `lacks_ends` that deletions were left out,
+    `lacks_times` that times contradict the order.
     """
 
     def __init__(self, *, lacks_ends: bool = False, lacks_times: bool = False) -> None:
@@ -91,6 +94,7 @@ class AllocationIndex:
         self.shown: dict[tuple[ObjectKey, str], Revision] = {}
         self.lacks_rules, self.lacks_ends, self.lacks_times = False, lacks_ends, lacks_times
         self.slices: dict[ObjectKey, Revision] = {}
+        self.pools: dict[ObjectKey, PoolId] = {}
         self.ends_at = Instant(0)
         self._changes: dict[ObjectKey, array[int]] = {}
         self._allocated: set[ObjectKey] = set()
@@ -105,7 +109,7 @@ class AllocationIndex:
         index.written = [later for later in self.written if later.revision > revision]
         index.unrecorded, index.last_lost = self.unrecorded, self.last_lost
         index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
-        index.lacks_rules = self.lacks_rules
+        index.pools, index.lacks_rules = self.pools, self.lacks_rules
         index.ends_at, index._changes = self.ends_at, self._changes
         return index
 
@@ -128,8 +132,10 @@ class AllocationIndex:
         elif key[:2] in RESTED_ON:
             self._note_first(event)
             self._latest[key[:2]] = event.revision
-            if key[:2] == api_resources.RESOURCE_SLICES:
-                self.slices.setdefault(key, event.revision)
+            if key[:2] == api_resources.RESOURCE_SLICES and key not in self.slices:
+                self.slices[key] = event.revision
+                if _is_first_seen(event):
+                    self.pools[key] = _pool_of(event.object)
             if key[:2] in _SELECTED and event.type is not EventType.OBJECT_CREATED:
                 self._note_change(event)
             if key[:2] in _PUBLISHED and _is_recorded(event):
@@ -221,13 +227,18 @@ class AllocationIndex:
     def _note_first(self, event: Event) -> None:
         """Remember that an object, or its kind, may have been recorded only since its first line.
 
-        That is so if the line shows an object whose creation, since the log began, is not recorded.
+        That is so if the line shows an object whose creation, since the log began, is not recorded,
+        and of a slice that its first line changes, whenever it was made.
         """
         key = event.key
-        if key not in self._seen and self.lost.has_lost(key):
+        if key in self._seen:
+            return
+        if self.lost.has_lost(key):
             kind = ObjectKey(key.group, key.resource, "", "")
             place = key if key[:2] in self._latest else kind
             self.unrecorded.append(Unrecorded(place, Revision(0), event.revision))
+        elif key[:2] == api_resources.RESOURCE_SLICES and _is_first_seen(event):
+            self.unrecorded.append(Unrecorded(key, Revision(0), event.revision))
 
     def _note_node(self, uid: str, node: str) -> None:
         if uid and node:
@@ -251,6 +262,16 @@ def _is_recorded(event: Event) -> bool:
     """Whether the recording shows the object itself: no end that was only concluded."""
     origin = event.stamp.origin
     return origin is None or Loss.SYNTHETIC_DELETE not in origin.losses
+
+
+def _is_first_seen(event: Event) -> bool:
+    """Whether an object was there before its first line."""
+    origin = event.stamp.origin
+    return origin is not None and Loss.SYNTHETIC_CREATE in origin.losses
+
+
+def _pool_of(slice_tree: JsonObject) -> PoolId:
+    return dra.driver(slice_tree), dra.pool_name(slice_tree)
 
 
 def is_placed(event: Event) -> bool:

@@ -195,7 +195,8 @@ class UnseenWrites:
         """The pool of a slice; None when it is not known."""
         views = self._views
         if views.objects.get(key) is None or key in views.unreadable:
-            return None
+            # That of a slice cannot change.
+            return self._index.pools.get(key)
         return views.inventory.slice(key.name).pool
 
     def _has_unknown(self, pool: PoolId, revision: Revision) -> bool:

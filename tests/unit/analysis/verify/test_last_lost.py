@@ -56,8 +56,8 @@ def judged(asked: dict, *given: str, held: str = "", is_lost: bool = True) -> Co
     return result_of(story, lost_after if is_lost else None)
 
 
-def result_of(story: Story, lost_after: Revision | None) -> ComparisonResult:
-    """The comparison of the last event of a story."""
+def result_of(story: Story, lost_after: Revision | None, number: int = 0) -> ComparisonResult:
+    """The comparison of an event of a story, so many before the last one."""
     deciders = deciders_of(HistoryInfo(id=HistoryId(1), name="h"))
     index, views = AllocationIndex(), LiveViews(deciders.rules.profile)
     checker = AllocationChecker(
@@ -67,12 +67,12 @@ def result_of(story: Story, lost_after: Revision | None) -> ComparisonResult:
         quirks=deciders.quirks,
         schemas=deciders.rules.schemas,
     )
-    before = checker.result().counts
     for event, parts in Page(story.events).splits:
         index.add(event, parts)
     if lost_after is not None:
         index.note_last_lost(key_of("resourceclaims", "x"), lost_after)
-    for event in story.events:
+    before, compared = checker.result().counts, story.events[: len(story.events) - number]
+    for event in compared:
         before = checker.result().counts
         checker.before(event, is_ours=False)
         views.fold(event)
