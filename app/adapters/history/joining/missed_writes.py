@@ -23,6 +23,7 @@ from app.domain.log import ObjectKey
 from app.domain.log.records import Quality, Record, comparable_version
 from app.domain.log.store_versions import Versions
 from app.domain.values import api_groups, api_resources
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -81,7 +82,8 @@ class MissedWrites:
         A request that names the version which it changes says so, if that is a later one. So does
         a state on the way to an end, see `endings`.
         A write to `status` leaves the spec alone, one to the object the status, and a deletion
-        both. A spec that no write may change is no sign of a missed one. An update in a log that
+        both. A spec that no write may change is no sign of a missed one. A write that leaves all as
+        it was is not stored: if it was, it took back what is not seen. An update in a log that
         names no subresources, as exported ones, may be one of the status. Kinds of other groups are
         left out, because policies often omit what kubelets write.
         """
@@ -106,6 +108,8 @@ class MissedWrites:
         is_whole = before.object_quality is record.object_quality is Quality.FULL
         if tree is None or not is_whole:
             return False
+        if record.verb == "update" and known.is_own and self._is_as_before(tree, known):
+            return True
         kept = set(_LEFT_ALONE.get((record.verb, record.subresource), ()))
         if record.resource in _FIXED_SPECS:
             kept.discard("spec")
@@ -118,6 +122,13 @@ class MissedWrites:
             contradictions.difference({part: stored.get(part)}, {part: tree.get(part)})
             for part in kept
         )
+
+    def _is_as_before(self, tree: JsonObject, known: KnownState) -> bool:
+        """True if a state of a new version is the last known one, with the same managers."""
+        if not meta.managed_entries(tree):
+            return False
+        before = self.tree_of(known)
+        return before is not None and _unversioned(before) == _unversioned(tree)
 
     def _is_changed_beside(self, record: Record, known: KnownState) -> bool:
         """True if a patch is answered with changes of others, such as some recorded patch makes.
@@ -157,3 +168,13 @@ class MissedWrites:
     def _recorded(self, record: Record, parts: Iterable[Part]) -> list[Part]:
         """The parts of a kind that some recorded patch names."""
         return [part for part in parts if (record.resource, part) in self.spool.patched]
+
+
+def _unversioned(tree: JsonObject) -> JsonObject:
+    """An object without its version, and without the times of its managers."""
+    managers = [
+        {name: value for name, value in each.items() if name != "time"}
+        for each in meta.managed_entries(tree)
+    ]
+    kept = {name: value for name, value in meta.metadata(tree).items() if name != "resourceVersion"}
+    return {**tree, "metadata": {**kept, "managedFields": managers}}
