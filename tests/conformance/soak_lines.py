@@ -1,8 +1,9 @@
 """Writes the events of a log as the audit log and the watch streams of a real cluster.
 
-Some writes come later than in the log, because a rate limit delays them. They are applied to the
-object as it is by then, so the result is another, equally legal history. A client that writes about
-one pod has the answer to each request before it sends the next one.
+Some writes come later than in the log, because a rate limit delays them; the first one of several
+that the log has at one instant comes earlier. They are applied to the object as it is by then, so
+the result is another, equally legal history. A client that writes about one pod has the answer to
+each request before it sends the next one.
 
 What is sent about an object that was deleted meanwhile is refused. The audit log has the line of
 such a request, as that of a request that changes nothing; the watch streams show neither.
@@ -81,7 +82,7 @@ def retell(
             before.pop(event.key, None)
         else:
             before[event.key] = event.object
-        at = event.stamp.time if found is None else max(found.at, event.stamp.time)
+        at = event.stamp.time if found is None else found.at
         heapq.heappush(queue, (Instant(at), event.revision, event, old, found))
     refused = deque(sorted(vain, key=lambda each: (each.at, each.serial)))
     while queue:

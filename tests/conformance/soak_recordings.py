@@ -91,6 +91,7 @@ class SlowControlPlane:
         self._placed: dict[str, list[Instant]] = {}
         self._keys: dict[str, ObjectKey] = {}
         self._claims: dict[str, dict[ObjectKey, str]] = defaultdict(dict)
+        self._finalized: dict[str, int] = {}
         self.vain: list[Vain] = []
         self.late: dict[int, Late] = {}
         self._written: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -174,9 +175,22 @@ class SlowControlPlane:
         elif key.resource == "resourceclaims":
             for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
                 self._claims[json_tree.text(owner, "uid")][key] = event.uid
-            if event.stamp.actor.user == SCHEDULER:
-                for consumer in json_tree.objects(tree, "status", "reservedFor"):
-                    self._claims.pop(json_tree.text(consumer, "uid"), None)
+            if not json_tree.get(tree, "metadata", "finalizers"):
+                self._finalized.pop(event.uid, None)
+            elif event.stamp.actor.user == SCHEDULER:
+                self._follow_claim(event)
+
+    def _follow_claim(self, event: Event) -> None:
+        """Follow both updates of a claim: the log has the first one at the instant of the second.
+
+        The first one adds the finalizer, the second one names the pod.
+        """
+        added = self._finalized.setdefault(event.uid, event.revision)
+        for consumer in json_tree.objects(event.object, "status", "reservedFor"):
+            pod = json_tree.text(consumer, "uid")
+            self._claims.pop(pod, None)
+            if pod in self._placed and added == event.revision - 1:
+                self.late[added] = Late(at=self._placed[pod][1])
 
     def _follow_scheduler(self, event: Event) -> None:
         now = event.stamp.time

@@ -6,6 +6,7 @@ Loads come by day: each is the same cluster with other limits, and is decided li
 import json
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -185,6 +186,21 @@ async def test_soak_is_recorded_without_a_gap(tmp_path):
 
 def _seconds(text):
     return timestamps.parse(text) / SECOND
+
+
+def test_client_of_a_soak_sends_one_request_after_the_other(tmp_path):
+    """Nomination, finalizer, allocation, binding and conditions: one every tenth of a second."""
+    one_by_one = Load(seed=1, seconds=10, pods=15, rate=10, burst=1)
+    path = record(tmp_path, one_by_one) / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    sent = sorted(
+        (_seconds(line["requestReceivedTimestamp"]), line["objectRef"]["subresource"])
+        for line in lines
+        if line["user"]["username"] == SCHEDULER and line["objectRef"]["resource"] != "events"
+    )
+    assert {kind for _, kind in sent} == {"status", "", "binding"}
+    pauses = [later - earlier for (earlier, _), (later, _) in pairwise(sent)]
+    assert min(pauses) > 0.08
 
 
 def test_scheduler_of_a_soak_waits_for_each_answer_before_it_goes_on(tmp_path):
