@@ -154,6 +154,37 @@ async def test_requests_about_deleted_pods_keep_their_place_in_the_queue(tmp_pat
 
 
 @draws.in_turn("ways")
+async def test_deleted_pods_had_devices_while_their_requests_waited(tmp_path):
+    """Others got what these left; a device that was free then is no choice of the scheduler."""
+    slow = Load(seed=1, nodes=10, rate=10, burst=2, noise=0)
+    settings = process_settings.settings(profile=RELEASE)
+    path = record(tmp_path, slow, Abandoned) / "audit.jsonl"
+    reports = []
+    for name, alter in (("honest", lambda lines: lines), ("altered", _with_another_device)):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_bytes(alter(path.read_bytes()))
+        store = stores.memory_store()
+        history = await replays.load_files(store, settings, (file,))
+        reports.append(await replays.decide(store, settings, history, "", lambda *_: None))
+    honest, altered = ({each.reason for each in report.differences} for report in reports)
+    assert DifferenceClass.RACE in honest
+    assert honest & UNPROVED == set()
+    assert altered & UNPROVED
+
+
+def _with_another_device(audit):
+    """The audit log with the third device of a node, not the second, for the pod after the gone."""
+    lines = audit.splitlines(keepends=True)
+    (claim,) = {
+        json.loads(line)["objectRef"]["name"] for line in lines if b'"name":"one-9-dev-' in line
+    }
+    return b"".join(
+        line.replace(b'"device":"gpu-1"', b'"device":"gpu-2"') if claim.encode() in line else line
+        for line in lines
+    )
+
+
+@draws.in_turn("ways")
 def test_soak_ends_when_nothing_waits(tmp_path):
     """What is placed is bound, as long as the scheduler's reports go on."""
     slow = Load(seed=1, seconds=20, pods=60, rate=4, burst=5)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import DifferenceClass
-from app.analysis.replay.differences import Aspect, DifferenceKey, Sides
+from app.analysis.replay.differences import PLACEMENTS, Aspect, DifferenceKey, Sides
 from app.analysis.replay.facts import (
     ClaimsNamed,
     ConditionSet,
@@ -27,7 +27,7 @@ from app.analysis.replay.facts import (
     is_skip,
     meets_claim_in_flight,
 )
-from app.analysis.replay.lags import Waits
+from app.analysis.replay.lags import Made, Waits
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
@@ -80,7 +80,7 @@ class Hypothesis:
     @property
     def is_local(self) -> bool:
         """Whether the change is about one object; a switch changes all that happens."""
-        return self.field not in ("quirks", "is_paced", "is_limited")
+        return self.field not in ("quirks", "is_paced", "is_limited", "hidden+is_limited")
 
     @property
     def _claims(self) -> frozenset[ObjectKey]:
@@ -97,10 +97,14 @@ class Hypothesis:
                 return replace(variant, is_paced=True)
             case "is_limited":
                 return replace(variant, is_limited=True)
-            case "hidden" if isinstance(self.target, frozenset):
+            case "hidden" | "hidden+is_limited" if isinstance(self.target, frozenset):
                 pods = frozenset(uid for uid, _ in self.target)
-                hidden = variant.hidden | self.target
-                return replace(variant, hidden=hidden, unanswered=variant.unanswered | pods)
+                return replace(
+                    variant,
+                    hidden=variant.hidden | self.target,
+                    unanswered=variant.unanswered | pods,
+                    is_limited=variant.is_limited or self.field != "hidden",
+                )
             case names:
                 added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
                 return replace(variant, **added)
@@ -211,14 +215,8 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
-        if hidden := self._hidden(sides) | self._place_in_vain(again, uid):
-            yield Hypothesis(
-                reason=DifferenceClass.RACE,
-                detail="pods that were gone before they were nominated had a place until then",
-                field="hidden",
-                target=hidden,
-            )
-        is_placed_otherwise = sides.aspect in (Aspect.NODES, Aspect.DEVICES) and sides.recorded
+        yield from self._hiding(self._hidden(sides, again) | self._place_in_vain(again, uid), sides)
+        is_placed_otherwise = _is_placed(sides)
         if is_placed_otherwise:
             yield Hypothesis(
                 reason=DifferenceClass.TIMING,
@@ -286,7 +284,13 @@ class Proposals:
             and all(step.time >= since for step in sides.only_again)
         )
 
-    def _hidden(self, sides: Sides) -> frozenset[tuple[str, Instant]]:
+    def _hiding(self, hidden: Set[object], sides: Sides) -> Iterator[Hypothesis]:
+        detail = "pods that were gone before they were nominated had a place until then"
+        fields = ("hidden", "hidden+is_limited") if _is_placed(sides) else ("hidden",)
+        for field in fields if hidden else ():
+            yield Hypothesis(reason=DifferenceClass.RACE, detail=detail, field=field, target=hidden)
+
+    def _hidden(self, sides: Sides, again: Trace) -> frozenset[tuple[str, Instant]]:
         """Pods that may have had a node, without a write, at a recorded failed attempt.
 
         The request for the nomination may have waited in the queue of the client until the pod was
@@ -297,8 +301,15 @@ class Proposals:
             for step in sides.only_recorded
             if any(is_failed_attempt(fact) and not is_skip(fact) for fact in step.facts)
         ]
+        if sides.aspect in PLACEMENTS:
+            group = self._recorded.owner_of.get(sides.uid, sides.uid)
+            made += (
+                Made(first=self._waits.longest(step.time), last=step.time)
+                for step in self._recorded.writes.get(group, ())
+                if _has(step, Nominated)
+            )
         return frozenset(
-            (uid, self._all_gone(uid, gone))
+            (uid, self._all_gone(uid, again))
             for uid, gone in self._recorded.removed.items()
             if self._recorded.keys[uid].resource == "pods"
             and uid not in self._recorded.node_of
@@ -318,13 +329,13 @@ class Proposals:
         is_nominated = any(_has(each, Nominated) for each in self._recorded.writes.get(uid, ()))
         if is_nominated or placed.time < self._waits.longest(gone):
             return frozenset()
-        return frozenset({(uid, self._all_gone(uid, gone))})
+        return frozenset({(uid, self._all_gone(uid, again))})
 
-    def _all_gone(self, pod: str, gone: Instant) -> Instant:
-        """The instant by which a pod (deleted at `gone`) and its own claims were deleted."""
-        removed = self._recorded.removed
+    def _all_gone(self, pod: str, again: Trace) -> Instant:
+        """When a pod and its claims were deleted: there, maybe to the second, and here."""
         claims = (uid for uid, owner in self._recorded.owner_of.items() if owner == pod)
-        return max([gone, *(removed[uid] for uid in claims if uid in removed)])
+        both = (self._recorded.removed, again.removed)
+        return max(each[uid] for uid in (pod, *claims) for each in both if uid in each)
 
     def _reserved_again(self, sides: Sides) -> frozenset[ObjectKey]:
         """Claims that one side reserves once more; these acts are milliseconds apart."""
@@ -473,6 +484,10 @@ def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
         for fact in step.facts
         if isinstance(fact, _ENDINGS)
     ]
+
+
+def _is_placed(sides: Sides) -> bool:
+    return sides.aspect in (Aspect.NODES, Aspect.DEVICES) and bool(sides.recorded)
 
 
 def _has(step: Step, *types: type) -> bool:

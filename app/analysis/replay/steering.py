@@ -3,7 +3,7 @@
 A variant never determines the outcome of an act, only whether it is made earlier, later or not.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.replay import tolerances
@@ -92,6 +92,19 @@ class FirstTurns:
             and self._claimed(one) <= self._claimed(two)
             and until - one.made_at < tolerances.TABLE.replaced_after
         )
+
+    def before(self, pod: str) -> Iterator[str]:
+        """The pods that most likely entered the queue before this one, or have a higher priority.
+
+        That is not certain: one watch may have been behind the other.
+        """
+        known = self._pods.get(pod)
+        if known is None:
+            return
+        place = (-known.priority, known.named)
+        for other, each in self._pods.items():
+            if (-each.priority, each.named) < place:
+                yield other
 
     def _claimed(self, pod: _NewPod) -> Revision:
         """When the last claim of a pod was made."""
@@ -265,7 +278,8 @@ class SteeredPace:
     def put_off(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
         """The recorded deferral; in a changed world, only if the unchanged one deferred, too."""
         if tried.node and self._is_hidden(pod):
-            return None
+            # Without the lower limit, the others are tried when their requests were sent.
+            return self._turn_of_hidden(pod, now) if self._variant.is_limited else None
         if self._control is not None and self._is_untried(pod) and pod != self._let_through:
             if not (tried.node or tried.moves_others):
                 return NEVER
@@ -302,6 +316,21 @@ class SteeredPace:
         )
         until = max(ends, default=now)
         return until if now < until else None
+
+    def _turn_of_hidden(self, pod: str, now: Instant) -> Instant | None:
+        """The latest instant at which pods before a hidden one in the queue are tried.
+
+        No instant shows when the hidden pod was tried, only which pods were tried before it.
+        """
+        others = () if self._turns is None else self._turns.before(pod)
+        firsts = (self._recorded.first_attempt(other) for other in others)
+        ends = (each.last for each in firsts if each is not None)
+        until = min(max(ends, default=now), self._hidden[pod])
+        if now < until:
+            self._put_off[pod] = until
+            return until
+        self._put_off.pop(pod, None)
+        return None
 
     def _note_put_off(self, pod: str, first: Try | None, until: Instant | None) -> None:
         if until is None or first is None or first.placing is None:
