@@ -19,6 +19,7 @@ from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.errors import Rejected
 from app.domain.log import Event, ObjectKey
+from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -92,6 +93,7 @@ class SlowControlPlane:
         self._keys: dict[str, ObjectKey] = {}
         self._claims: dict[str, dict[ObjectKey, str]] = defaultdict(dict)
         self._finalized: dict[str, int] = {}
+        self._first_claims: dict[str, str] = {}
         self.vain: list[Vain] = []
         self.late: dict[int, Late] = {}
         self._written: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -183,13 +185,18 @@ class SlowControlPlane:
     def _follow_claim(self, event: Event) -> None:
         """Follow both updates of a claim: the log has the first one at the instant of the second.
 
-        The first one adds the finalizer, the second one names the pod.
+        The first one adds the finalizer, the second one names the pod. A claim that the scheduler
+        makes for extended resources is created at that instant as well.
         """
+        if json_tree.text(event.object, "metadata", "annotations", extended_resources.ANNOTATION):
+            return
         added = self._finalized.setdefault(event.uid, event.revision)
         for consumer in json_tree.objects(event.object, "status", "reservedFor"):
             pod = json_tree.text(consumer, "uid")
             self._claims.pop(pod, None)
-            if pod in self._placed and added == event.revision - 1:
+            # A pod's second claim gets its finalizer after the first one is written.
+            is_first = self._first_claims.setdefault(pod, event.uid) == event.uid
+            if is_first and pod in self._placed and added == event.revision - 1:
                 self.late[added] = Late(at=self._placed[pod][1])
 
     def _follow_scheduler(self, event: Event) -> None:
