@@ -22,9 +22,7 @@ ACTS = 60
 
 
 @draws.in_turn("ways")
-@pytest.mark.parametrize(
-    ("seed", "acts"), [*((seed, ACTS) for seed in (10, 11, 16, 22)), (63, 71)]
-)
+@pytest.mark.parametrize(("seed", "acts"), [*((seed, ACTS) for seed in (10, 11, 16, 22)), (63, 71)])
 async def test_recording_of_a_fleet_world_accuses_nobody(seed, acts, tmp_path):
     profile = record(tmp_path, seed, acts)
     settings = process_settings.settings(
