@@ -150,7 +150,7 @@ async def test_clock_of_the_scheduler_decides_nothing(millis, tmp_path):
 async def test_device_given_twice_is_a_violation_and_no_race(name, tmp_path):
     lines, claim = altered.given_twice(recorded(name), 6)
     report = await decide(lines, tmp_path)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     assert [place for place in report.violations if place.endswith(f"/{claim}")]
     (found,) = unexplained(report, Aspect.DEVICES)
     assert found.subject.endswith(f"/{claim}")
@@ -174,7 +174,7 @@ async def test_reservation_for_a_stranger_is_unexplained_and_no_race(who, tmp_pa
     lines = recorded("a-quickstart")
     (claim,) = altered.claims_of(lines, "pod7")
     report = await decide(altered.reserved_as_well(lines, claim, *strangers(lines)[who]), tmp_path)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     assert [found.subject.rpartition("/")[2] for found in report.differences] == [claim, "pod7"]
     assert {found.reason for found in report.differences} == {DifferenceClass.UNEXPLAINED}
 
@@ -186,7 +186,7 @@ async def test_claim_that_is_not_as_its_template_is_unexplained(tmp_path):
     (claim,) = altered.claims_of(lines, "pod7")
     selector = {"cel": {"expression": "device.driver == 'gpu.example.com'"}}
     report = await decide(altered.made_with(lines, claim, selectors=[selector]), tmp_path)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     (found,) = unexplained(report, Aspect.WRITES)
     assert found.subject.endswith(f"/{claim}")
     assert "device.driver ==" in str(found.recorded)
@@ -253,7 +253,7 @@ async def test_pod_away_from_its_devices_is_unexplained(tmp_path):
     pod, node = next(altered.bound(lines))
     other = next(each for _, each in altered.bound(lines) if each != node)
     report = await decide(altered.moved(lines, pod, other), tmp_path)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     claims = {found.subject.rpartition("/")[2] for found in unexplained(report, Aspect.DEVICES)}
     assert altered.claims_of(lines, pod) <= claims
 
@@ -268,7 +268,7 @@ async def test_pod_that_was_never_placed_is_unexplained_where_there_was_a_place(
     lines = altered.without(lines, altered.is_release_of(lines, pod))
     left_out = altered.is_placement_of(pod, altered.claims_of(lines, pod))
     report = await decide(altered.without(lines, left_out), tmp_path)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     assert pod in [found.subject.rpartition("/")[2] for found in unexplained(report, Aspect.NODES)]
 
 
@@ -277,7 +277,7 @@ async def test_eviction_that_did_not_take_place_is_unexplained(tmp_path):
     lines = recorded("e-taints")
     *_, pod = altered.evicted(lines)
     report = await decide(altered.without(lines, altered.is_eviction_of(pod)), tmp_path)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     missing = unexplained(report, Aspect.EVICTIONS)
     assert pod in [found.subject.rpartition("/")[2] for found in missing]
 
@@ -351,21 +351,21 @@ async def test_outcome_of_the_other_order_is_unexplained_where_there_was_none(ga
     """The queue gives new pods in the order in which they come, also within a microsecond."""
     lines = lines_of(race(gap), tmp_path / "log")
     report = await decide(altered.exchanged(lines, "left", "right"), tmp_path / "other")
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
 
 
 async def test_device_that_no_longer_fits_makes_its_allocation_unexplained(tmp_path):
     lines = lines_of(race(60), tmp_path / "log")
     changed = altered.with_attribute(lines, "left", "kind", "slow")
     report = await decide(changed, tmp_path / "slow")
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     assert unexplained(report, Aspect.DEVICES)
 
 
 @draws.in_turn("wrongs")
 async def test_class_that_no_run_has_proved_is_none(tmp_path):
     report = await decide(recorded("b-mig-partitions"), tmp_path, runs_max=0)
-    assert report.agreement is Agreement.UNEXPLAINED
+    assert not report.explained
     assert {found.reason for found in report.differences} == {DifferenceClass.UNEXPLAINED}
     assert all(found.detail.startswith("not proved within") for found in report.differences)
 

@@ -52,7 +52,7 @@ HARMLESS = selection.rows(
 async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
     assert verified.outcome is VerifyOutcome.FAILED, told
-    assert decided.agreement is Agreement.UNEXPLAINED, told
+    assert not decided.explained, told
     assert names_one(verified, told)
     assert names_one(decided, told)
 
@@ -69,7 +69,9 @@ async def test_what_is_missing_accuses_nobody(name, alter, tmp_path):
 async def test_lines_that_do_not_fit_together_are_never_verified(name, alter, tmp_path):
     verified, decided, told = await judged(name, alter, tmp_path)
     assert verified.outcome is not VerifyOutcome.VERIFIED, told
-    assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED), told
+    assert decided.agreement in (Agreement.PARTLY, Agreement.UNEXPLAINED, Agreement.IMPOSSIBLE), (
+        told
+    )
     assert names_one(verified, told)
 
 
