@@ -11,7 +11,7 @@ from anyio import lowlevel
 from app.analysis.edits import Apply, Edit, commands_of
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay import facts
-from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.beginning import Beginning, waits_for_devices
 from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.scheduling.binding_cycle import waiting_binding
@@ -239,7 +239,7 @@ async def bindings_under_way(
     """The scheduler's last decisions about pods that it has placed and not bound yet.
 
     `objects` are the last events of all objects at that revision. Such a pod has a nominated node
-    or a claim; a recording has no decisions.
+    or a claim. Of the pods of a recording there are no decisions: objects show who waits.
     """
     reserved = {
         uid
@@ -254,7 +254,11 @@ async def bindings_under_way(
         and not core.node_name(each.object)
         and (each.uid in reserved or core.nominated_node_name(each.object))
     ]
-    return await decisions_under_way(log, history, pods, until)
+    decisions = await decisions_under_way(log, history, pods, until)
+    for wait in waits_for_devices(objects):
+        if not await log.read_object(history.id, wait.key, until=until, limit=1):
+            decisions.append(wait)
+    return decisions
 
 
 async def decisions_under_way(

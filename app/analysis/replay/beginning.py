@@ -9,10 +9,17 @@ from app.analysis.replay.acts import Act, FailedAttempt, refusal_of, report_of
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.traces import is_event_object
+from app.domain.controllers.scheduling import planning
+from app.domain.controllers.scheduling.binding_cycle import waiting_binding
+from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
 from app.domain.controllers.scheduling.reports import messages
-from app.domain.log import Event, Head, Revision
-from app.domain.values import api_resources
-from app.domain.values.fields import core, dra
+from app.domain.log import DECISION, Actor, Event, EventType, Head, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values import api_resources, timestamps
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.identifiers import NO_UID
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +29,8 @@ class Beginning:
     `state` is a snapshot of its objects. `objects` are their last events in the order of the log;
     controllers see them as upstream's controllers see a list when they start. `removed_nodes` are
     the removals of nodes that pods still name: PodGC counts from these on. `bindings` are the
-    scheduler's decisions about pods whose bindings are under way; a recording has none.
+    scheduler's decisions about pods whose bindings are under way: those of the log, and in a
+    recording, which has none, those that its objects show (`waits_for_devices`).
     """
 
     head: Head
@@ -36,6 +44,27 @@ class Beginning:
     def shows_work(self) -> bool:
         """Whether a pod has a node or a claim has devices, so that the control plane is up."""
         return any(_shows_work(event) for event in self.objects)
+
+
+def waits_for_devices(objects: Iterable[Event]) -> list[Event]:
+    """The decisions after which pods wait for the binding conditions of their devices.
+
+    `objects` are the last events of all objects at a moment of a recording. Such a pod has a
+    nominated node and no binding, and a claim with conditions that is reserved for it.
+    """
+    pods: dict[str, Event] = {}
+    began: dict[str, Instant] = {}
+    for event in objects:
+        if event.key[:2] == api_resources.PODS and _may_wait(event.object):
+            pods[event.uid] = event
+        elif event.key[:2] == api_resources.RESOURCE_CLAIMS:
+            allocation = dra.allocation(event.object)
+            if allocation is not None and binding_conditions.has_conditions(allocation):
+                at = _allocated_at(event, allocation)
+                for uid in consumers(event.object):
+                    began[uid] = max(at, began.get(uid, at))
+    waits = [_wait(pods[uid], at) for uid, at in began.items() if uid in pods]
+    return sorted(waits, key=lambda event: (event.stamp.time, event.key))
 
 
 def under_way(
@@ -124,3 +153,41 @@ def _shows_work(event: Event) -> bool:
             return dra.allocation(event.object) is not None
         case _:
             return False
+
+
+def _may_wait(pod: JsonView) -> bool:
+    return bool(core.nominated_node_name(pod)) and not (
+        core.needs_no_node(pod) or meta.is_deleting(pod)
+    )
+
+
+def _allocated_at(claim: Event, allocation: JsonView) -> Instant:
+    """When the scheduler wrote the allocation, whose own time has no parts of a second."""
+    written = claim.stamp.time
+    try:
+        second = timestamps.parse(dra.allocation_time(allocation))
+    except TimestampError:
+        return written
+    # A later write of the claim is that of a driver.
+    return written if 0 <= written - second < SECOND else second
+
+
+def _wait(pod: Event, began: Instant) -> Event:
+    """A decision as the scheduler records it when a pod begins to wait."""
+    place = {"namespace": pod.key.namespace, "name": pod.key.name}
+    body = {
+        "controller": planning.NAME,
+        "resource": pod.key.resource,
+        **place,
+        "outcome": waiting_binding.WAITING,
+        "inputs": {"now": began, "uid": pod.uid},
+        "summary": {"node": core.nominated_node_name(pod.object)},
+    }
+    return Event(
+        revision=pod.revision,
+        type=EventType.DECISION_RECORDED,
+        key=DECISION._replace(**place),
+        uid=NO_UID,
+        body=canonical_json(body),
+        stamp=Stamp(time=began, actor=Actor(user=SCHEDULER), verb=""),
+    )

@@ -65,7 +65,7 @@ def plan_of(
         if rules.bind_delay is not None:
             return _assumption(rules, objects, turn, result)
         waits = waiting_binding.is_needed(rules.features, result)
-        outcome = "WaitingForBinding" if waits else outcome
+        outcome = waiting_binding.WAITING if waits else outcome
         commands = without_refused(objects, _success(rules, objects, turn, result, waits=waits))
     else:
         commands = without_refused(objects, _failure(objects, series, turn, result))

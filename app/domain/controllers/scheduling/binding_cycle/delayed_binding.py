@@ -94,7 +94,7 @@ def write_claims(
         outcome = "Skipped"
         commands += [writes.unreserve(claim, held.uid) for claim in claims]
     elif waiting_binding.is_needed(rules.features, attempt):
-        outcome = "WaitingForBinding"
+        outcome = waiting_binding.WAITING
         commands.append(events.waiting(views.objects, tree, held.node, now))
     written = [{"claim": claim.name, "fresh": claim.allocation is None} for claim in claims]
     summary: JsonObject = {"node": held.node, "claims": len(claims), "written": written}

@@ -42,7 +42,10 @@ from app.domain.values.timestamps import Instant
 
 NAME = "scheduling"
 
-UNDER_WAY = frozenset((ASSUMED, RESERVED, "WaitingForBinding"))
+WAITING = "WaitingForBinding"
+"""The outcome after which a pod waits for the binding conditions of its devices."""
+
+UNDER_WAY = frozenset((ASSUMED, RESERVED, WAITING))
 """The outcomes after which a pod has a node but no binding yet."""
 
 
