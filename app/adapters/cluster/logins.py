@@ -56,4 +56,5 @@ async def login_of(
             tls.verify_mode = ssl.CERT_NONE
         if chosen.cert_file:
             tls.load_cert_chain(chosen.cert_file, chosen.key_file)
-        return ServerLogin(url=url, headers=login.headers, tls=tls)
+        name = chosen.tls_server_name or ""
+        return ServerLogin(url=url, headers=login.headers, tls=tls, server_name=name)

@@ -162,7 +162,30 @@ class ServerConnection:
         tls = self._credentials.tls
         if tls is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=seconds)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=tls)
+        name = self._credentials.server_name
+        return _Encrypted(self._host, self._port, timeout=seconds, context=tls, server_name=name)
+
+
+class _Encrypted(http.client.HTTPSConnection):
+    """A connection to a server whose certificate may be for another name than its address."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int | None,
+        *,
+        timeout: float,
+        context: ssl.SSLContext,
+        server_name: str,
+    ) -> None:
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._tls = context
+        self._server_name = server_name or host
+
+    def connect(self) -> None:
+        """Connect, and check the certificate for the name of the server."""
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._server_name)
 
 
 def _lines(answer: http.client.HTTPResponse, url: str, most: int) -> Iterator[bytes]:

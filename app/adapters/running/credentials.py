@@ -21,11 +21,15 @@ from app.domain.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLogin:
-    """The address of a server, the headers of requests and the context of TLS connections."""
+    """The address of a server, the headers of requests and the context of TLS connections.
+
+    `server_name` is the name in the certificate of the server where that is not its address.
+    """
 
     url: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     tls: ssl.SSLContext | None = None
+    server_name: str = ""
 
 
 def origin(url: str) -> tuple[str, str, int]:

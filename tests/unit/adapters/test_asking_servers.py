@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import json
 import os
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.adapters.certificates import CertificateFolder
+from app.adapters.clock import SystemClock
 from app.adapters.running import notice
 from app.bootstrap.asking import servers
 from app.domain.errors import InputError
@@ -71,13 +74,13 @@ def answering(
         thread.join()
 
 
-def kubeconfig(path: Path, url: str) -> Path:
+def kubeconfig(path: Path, url: str, **cluster: str) -> Path:
     """A kubeconfig with a token for a server."""
     tree = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "clusters": [{"name": "c", "cluster": {"server": url, **cluster}}],
         "users": [{"name": "c", "user": {"token": "secret-of-c"}}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
     }
@@ -126,6 +129,24 @@ def test_credentials_of_a_context_are_not_sent_to_another_server(tmp_path: Path)
         kubeconfig(file, fake.url)
         assert redra(*words)[0] == 0
         assert fake.seen[0]["authorization"] == "Bearer secret-of-c"
+
+
+def test_certificate_of_a_server_is_checked_for_the_name_that_a_context_gives(
+    tmp_path: Path,
+) -> None:
+    issued = CertificateFolder(tmp_path, now=SystemClock().now())
+    own = issued.server(["redra.example.com"])
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(own.certificate, own.key)
+    for name, code in (("redra.example.com", 0), ("other.example.com", 1), ("", 1)):
+        with answering(HISTORIES) as fake:
+            fake.server.socket = tls.wrap_socket(fake.server.socket, server_side=True)
+            url = fake.url.replace("http:", "https:")
+            named = {"tls-server-name": name} if name else {}
+            trusted = {"certificate-authority": str(issued.authority)}
+            file = kubeconfig(tmp_path / "config", url, **trusted, **named)
+            answer = redra("histories", "--context", "c", "--kubeconfig", file)
+        assert (answer[0] != 0, len(fake.seen)) == (bool(code), 1 - code), (name, answer)
 
 
 def test_credentials_of_a_context_are_not_sent_where_others_read_them(tmp_path: Path) -> None:
