@@ -3,9 +3,16 @@
 Parity: api.md 9. A field that the manager applied before and now leaves out is removed, unless
 another manager owns it too. A change of a field of another manager is a conflict; `force` takes the
 field over.
+
+A configuration with unknown fields is refused. Other writes drop unknown fields; an apply would
+then own fields that do not exist. Lists with duplicate keys or with an item without keys are
+refused too. Parity: api.md 9; the typed converter of the API server, whose messages these are; it
+answers 500, redra 400.
 """
 
 import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +26,8 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion, prune, structural
-from app.domain.objects.schema.structural import SchemaNode
+from app.domain.objects.schema.corrections import UNKNOWN
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.objects.write import (
     admission,
     creation,
@@ -27,7 +35,6 @@ from app.domain.objects.write import (
     managed_fields,
     metadata,
     patching,
-    typed_patch,
     updating,
 )
 from app.domain.objects.write.commands import FieldValidation, PatchObject, WriteOptions
@@ -38,8 +45,21 @@ from app.domain.objects.write.managed_fields import Manager
 from app.domain.values import api_groups, json_tree, timestamps, well_known
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.texts import go_text
 
 KUBECTL = "kubectl"
+SCHEMA_ERRORS_MAX = 50
+
+_EXPECTED: Mapping[SchemaShape, tuple[tuple[type, ...], str]] = {
+    SchemaShape.BOOLEAN: ((bool,), "boolean"),
+    SchemaShape.BYTES: ((str,), "string"),
+    SchemaShape.INTEGER: ((int, float), "numeric (int or float)"),
+    SchemaShape.LIST: ((list,), "list"),
+    SchemaShape.MAP: ((dict,), "map"),
+    SchemaShape.NUMBER: ((int, float), "numeric (int or float)"),
+    SchemaShape.OBJECT: ((dict,), "map"),
+    SchemaShape.STRING: ((str,), "string"),
+}
 
 
 def decide_apply(
@@ -132,7 +152,7 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
     if named.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     node = rules.schemas.node(kind, command.key.group, command.version)
-    typed_patch.check(kind, command.key.group, command.version, body, node)
+    _check_schema(kind, command.key.group, command.version, body, node)
     try:
         if kind.custom is not None:
             config, problems = admission.clean_custom(
@@ -320,3 +340,74 @@ def _manager_text(manager: Manager) -> str:
     if manager.operation == managed_fields.UPDATE:
         text += f" using {manager.api_version}"
     return text
+
+
+def _check_schema(
+    kind: Kind, group: str, version: str, config: JsonObject, node: SchemaNode
+) -> None:
+    """Raises BadRequest naming the fields that are not declared or have a wrong value.
+
+    Parity: api.md 9; the object is named as the configuration names it.
+    """
+    errors = []
+    for text in _schema_errors(config, node, ""):
+        errors.append(text)
+        if len(errors) >= SCHEMA_ERRORS_MAX:
+            break
+    if not errors:
+        return
+    message = errors[0] if len(errors) == 1 else "errors:\n  " + "\n  ".join(errors)
+    namespace, name = (json_tree.text(config, "metadata", field) for field in ("namespace", "name"))
+    raise BadRequest(
+        f"failed to create typed patch object ({namespace}/{name}; "
+        f"{group}/{version}, Kind={kind.kind}): {message}"
+    )
+
+
+def _schema_errors(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and node.shape is SchemaShape.OBJECT:
+        fields = node.fields
+        for name, item in value.items():
+            child = fields.get(name)
+            if child is not None:
+                yield from _schema_errors(item, child, f"{path}.{name}")
+            elif not node.is_open:
+                yield f"{path}.{name}: field not declared in schema"
+    elif isinstance(value, dict) and node.shape is SchemaShape.MAP:
+        for name, item in value.items():
+            yield from _schema_errors(item, node.items, f"{path}.{name}")
+    elif isinstance(value, list) and node.shape is SchemaShape.LIST:
+        yield from _list_errors(value, node, path)
+    elif value is not None and node.shape in _EXPECTED and node.definition != UNKNOWN:
+        types, name = _EXPECTED[node.shape]
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            shown = f"&value.valueUnstructured{{Value:{go_text.syntax(value)}}}"
+            yield f"{path}: expected {name}, got {shown}"
+
+
+def _list_errors(value: list[Any], node: SchemaNode, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        place = f"{path}[{index}]"
+        if node.list_type == "map" and isinstance(item, dict) and not _has_key(item, node):
+            keys = " ".join(f'"{key}"' for key in node.list_keys)
+            yield (
+                f"{path}: element {index}: associative list with keys has an element that omits "
+                f"all key fields [{keys}] (and doesn't have default values for any key fields)"
+            )
+            continue
+        if node.is_granular:
+            place = f"{path}{field_sets.item_text(item, node)}"
+            if place in seen:
+                yield f"{path}: duplicate entries for key {place[len(path) :]}"
+            seen.add(place)
+        yield from _schema_errors(item, node.items, place)
+
+
+def _has_key(item: JsonObject, node: SchemaNode) -> bool:
+    """Whether an item of a keyed list has at least one key, or a key with a default."""
+    return any(
+        item.get(key) is not None
+        or ((field := node.items.fields.get(key)) is not None and field.default is not None)
+        for key in node.list_keys
+    )

@@ -1,22 +1,26 @@
 """Patches of objects, and the errors of patches that cannot be applied.
 
 Server-side apply is in `apply`; the replacement of the old object is in `updating`.
-Parity: api.md 8.
+Parity: api.md 8. The error of a patched object that cannot be decoded shows it in the order in
+which the API server prints it.
 """
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from app.domain.errors import BadRequest, Invalid, TooLarge, UnreadablePatch
 from app.domain.log import ObjectKey, Stamp
 from app.domain.objects import field_errors, rejections
+from app.domain.objects.protobuf.fields import MESSAGES
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
-from app.domain.objects.schema.structural import SchemaNode
-from app.domain.objects.write import admission, metadata, patched_text, subresources, updating
+from app.domain.objects.schema.structural import SchemaNode, SchemaShape, short_name
+from app.domain.objects.write import admission, metadata, subresources, updating
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.objects.write.context import WriteContext
 from app.domain.objects.write.decided import Decided
@@ -25,6 +29,9 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.texts import go_text
 
 APPLY_ERROR = "the server rejected our request due to an error in our request"
+
+_Touched = Mapping[str, Any]
+"""The paths of a patch: a tree of keys, with an empty tree after the last key."""
 
 
 def decide_patch(
@@ -88,10 +95,10 @@ def _unreadable(
     else:
         if isinstance(body, list):
             paths = [json_tree.text(operation, "path").split("/")[1:] for operation in body]
-            touched = patched_text.reached_by(paths)
+            touched = _paths_of_operations(paths)
         else:
-            touched = patched_text.reached(body)
-        shown = msgspec.json.encode(patched_text.ordered(patched, node, touched)).decode()
+            touched = _paths_of_merge(body)
+        shown = msgspec.json.encode(_in_printed_order(patched, node, touched)).decode()
     error = field_errors.invalid("patch", shown, detail)
     refusal = field_errors.rejection("", "", "", [error])
     return UnreadablePatch(
@@ -163,3 +170,51 @@ def _apply_operations(
             f"got {len(body)}"
         )
     return patches.apply_operations(shown, body)
+
+
+def _paths_of_merge(patch: Any) -> _Touched:
+    """The paths of a merge patch: the keys of its nested objects."""
+    if not isinstance(patch, Mapping):
+        return {}
+    return {key: _paths_of_merge(value) for key, value in patch.items()}
+
+
+def _paths_of_operations(paths: list[list[str]]) -> _Touched:
+    """The paths of the operations of a JSON patch."""
+    reached: dict[str, Any] = {}
+    for path in paths:
+        place = reached
+        for part in path:
+            place = place.setdefault(part, {})
+    return reached
+
+
+def _in_printed_order(value: Any, node: SchemaNode | None, touched: _Touched | None) -> Any:
+    """A patched object in printed order: keys sorted along the patch's paths, else by type.
+
+    Parity: api.md 8; a JSON or merge patch decodes only the parts on its paths, and leaves the
+    others as they were written.
+    """
+    if isinstance(value, list):
+        items = node.items if node is not None and node.shape is SchemaShape.LIST else None
+        below = touched or {}
+        return [_in_printed_order(item, items, below.get(str(at))) for at, item in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    is_map = node is not None and node.shape is SchemaShape.MAP
+    names = sorted(value) if touched is not None else _in_type_order(value, node)
+    pairs: JsonObject = {}
+    for name in names:
+        child = None if node is None else node.items if is_map else node.fields.get(name)
+        pairs[name] = _in_printed_order(
+            value[name], child, None if touched is None else touched.get(name)
+        )
+    return pairs
+
+
+def _in_type_order(value: Mapping[str, Any], node: SchemaNode | None) -> list[str]:
+    message = MESSAGES.get(short_name(node.definition)) if node is not None else None
+    if message is None:
+        return sorted(value)
+    places = {field.name: number for number, field in message.items()}
+    return sorted(value, key=lambda name: (places.get(name, 0), name))
