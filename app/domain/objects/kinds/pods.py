@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 
-from app.domain.objects.kinds import (
-    limit_ranges,
-    pod_defaults,
-    priorities,
-    runtime_classes,
-)
+from app.domain.log import ObjectKey
+from app.domain.objects import registry, rejections
+from app.domain.objects.kinds import limit_ranges, pod_defaults, priorities
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import condition_types, json_tree, timestamps, well_known
+from app.domain.values import api_groups, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -23,6 +20,8 @@ _KEY_FIELDS = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
+_GROUP, _CLASSES = api_groups.NODE, "runtimeclasses"
+
 
 def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> None:
     """Sets resources, selectors, priority, tolerations and the initial status, in place.
@@ -34,7 +33,7 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> Non
     limit_ranges.fill_pod(tree, reader)
     _merge_label_keys(tree)
     priorities.resolve(tree, reader)
-    runtime_classes.admit(tree, reader)
+    _admit_runtime_class(tree, reader)
     add_tolerations(spec)
     status: JsonObject = {"phase": "Pending", "qosClass": pod_defaults.quality_of_service(spec)}
     if spec.get("schedulingGates"):
@@ -106,3 +105,53 @@ def _terms(spec: JsonObject) -> Iterator[JsonObject]:
         for item in json_tree.objects(spec, "affinity", kind, _PREFERRED):
             if isinstance(item.get("podAffinityTerm"), dict):
                 yield item["podAffinityTerm"]
+
+
+def _admit_runtime_class(pod: JsonObject, reader: ObjectsReader) -> None:
+    """Adds the overhead, node labels and tolerations of its class to a new pod, in place.
+
+    Raises Forbidden for a class that does not exist, and for a pod that conflicts with its class.
+    Parity: objects.md 15.2; the admission plugin RuntimeClass.
+    """
+    spec = pod["spec"]
+    name = spec.get("runtimeClassName")
+    if not name:
+        if spec.get("overhead"):
+            raise _pod_rejected(
+                pod, "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            )
+        return
+    runtime_class = reader.get(ObjectKey(_GROUP, _CLASSES, "", name))
+    if runtime_class is None:
+        raise _pod_rejected(pod, f'RuntimeClass "{name}" not found')
+    overhead = json_tree.mapping(runtime_class, "overhead", "podFixed")
+    if spec.get("overhead") and spec["overhead"] != overhead:
+        raise _pod_rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    if overhead:
+        spec["overhead"] = dict(overhead)
+    wanted = json_tree.labels(runtime_class, "scheduling", "nodeSelector")
+    labels = json_tree.labels(spec, "nodeSelector")
+    for key, value in wanted.items():
+        if labels.get(key, value) != value:
+            raise _pod_rejected(
+                pod,
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {labels[key]}",
+            )
+    if wanted:
+        spec["nodeSelector"] = {**labels, **wanted}
+    tolerations = [*(spec.get("tolerations") or ())]
+    more = [
+        dict(item)
+        for item in json_tree.objects(runtime_class, "scheduling", "tolerations")
+        if item not in tolerations
+    ]
+    if more:
+        spec["tolerations"] = tolerations + more
+
+
+def _pod_rejected(pod: JsonObject, detail: str) -> Exception:
+    kind = registry.find("", "pods")
+    assert kind is not None
+    name = meta.name(pod)
+    return rejections.forbidden(kind, name, f"pod rejected: {detail}")

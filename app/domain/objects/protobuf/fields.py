@@ -3,14 +3,13 @@
 Each line is a message, `Message: number:field, …`; a field without `=type` is a string. After the
 type: `[]` repeated, `{}` a map from strings, `+` merged into the parent, `*` a pointer in the Go
 type (zero is a value), `?` left out of JSON when zero. A type with a dot names another package.
+`|` marks the fields of a union: the message is shown as the field that is set.
 Parity: api.md 3, "Protobuf request bodies".
 """
 
 from collections.abc import Mapping
 
-from app.domain.objects.protobuf.admission import ADMISSIONREGISTRATION_V1
 from app.domain.objects.protobuf.core import CORE_V1
-from app.domain.objects.protobuf.definitions import APIEXTENSIONS_V1
 from app.domain.objects.protobuf.stored import STORED
 from app.domain.values.protobuf import Message, parse_table
 
@@ -324,6 +323,109 @@ PriorityClass: 1:metadata=meta.v1.ObjectMeta?, 2:value=int32, 3:globalDefault=bo
   5:preemptionPolicy*
 """
 
+_ADMISSIONREGISTRATION_V1 = """
+ApplyConfiguration: 1:expression?
+AuditAnnotation: 1:key, 2:valueExpression
+ExpressionWarning: 2:fieldRef, 3:warning
+JSONPatch: 1:expression?
+MatchCondition: 1:name, 2:expression
+MatchResources: 1:namespaceSelector=meta.v1.LabelSelector*,
+  2:objectSelector=meta.v1.LabelSelector*, 3:resourceRules=NamedRuleWithOperations[],
+  4:excludeResourceRules=NamedRuleWithOperations[], 7:matchPolicy*
+MutatingAdmissionPolicy: 1:metadata=meta.v1.ObjectMeta?, 2:spec=MutatingAdmissionPolicySpec?
+MutatingAdmissionPolicyBinding: 1:metadata=meta.v1.ObjectMeta?,
+  2:spec=MutatingAdmissionPolicyBindingSpec?
+MutatingAdmissionPolicyBindingSpec: 1:policyName?, 2:paramRef=ParamRef*,
+  3:matchResources=MatchResources*
+MutatingAdmissionPolicySpec: 1:paramKind=ParamKind*, 2:matchConstraints=MatchResources*,
+  3:variables=Variable[], 4:mutations=Mutation[], 5:failurePolicy*,
+  6:matchConditions=MatchCondition[], 7:reinvocationPolicy?
+MutatingWebhook: 1:name, 2:clientConfig=WebhookClientConfig, 3:rules=RuleWithOperations[],
+  4:failurePolicy*, 5:namespaceSelector=meta.v1.LabelSelector*, 6:sideEffects*,
+  7:timeoutSeconds=int32*, 8:admissionReviewVersions=string[], 9:matchPolicy*,
+  10:reinvocationPolicy*, 11:objectSelector=meta.v1.LabelSelector*,
+  12:matchConditions=MatchCondition[]
+MutatingWebhookConfiguration: 1:metadata=meta.v1.ObjectMeta?, 2:webhooks=MutatingWebhook[]
+Mutation: 2:patchType, 3:applyConfiguration=ApplyConfiguration*, 4:jsonPatch=JSONPatch*
+NamedRuleWithOperations: 1:resourceNames=string[], 2:ruleWithOperations=RuleWithOperations+
+ParamKind: 1:apiVersion?, 2:kind?
+ParamRef: 1:name?, 2:namespace?, 3:selector=meta.v1.LabelSelector*, 4:parameterNotFoundAction*
+Rule: 1:apiGroups=string[], 2:apiVersions=string[], 3:resources=string[], 4:scope*
+RuleWithOperations: 1:operations=string[], 2:rule=Rule+
+ServiceReference: 1:namespace, 2:name, 3:path*, 4:port=int32*
+TypeChecking: 1:expressionWarnings=ExpressionWarning[]
+ValidatingAdmissionPolicy: 1:metadata=meta.v1.ObjectMeta?, 2:spec=ValidatingAdmissionPolicySpec?,
+  3:status=ValidatingAdmissionPolicyStatus?
+ValidatingAdmissionPolicyBinding: 1:metadata=meta.v1.ObjectMeta?,
+  2:spec=ValidatingAdmissionPolicyBindingSpec?
+ValidatingAdmissionPolicyBindingSpec: 1:policyName?, 2:paramRef=ParamRef*,
+  3:matchResources=MatchResources*, 4:validationActions=string[]
+ValidatingAdmissionPolicySpec: 1:paramKind=ParamKind*, 2:matchConstraints=MatchResources*,
+  3:validations=Validation[], 4:failurePolicy*, 5:auditAnnotations=AuditAnnotation[],
+  6:matchConditions=MatchCondition[], 7:variables=Variable[]
+ValidatingAdmissionPolicyStatus: 1:observedGeneration=int64?, 2:typeChecking=TypeChecking*,
+  3:conditions=meta.v1.Condition[]
+ValidatingWebhook: 1:name, 2:clientConfig=WebhookClientConfig, 3:rules=RuleWithOperations[],
+  4:failurePolicy*, 5:namespaceSelector=meta.v1.LabelSelector*, 6:sideEffects*,
+  7:timeoutSeconds=int32*, 8:admissionReviewVersions=string[], 9:matchPolicy*,
+  10:objectSelector=meta.v1.LabelSelector*, 11:matchConditions=MatchCondition[]
+ValidatingWebhookConfiguration: 1:metadata=meta.v1.ObjectMeta?, 2:webhooks=ValidatingWebhook[]
+Validation: 1:expression, 2:message?, 3:reason*, 4:messageExpression?
+Variable: 1:name, 2:expression
+WebhookClientConfig: 1:service=ServiceReference*, 2:caBundle=bytes?, 3:url*
+"""
+
+_APIEXTENSIONS_V1 = """
+CustomResourceColumnDefinition: 1:name, 2:type, 3:format?, 4:description?, 5:priority=int32?,
+  6:jsonPath
+CustomResourceConversion: 1:strategy, 2:webhook=WebhookConversion*
+CustomResourceDefinition: 1:metadata=meta.v1.ObjectMeta?, 2:spec=CustomResourceDefinitionSpec,
+  3:status=CustomResourceDefinitionStatus?
+CustomResourceDefinitionCondition: 1:type, 2:status, 3:lastTransitionTime=Time?, 4:reason?,
+  5:message?, 6:observedGeneration=int64?
+CustomResourceDefinitionNames: 1:plural, 2:singular?, 3:shortNames=string[], 4:kind, 5:listKind?,
+  6:categories=string[]
+CustomResourceDefinitionSpec: 1:group, 3:names=CustomResourceDefinitionNames, 4:scope,
+  7:versions=CustomResourceDefinitionVersion[], 9:conversion=CustomResourceConversion*,
+  10:preserveUnknownFields=bool?
+CustomResourceDefinitionStatus: 1:conditions=CustomResourceDefinitionCondition[],
+  2:acceptedNames=CustomResourceDefinitionNames, 3:storedVersions=string[],
+  4:observedGeneration=int64?
+CustomResourceDefinitionVersion: 1:name, 2:served=bool, 3:storage=bool,
+  4:schema=CustomResourceValidation*, 5:subresources=CustomResourceSubresources*,
+  6:additionalPrinterColumns=CustomResourceColumnDefinition[], 7:deprecated=bool?,
+  8:deprecationWarning*, 9:selectableFields=SelectableField[]
+CustomResourceSubresourceScale: 1:specReplicasPath, 2:statusReplicasPath, 3:labelSelectorPath*
+CustomResourceSubresourceStatus: 1:unused
+CustomResourceSubresources: 1:status=CustomResourceSubresourceStatus*,
+  2:scale=CustomResourceSubresourceScale*
+CustomResourceValidation: 1:openAPIV3Schema=JSONSchemaProps*
+ExternalDocumentation: 1:description?, 2:url?
+JSONSchemaProps: 1:id?, 2:$schema?, 3:$ref*, 4:description?, 5:type?, 6:format?, 7:title?,
+  8:default=JSON*, 9:maximum=double*, 10:exclusiveMaximum=bool?, 11:minimum=double*,
+  12:exclusiveMinimum=bool?, 13:maxLength=int64*, 14:minLength=int64*, 15:pattern?,
+  16:maxItems=int64*, 17:minItems=int64*, 18:uniqueItems=bool?, 19:multipleOf=double*,
+  20:enum=JSON[], 21:maxProperties=int64*, 22:minProperties=int64*, 23:required=string[],
+  24:items=JSONSchemaPropsOrArray*, 25:allOf=JSONSchemaProps[], 26:oneOf=JSONSchemaProps[],
+  27:anyOf=JSONSchemaProps[], 28:not=JSONSchemaProps*, 29:properties=JSONSchemaProps{},
+  30:additionalProperties=JSONSchemaPropsOrBool*, 31:patternProperties=JSONSchemaProps{},
+  32:dependencies=JSONSchemaPropsOrStringArray{}, 33:additionalItems=JSONSchemaPropsOrBool*,
+  34:definitions=JSONSchemaProps{}, 35:externalDocs=ExternalDocumentation*, 36:example=JSON*,
+  37:nullable=bool?, 38:x-kubernetes-preserve-unknown-fields=bool*,
+  39:x-kubernetes-embedded-resource=bool?, 40:x-kubernetes-int-or-string=bool?,
+  41:x-kubernetes-list-map-keys=string[], 42:x-kubernetes-list-type*,
+  43:x-kubernetes-map-type*, 44:x-kubernetes-validations=ValidationRule[]
+JSONSchemaPropsOrArray: 1:schema=JSONSchemaProps|, 2:schemas=JSONSchemaProps[]
+JSONSchemaPropsOrBool: 1:allows=bool|, 2:schema=JSONSchemaProps|
+JSONSchemaPropsOrStringArray: 1:schema=JSONSchemaProps|, 2:names=string[]
+SelectableField: 1:jsonPath
+ServiceReference: 1:namespace, 2:name, 3:path*, 4:port=int32*
+ValidationRule: 1:rule, 2:message?, 3:messageExpression?, 4:reason*, 5:fieldPath?,
+  6:optionalOldSelf=bool*
+WebhookClientConfig: 1:service=ServiceReference*, 2:caBundle=bytes, 3:url*
+WebhookConversion: 2:clientConfig=WebhookClientConfig*, 3:conversionReviewVersions=string[]
+"""
+
 
 def _messages() -> dict[str, Message]:
     """All messages by package and name, such as `resource.v1.ResourceClaim`.
@@ -334,8 +436,8 @@ def _messages() -> dict[str, Message]:
     resource_v1 = parse_table("resource.v1", _RESOURCE_V1)
     messages = parse_table("core.v1", CORE_V1) | parse_table("meta.v1", _META_V1) | resource_v1
     for package, text in (
-        ("admissionregistration.v1", ADMISSIONREGISTRATION_V1),
-        ("apiextensions.v1", APIEXTENSIONS_V1),
+        ("admissionregistration.v1", _ADMISSIONREGISTRATION_V1),
+        ("apiextensions.v1", _APIEXTENSIONS_V1),
         ("apps.v1", _APPS_V1),
         ("authentication.v1", _AUTHENTICATION_V1),
         ("authorization.v1", _AUTHORIZATION_V1),

@@ -3,20 +3,32 @@
 Policies and bindings come from the reader and are evaluated in the order of their names, so the
 same history gives the same results. Without a binding no policy is evaluated.
 Parity: objects.md 15.4; ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1, with its
-messages.
+messages. The parameter objects of a policy are those that its binding names.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from app.domain.errors import Forbidden, Invalid, Rejected, StatusCause, TooLarge, Unauthorized
+from app.domain.errors import (
+    BadRequest,
+    Forbidden,
+    Invalid,
+    RedraError,
+    Rejected,
+    StatusCause,
+    TooLarge,
+    Unauthorized,
+)
 from app.domain.log import ObjectKey
+from app.domain.objects import history_kinds, registry
 from app.domain.objects.expressions import PolicyRules, PolicyScope, PolicySession
+from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.review import matching, parameters
+from app.domain.objects.review import matching
 from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
 from app.domain.objects.review.matching import GroupVersion
-from app.domain.values import api_groups, json_tree
+from app.domain.objects.schema import conversion
+from app.domain.values import api_groups, json_tree, selectors
 from app.domain.values.fields import entries, meta, paths, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -34,6 +46,10 @@ _REFUSALS: dict[str, type[Rejected]] = {
     "RequestEntityTooLarge": TooLarge,
     "Unauthorized": Unauthorized,
 }
+
+
+class Misconfigured(RedraError):
+    """A policy or binding cannot be evaluated; its failure policy decides about the write."""
 
 
 class _Validation(FieldRecord, frozen=True):
@@ -114,8 +130,8 @@ def _failures(
     spec = meta.spec(policy)
     fails = json_tree.text(spec, "failurePolicy") != "Ignore"
     try:
-        parameter_objects = parameters.of_binding(spec, binding, attributes, reader)
-    except parameters.Misconfigured as problem:
+        parameter_objects = _parameters_of(spec, binding, attributes, reader)
+    except Misconfigured as problem:
         return [PolicyFailure(str(problem))] if fails else []
     seen = common_variables(attributes, matched, reader, rules)
     failures: list[PolicyFailure] = []
@@ -255,3 +271,84 @@ def _denial(attributes: Attributes, names: str, failure: PolicyFailure) -> Rejec
     )
     refusal.by_policy = True
     return refusal
+
+
+def _parameters_of(
+    spec: JsonView, binding: JsonView, attributes: Attributes, reader: ObjectsReader
+) -> list[JsonObject | None]:
+    """Returns the parameter objects to evaluate the policy with; `[None]` if it has no parameters.
+
+    Raises Misconfigured if the kind or the namespace of the parameters is wrong, or if no object
+    is found and parameterNotFoundAction is not Allow.
+    """
+    wanted = json_tree.mapping(spec, "paramKind")
+    if not wanted:
+        return [None]
+    group, version = registry.split_api_version(meta.api_version(wanted))
+    name = meta.kind(wanted)
+    kind = history_kinds.find_kind(reader, group, version, name)
+    if kind is None:
+        place = f"{group}/{version}, Kind={name}"
+        raise Misconfigured(
+            "failed to configure policy: failed to find resource referenced by paramKind: "
+            f"'{place}'"
+        )
+    reference = json_tree.mapping(binding, "spec", "paramRef")
+    if not reference:
+        return [None]
+    namespace = _parameter_namespace(kind, reference, attributes)
+    objects = _parameter_objects(kind, reference, namespace, reader)
+    if objects:
+        in_version = registry.api_version(group, version)
+        return [_parameter_shown(kind, tree, in_version) for tree in objects]
+    if json_tree.text(reference, "parameterNotFoundAction") == "Allow":
+        return []
+    raise Misconfigured(
+        "failed to configure binding: no params found for policy binding with `Deny` "
+        "parameterNotFoundAction"
+    )
+
+
+def _parameter_namespace(kind: Kind, reference: JsonView, attributes: Attributes) -> str:
+    """The namespace of the parameters: that of the binding's paramRef, else that of the write.
+
+    It is empty for a cluster-scoped kind. Raises Misconfigured if paramRef does not fit the kind.
+    """
+    named_namespace = json_tree.text(reference, "namespace")
+    if not kind.namespaced:
+        if named_namespace:
+            raise Misconfigured(
+                "failed to configure binding: paramRef.namespace must not be provided for a "
+                "cluster-scoped `paramKind`"
+            )
+        return ""
+    named = named_namespace or attributes.key.namespace
+    if not named:
+        raise Misconfigured(
+            "failed to configure binding: cannot use namespaced paramRef in policy binding that "
+            "matches cluster-scoped resources"
+        )
+    return named
+
+
+def _parameter_objects(
+    kind: Kind, reference: JsonView, namespace: str, reader: ObjectsReader
+) -> list[JsonObject]:
+    name = entries.name(reference)
+    if name:
+        tree = reader.get(ObjectKey(kind.group, kind.plural, namespace, name))
+        return [] if tree is None else [tree]
+    try:
+        selector = selectors.label_selector_of(json_tree.mapping(reference, "selector"))
+    except selectors.SelectorError:
+        return []
+    trees = (reader.get(key) for key in reader.keys(kind.group, kind.plural, namespace))
+    return [tree for tree in trees if tree is not None and selector.matches(meta.labels(tree))]
+
+
+def _parameter_shown(kind: Kind, tree: JsonObject, api_version: str) -> JsonObject:
+    try:
+        return conversion.convert(tree, kind, kind.storage_api_version, api_version)
+    except BadRequest as problem:
+        text = f"failed to configure binding: {problem.message}"
+        raise Misconfigured(text) from problem

@@ -2,20 +2,25 @@
 
 Parity: controllers.md 5.1. The real server checks many more fields of a pod; a field that is not
 checked here is stored as it was sent.
+
+Ephemeral containers are added to a running pod to debug it. Parity: objects.md 15.1; the messages
+are upstream's.
 """
 
 from typing import Any
 
 from app.domain.objects.field_errors import (
     FieldError,
+    duplicate,
     forbidden,
     invalid,
+    not_found,
     not_supported,
     required,
 )
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
-from app.domain.objects.validation.pods import ephemeral_containers, placing, specs
+from app.domain.objects.validation.pods import placing, specs
 from app.domain.objects.write import metadata
 from app.domain.values import json_tree, names
 from app.domain.values.fields import core, entries, meta
@@ -41,6 +46,16 @@ WHILE_GATED = frozenset({"nodeSelector", "affinity"})
 """Fields that may also change while a pod has scheduling gates; of the affinity, only
 `nodeAffinity`."""
 
+_EPHEMERAL_PATH = "spec.ephemeralContainers"
+_NOT_IN_EPHEMERAL = (
+    "lifecycle",
+    "livenessProbe",
+    "ports",
+    "readinessProbe",
+    "resources",
+    "startupProbe",
+)
+
 
 def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
     """Checks a new pod."""
@@ -58,7 +73,7 @@ def update_pod(
     new, stored = meta.spec(tree), meta.spec(old)
     if subresource:
         if subresource == "ephemeralcontainers":
-            return ephemeral_containers.update(new, stored)
+            return _ephemeral_containers(new, stored)
         if subresource != "resize":
             return []
         known = specs.check_pod(stored, "spec")
@@ -154,3 +169,43 @@ def _frozen_part(spec: JsonView, *, is_gated: bool) -> dict[str, Any]:
                 {name: value for name, value in item.items() if name != "image"} for item in items
             ]
     return kept
+
+
+def _ephemeral_containers(spec: JsonView, stored: JsonView) -> list[FieldError]:
+    """Checks a change: ephemeral containers may be added, but not changed or removed."""
+    errors: list[FieldError] = []
+    others = {
+        entries.name(container)
+        for field in ("containers", "initContainers")
+        for container in json_tree.objects(spec, field)
+    }
+    containers = json_tree.objects(spec, "ephemeralContainers")
+    seen: set[str] = set()
+    for index, container in enumerate(containers):
+        at = f"{_EPHEMERAL_PATH}[{index}]"
+        name = entries.name(container)
+        errors += shared.required_name(name, f"{at}.name", names.label)
+        if name in others or name in seen:
+            errors.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        target = json_tree.text(container, "targetContainerName")
+        if target and target not in others:
+            errors.append(not_found(f"{at}.targetContainerName", target))
+        if not container.get("image"):
+            errors.append(required(f"{at}.image"))
+        detail = "cannot be set for an Ephemeral Container"
+        errors += [
+            forbidden(f"{at}.{field}", detail)
+            for field in _NOT_IN_EPHEMERAL
+            if container.get(field)
+        ]
+    by_name = {entries.name(container): container for container in containers}
+    for container in json_tree.objects(stored, "ephemeralContainers"):
+        name = entries.name(container)
+        if name not in by_name:
+            detail = f'existing ephemeral containers "{name}" may not be removed'
+            errors.append(forbidden(_EPHEMERAL_PATH, detail))
+        elif by_name[name] != container:
+            detail = f'existing ephemeral containers "{name}" may not be changed'
+            errors.append(forbidden(_EPHEMERAL_PATH, detail))
+    return errors

@@ -18,7 +18,6 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
-from app.domain.objects.validation.pods import claims as pod_claims
 from app.domain.objects.validation.pods import container_resources, placing
 from app.domain.values import json_tree, names, well_known
 from app.domain.values.fields import core, entries, meta
@@ -32,6 +31,8 @@ _OF_NODES = (well_known.NOT_READY, well_known.UNREACHABLE)
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _RESTARTS = ("Always", "OnFailure", "Never")
+
+CLAIM_SOURCE_TEXT = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
 
 
 def check_template(
@@ -47,7 +48,7 @@ def check_pod(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list
     """Checks the spec of a pod or template; `volumes` are additional names of volumes."""
     errors: list[FieldError] = []
     if spec.get("resourceClaims"):
-        errors += pod_claims.check(spec, path)
+        errors += _resource_claims(spec, path)
     if not spec.get("containers"):
         errors.append(required(f"{path}.containers"))
     seen: set[str] = set()
@@ -263,3 +264,40 @@ def _toleration(item: JsonView, path: str) -> list[FieldError]:
     if effect and effect not in _EFFECTS:
         errors.append(not_supported(f"{path}.effect", effect, _EFFECTS))
     return errors
+
+
+def _resource_claims(spec: JsonView, path: str) -> list[FieldError]:
+    """Checks the `resourceClaims` of a spec."""
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, claim in enumerate(json_tree.objects(spec, "resourceClaims")):
+        at = f"{path}.resourceClaims[{index}]"
+        name = entries.name(claim)
+        errors += shared.required_name(name, f"{at}.name", names.label)
+        if name in seen:
+            errors.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
+        if direct is not None and template is not None:
+            detail = (
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            )
+            errors.append(invalid(at, _in_go(claim), detail))
+        elif direct is None and template is None:
+            errors.append(invalid(at, _in_go(claim), CLAIM_SOURCE_TEXT))
+        for field, value in (
+            ("resourceClaimName", direct),
+            ("resourceClaimTemplateName", template),
+        ):
+            if value is not None:
+                errors += shared.formatted(value, f"{at}.{field}", names.subdomain)
+    return errors
+
+
+def _in_go(claim: JsonView) -> dict[str, object]:
+    """An entry with Go field names, as messages print it."""
+    return {
+        "Name": claim.get("name") or "",
+        "ResourceClaimName": claim.get("resourceClaimName"),
+        "ResourceClaimTemplateName": claim.get("resourceClaimTemplateName"),
+    }
