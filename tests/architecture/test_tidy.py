@@ -138,6 +138,21 @@ def test_modules_begin_with_what_they_are_for() -> None:
     assert not silent, silent
 
 
+def test_modules_that_docstrings_name_exist() -> None:
+    """A path such as `app/service/importing`, with or without `app`, by dots or slashes."""
+    room = r"adapters|analysis|api|bootstrap|cli|domain|service|web|workers"
+    written = re.compile(rf"`(?:app[./])?((?:{room})(?:[./][a-z_]+)+)`")
+    missing = []
+    for path in sources(*OURS):
+        for named in written.findall(ast.get_docstring(tree(path)) or ""):
+            place = ROOT / "app" / re.sub(r"[.]py$", "", named).replace(".", "/")
+            # The last part may be a name in the module.
+            homes = (place, place.with_suffix(".py"), place.parent.with_suffix(".py"))
+            if not any(home.exists() for home in homes):
+                missing.append(f"{name(path)}: {named}")
+    assert not missing, missing
+
+
 def test_names_say_what_is_inside() -> None:
     vague = [
         name(path)

@@ -2,8 +2,8 @@
 
 Belongs here: the code that lets cel-python evaluate a selector for a device, written from the
 specification. Does not belong here: code of `app.domain`, because it is what this package judges,
-and the handling of disagreements (`service.second_opinion`). `bootstrap.opinions` imports this
-package when a command asks for it; no other command loads cel-python.
+and the handling of disagreements (`app.service.replays.second_opinion`). `bootstrap.opinions`
+imports this package when a command asks for it; no other command loads cel-python.
 
 Reading order: `optional_syntax` → `amounts` and `versions` → `values` → `functions` → `evaluator` →
 `asking`.
