@@ -6,7 +6,7 @@ paths → files (folders walked, archives opened) → format of each → readers
 
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,6 @@ from app.adapters.history.formats import (
 )
 from app.adapters.history.joining import normalising, odd_times, placing
 from app.adapters.history.joining.applied_manifests import AppliedManifests
-from app.adapters.history.joining.clusters import Clusters
 from app.adapters.history.joining.printed_objects import PrintedObjects
 from app.adapters.history.joining.resolving import Resolver
 from app.adapters.history.joining.spool import Spool, replace_times
@@ -41,6 +40,7 @@ from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
 from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Record
 from app.domain.objects.rules import Rules
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 
 LOGS = frozenset(
@@ -56,6 +56,41 @@ LOGS = frozenset(
     }
 )
 """Formats that record changes. Next to one of them, manifests are inputs and not history."""
+
+_NAMESPACE = "kube-system"
+CLUSTERS_MAX = 100
+"""Clusters that are named as such; more are only read."""
+
+
+@dataclass(slots=True)
+class _Clusters:
+    """The clusters of the records of an import, by the uid of their namespace kube-system.
+
+    A cluster keeps this namespace as long as it exists, so that two of its uids name two clusters.
+    Tools take this uid for the identity of a cluster.
+    """
+
+    _places: dict[Uid, str] = field(default_factory=dict)
+
+    def note(self, record: Record, notes: Notes) -> None:
+        """Examine a record; one of another cluster than the first is noted as a loss."""
+        if record.name != _NAMESPACE or record.resource != "namespaces" or record.group:
+            return
+        if not record.uid or record.op not in CHANGES or Loss.PRINTED in record.losses:
+            return
+        if record.uid in self._places or len(self._places) >= CLUSTERS_MAX:
+            return
+        first = next(iter(self._places.values()), "")
+        self._places[record.uid] = record.place
+        if first:
+            notes.lose(
+                InputError(
+                    f"{_NAMESPACE} has another uid than at {first}: the files are of different "
+                    "clusters, whose objects are mixed up in this history",
+                    place=record.place,
+                    cure="import the files of each cluster into a history of its own",
+                )
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +262,7 @@ def _opened(
 ) -> RecordedHistory:
     spool = Spool(options.limits)
     resources: set[tuple[str, str]] = set()
-    clusters = Clusters()
+    clusters = _Clusters()
     printed = PrintedObjects(spool, notes)
     applied = AppliedManifests(spool, notes)
     records = chain(printed.held_back(_read_all(files, options, notes)), printed.alone())

@@ -1,8 +1,8 @@
-"""Texts in the fields of documents other than objects: bodies of issues, outputs of notebooks.
+r"""Texts in the fields of documents other than objects: bodies of issues, outputs of notebooks.
 
-    {"title": "It hangs", "body": "See\\n```yaml\\napiVersion: v1\\nkind: Pod\\n…"}
+    {"title": "It hangs", "body": "See\n```yaml\napiVersion: v1\nkind: Pod\n…"}
 
-A text that a program cut into lines (`["apiVersion: v1\\n", "kind: Pod\\n"]`) is one text. One that
+A text that a program cut into lines (`["apiVersion: v1\n", "kind: Pod\n"]`) is one text. One that
 was bounded to so many characters ends anywhere: within a number, a name or a uid.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.adapters.history import kinds
-from app.adapters.history.enclosed import checkpoints, managed_states, notebooks
+from app.adapters.history.enclosed import checkpoints, managed_states
 
 DEPTH_MAX = 16
 """Levels of a document that are searched for texts."""
@@ -44,6 +44,9 @@ CUT_ITEM = "the list ends before its kind, so its only item may be cut"
 _CLOSERS = ("\n", "}", "]", "`")
 """Ends of texts that are whole: programs end each line, and documents in JSON or fences close."""
 
+_SHELLS = ("%%bash", "%%sh", "%%script bash", "%%script sh", "%%!")
+_PROMPT = "$ "
+
 
 def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
     """The texts in a value that may hold objects.
@@ -70,7 +73,7 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
         if value.get("msg") == "Request Body":
             # A client in Go logs so, in JSON, what it sent, which is no object of the cluster.
             return
-        if (cell := notebooks.of_cell(value)) is not None:
+        if (cell := _of_cell(value)) is not None:
             yield from within(cell, depth - 1)
             return
         if value.get("type") == "message" and isinstance(text := value.get("text"), str):
@@ -125,3 +128,47 @@ def is_cut_list(value: Any) -> bool:
 def _is_stored(value: Any) -> bool:
     metadata = value.get("metadata") if isinstance(value, dict) else None
     return isinstance(metadata, dict) and any(metadata.get(name) for name in _SERVED)
+
+
+def _of_cell(value: Any) -> str | None:
+    """The terminal's view of a code cell of a Jupyter notebook; None for other values.
+
+        {"cell_type": "code", "source": ["!kubectl get pods -n shop\\n"],
+         "outputs": [{"output_type": "stream", "text": ["NAME   READY   STATUS\\n", …]}]}
+
+    becomes
+
+        $ kubectl get pods -n shop
+        NAME   READY   STATUS
+    """
+    if not isinstance(value, dict) or value.get("cell_type") != "code":
+        return None
+    outputs = value.get("outputs")
+    shown = [_joined(text) for text in _cell_texts(outputs if isinstance(outputs, list) else [])]
+    return "\n".join([*_cell_commands(_joined(value.get("source"))), *shown]) + "\n"
+
+
+def _cell_commands(source: str) -> Iterator[str]:
+    lines = source.split("\n")
+    is_shell = lines[0].strip().startswith(_SHELLS)
+    for line in lines[1:] if is_shell else lines:
+        if is_shell:
+            yield _PROMPT + line
+        elif line.lstrip().startswith("!"):
+            yield _PROMPT + line.lstrip()[1:].lstrip()
+
+
+def _cell_texts(outputs: list[Any]) -> Iterator[Any]:
+    for output in outputs:
+        if not isinstance(output, dict):
+            continue
+        yield output.get("text")
+        data = output.get("data")
+        yield data.get("text/plain") if isinstance(data, dict) else None
+
+
+def _joined(value: Any) -> str:
+    """A text of a notebook, which is kept whole or by lines with their ends; else empty."""
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""

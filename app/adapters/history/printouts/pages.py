@@ -7,16 +7,9 @@ Status:       Running
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from app.adapters.history.printouts import (
-    containers,
-    descriptions,
-    event_objects,
-    parts,
-    pod_words,
-    workloads,
-)
+from app.adapters.history.printouts import containers, descriptions, event_objects, parts, pod_words
 from app.adapters.history.printouts.parts import Printout
 from app.domain.objects import registry
 from app.domain.objects.kind import Kind
@@ -51,6 +44,19 @@ _NAMED_IN = {event_reasons.SCHEDULED: _ASSIGNED, "BackOff": _IN_POD}
 _TAINT = re.compile(
     r"(?<![^=:\s])(?P<key>[^=:\s]+)(?:=(?P<value>[^=:\s]*))?:(?P<effect>No\w+|Prefer\w+)"
 )
+
+_WORKLOADS = (
+    ({"StrategyType", "Replicas", "Selector"}, "deployments"),
+    ({"Desired Number of Nodes Scheduled", "Selector"}, "daemonsets"),
+    ({"Update Strategy", "Replicas", "Pods Status"}, "statefulsets"),
+    ({"Parallelism", "Completions"}, "jobs"),
+)
+"""The fields that only pages of a kind have."""
+
+_CONTROLLED = {"Controlled By", "Replicas", "Pods Status"}
+_OF_DEPLOYMENT = "Deployment/"
+_DESIRED = re.compile(r"(?:\d+ current / )?(?P<count>\d{1,9}) desired\b.*")
+_NUMBERS = {"Parallelism": "parallelism", "Completions": "completions"}
 
 
 def is_gap(lines: list[str], number: int, block: list[str]) -> bool:
@@ -241,7 +247,7 @@ def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
     # A node that has not reported its size has neither.
     if {"Capacity", "Allocatable"} <= fields.keys() or {"Taints", "Unschedulable"} <= fields.keys():
         return registry.find_name("nodes")[0]
-    plural = workloads.plural(fields)
+    plural = _workload_plural(fields)
     return registry.find_name(plural)[0] if plural else None
 
 
@@ -277,7 +283,7 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
         if created := containers.instant(_first(fields, "CreationTimestamp")):
             tree["metadata"]["creationTimestamp"] = created
     else:
-        workloads.fill(tree, fields)
+        _fill_workload(tree, fields)
     conditions = _conditions(fields.get("Conditions", []))
     if conditions and kind.kind in ("Pod", "Node"):
         tree.setdefault("status", {})["conditions"] = conditions
@@ -314,3 +320,30 @@ def _taint(match: re.Match[str]) -> JsonObject:
     if match["value"]:
         taint["value"] = match["value"]
     return taint
+
+
+def _workload_plural(fields: Mapping[str, Sequence[str]]) -> str:
+    """The plural name of the kind of a page of a workload; empty if no field shows it.
+
+    kubectl does not print the kind of an object. It follows from fields that only pages of one kind
+    have. A ReplicaSet and a ReplicationController have the same fields, except for a controller,
+    which only a ReplicaSet has.
+    """
+    for needed, name in _WORKLOADS:
+        if needed <= fields.keys():
+            return name
+    if fields.keys() >= _CONTROLLED and fields["Controlled By"][:1]:
+        return "replicasets" if fields["Controlled By"][0].startswith(_OF_DEPLOYMENT) else ""
+    return ""
+
+
+def _fill_workload(tree: JsonObject, fields: dict[str, list[str]]) -> None:
+    """Adds to a workload its creation and the numbers of pods that are wanted."""
+    created = containers.instant(_first(fields, "CreationTimestamp"))
+    if created:
+        tree["metadata"]["creationTimestamp"] = created
+    if (desired := _DESIRED.fullmatch(_first(fields, "Replicas"))) is not None:
+        tree.setdefault("spec", {})["replicas"] = int(desired["count"])
+    for title, name in _NUMBERS.items():
+        if (text := _first(fields, title)).isdecimal():
+            tree.setdefault("spec", {})[name] = int(text)
