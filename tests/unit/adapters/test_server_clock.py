@@ -5,7 +5,7 @@ from email.utils import formatdate
 
 import pytest
 
-from app.adapters.cluster.server_clock import ServerClock
+from app.adapters.cluster.requests import ServerClock
 from app.domain.values.timestamps import SECOND, Instant
 
 BEGIN = 1_790_000_000 * SECOND
