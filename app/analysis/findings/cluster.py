@@ -1,11 +1,13 @@
-"""Findings about pools and objects, violated invariants, and lacks of a recording."""
+"""Findings about pools and objects, quotas, violated invariants, and lacks of a recording."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from app.analysis.chronicle import Chronicle
+from app.analysis.explain import quota_use
 from app.analysis.explain.hardware import rules as selection
 from app.analysis.explain.nearby import successors
+from app.analysis.explain.reasons import listed
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.verify.invariants import RULES, Violation
 from app.analysis.verify.invariants import ViolationKind as Gravity
@@ -14,7 +16,7 @@ from app.domain.devices.pools import PoolState
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.timestamps import Instant
 
@@ -44,6 +46,18 @@ NOTHING_KNOWN = Finding(
     last=Revision(0),
 )
 """The only finding at a moment before the first event."""
+
+_EFFECTS = {
+    api_resources.RESOURCE_SLICES: ("ResourceSlice", "devices of {it} can still be allocated"),
+    api_resources.DEVICE_CLASSES: ("DeviceClass", "claims can still get devices of {it}"),
+    api_resources.DEVICE_TAINT_RULES: ("DeviceTaintRule", "devices are still tainted by {it}"),
+    api_resources.RESOURCE_SLICE_PATCHES: (
+        "ResourceSlicePatch",
+        "devices are still changed by {it}",
+    ),
+    api_resources.NODES: ("Node", "pods can still be placed on {it}"),
+}
+"""The kinds, and the effect that objects of them have until they are gone."""
 
 
 def pools(views: LiveViews) -> Iterator[Finding]:
@@ -247,3 +261,71 @@ def _subjects(
             revision = until if violation in lasting else violation.begin.revision
             subjects.setdefault(key, revision)
     return tuple(Subject.of(*each) for each in list(subjects.items())[:OBJECTS_SHOWN_MAX])
+
+
+def kept_objects(views: LiveViews) -> Iterator[Finding]:
+    """One finding for each kind and set of finalizers that keep objects which are being deleted.
+
+    Such objects still count.
+    """
+    for kind, (noun, effect) in _EFFECTS.items():
+        groups: dict[tuple[str, ...], list[tuple[ObjectKey, Event]]] = {}
+        for key in views.objects.keys(*kind):
+            event = views.objects.event(key)
+            if event is not None and meta.is_deleting(event.object):
+                groups.setdefault(tuple(meta.finalizers(event.object)), []).append((key, event))
+        for names, kept in groups.items():
+            if names:
+                yield _of_kept(views, noun, effect, names, kept)
+
+
+def _of_kept(
+    views: LiveViews,
+    noun: str,
+    effect: str,
+    names: tuple[str, ...],
+    kept: list[tuple[ObjectKey, Event]],
+) -> Finding:
+    count = len(kept)
+    text = f"{counts.of(count, noun)} {counts.plural(count, 'is')} being deleted and kept by "
+    text += f"{counts.plural(len(names), 'finalizer')} {listed(names, len(names))}: "
+    text += effect.format(it="it" if count == 1 else "them")
+    revisions = [event.revision for _, event in kept]
+    newest = sorted(kept, key=lambda one: -one[1].revision)[:OBJECTS_SHOWN_MAX]
+    return Finding(
+        kind=FindingKind.KEPT_OBJECTS,
+        severity=Severity.WARNING,
+        text=text,
+        count=count,
+        present=count,
+        first=min(revisions),
+        last=max(revisions),
+        objects=tuple(Subject.of(key, views.revision) for key, _ in newest),
+    )
+
+
+def exceeded_quotas(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
+    """One finding for each quota with more in use than it allows, as its status says.
+
+    The API admits no object above a limit, so the limit was lowered, or the quota came later than
+    the objects. A refused write leaves nothing in a history, except in one from an audit log.
+    """
+    for key in views.objects.keys(*api_resources.RESOURCE_QUOTAS, namespace or None):
+        event = views.objects.event(key)
+        if event is None or meta.is_deleting(event.object):
+            continue
+        over = [*quota_use.limits_exceeded_now(event.object)]
+        if not over:
+            continue
+        amounts = ", ".join(f"{used} of {limit} {name}" for name, used, limit in over)
+        yield Finding(
+            kind=FindingKind.EXCEEDED_QUOTAS,
+            severity=Severity.WARNING,
+            text=f"quota {key.name} of namespace {key.namespace} allows less than is in use: "
+            f"{amounts}; nothing is taken away, and no more can be made",
+            count=1,
+            present=1,
+            first=event.revision,
+            last=event.revision,
+            objects=(Subject.of(key, views.revision),),
+        )

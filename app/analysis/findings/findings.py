@@ -8,11 +8,9 @@ from app.analysis.findings import (
     claims,
     cluster,
     containers,
-    kept,
     nodes,
     outgrown,
     pods,
-    quotas,
     refused_writes,
     taints,
     workloads,
@@ -77,7 +75,7 @@ def looking(
         pods.evicted(chronicle, views, until, namespace),
         nodes.troubled(views, namespace),
         (_of_cluster(views) if not namespace else ()),
-        quotas.exceeded(views, namespace),
+        cluster.exceeded_quotas(views, namespace),
         taints.in_use(views, rules.quirks, now, namespace),
         outgrown.claims(views, rules.compiler, namespace),
         containers.of_devices(views, namespace),
@@ -109,7 +107,7 @@ def _of_cluster(views: LiveViews) -> Iterator[Finding]:
     yield from cluster.patches(views)
     yield from cluster.rules(views)
     yield from cluster.announcing(views)
-    yield from kept.objects(views)
+    yield from cluster.kept_objects(views)
 
 
 def _check_known(namespace: str, views: LiveViews, chronicle: Chronicle) -> None:

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import lives, sources, verdicts
-from app.analysis.findings import evictors
+from app.analysis.findings import taints
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
@@ -210,7 +210,7 @@ def evicted(
             first=group.first,
             last=group.last,
             objects=_newest(group),
-            causes=evictors.lines(chronicle, text, evictions[text]),
+            causes=taints.evictor_lines(chronicle, text, evictions[text]),
         )
 
 

@@ -5,7 +5,7 @@ attributed to it. An objection of both shows that the recording, or the knowledg
 release, is imperfect, and has no effect.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -21,10 +21,11 @@ from app.domain.objects.field_errors import FieldError, FieldErrorType
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
-from app.domain.objects.schema import gates, prune, structural
+from app.domain.objects.schema import conversion, gates, prune, structural
 from app.domain.objects.validation.devices import slices
 from app.domain.objects.write.commands import Command, DeleteObject, ImportObject
-from app.domain.values import api_groups
+from app.domain.values import api_groups, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 
@@ -243,3 +244,53 @@ def _errors(
     if old is None:
         return rules.validate_create(kind, tree, context)
     return rules.validate_update(kind, tree, old, subresource, context)
+
+
+def newly_kept(inputs: Iterable[Input], source: Rules, target: Rules) -> list[FieldsKept]:
+    """The fields that were applied and dropped so far, and that the other release keeps.
+
+    Each is returned once for each object. A recorded object lacks what its release dropped, but
+    `kubectl apply` leaves the whole configuration in an annotation, which shows what was intended.
+    """
+    seen: set[tuple[ObjectKey, tuple[str, ...]]] = set()
+    kept = []
+    for given in inputs:
+        texts = _newly_kept_texts(given, source, target)
+        key = given.event.key
+        if texts and (key, texts) not in seen:
+            seen.add((key, texts))
+            kept.append(
+                FieldsKept(
+                    key=key,
+                    revision=given.event.revision,
+                    author=versions.author_of(given),
+                    texts=texts,
+                )
+            )
+    return kept
+
+
+def _newly_kept_texts(given: Input, source: Rules, target: Rules) -> tuple[str, ...]:
+    event = given.event
+    text = meta.annotations(event.object).get(well_known.LAST_APPLIED)
+    kind = registry.find(event.key.group, event.key.resource)
+    if not text or kind is None or source.profile.open_gates == target.profile.open_gates:
+        return ()
+    applied = _applied_tree(str(text))
+    group, version = registry.split_api_version(str(applied.get("apiVersion", "")))
+    if (group, version) not in kind.group_versions:
+        return ()
+    tree = conversion.convert(
+        applied, kind, registry.api_version(group, version), kind.storage_api_version
+    )
+    still = set(dropped_by(target, kind, tree, None)[0])
+    return tuple(each for each in dropped_by(source, kind, tree, None)[0] if each not in still)
+
+
+def _applied_tree(text: str) -> JsonObject:
+    """The configuration in an annotation, which anyone may have written; empty if unreadable."""
+    try:
+        tree = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    return tree if isinstance(tree, dict) and isinstance(tree.get("spec"), dict) else {}

@@ -4,14 +4,16 @@ A history contains the scheduler's message about a pod, not the bookings of its 
 attempt is first made again as it was. Only if that gives the recorded message, it is made once more
 with one defect repaired, or in a world with one difference. A different outcome is then caused by
 that.
+
+A defect is tried only if the history fulfils its preconditions.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.analysis import profiles
 from app.analysis.explain.choices import SUCCESSES
-from app.analysis.scan import alternative_worlds, needs
+from app.analysis.scan import alternative_worlds
 from app.analysis.scan.alternative_worlds import OtherWorld
 from app.analysis.scan.sightings import LASTED, Certainty, Sightings
 from app.analysis.views import LiveViews
@@ -23,6 +25,7 @@ from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, SchedulerRules
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
+from app.domain.devices.model import Slice
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.values import api_resources, condition_types
@@ -33,6 +36,31 @@ from app.domain.values.timestamps import SECOND, Instant
 PLACED = "Scheduled"
 UPDATING = "currently being updated"
 
+_COUNTERS, _ADMIN, _ALTERNATIVES, _ALL, _MATCHING, _PARTS, _SHARED, _FAILING = (
+    "counters",
+    "admin",
+    "alternatives",
+    "all",
+    "matching",
+    "parts",
+    "shared",
+    "failing",
+)
+
+_FITS_WITHOUT: Mapping[str, tuple[str, frozenset[str]]] = {
+    "q1": ("counters-stay-booked", frozenset((_COUNTERS,))),
+    "q3": ("counters-by-pool-name", frozenset((_COUNTERS,))),
+    "q4": ("counter-below-zero", frozenset((_COUNTERS,))),
+    "q5": ("common-values-stay-narrow", frozenset((_MATCHING,))),
+    "q9": ("admin-access-takes-the-device", frozenset((_ADMIN,))),
+    "q10": ("all-mode-constraint-ends-all", frozenset((_ALL,))),
+    "q11": ("alternative-that-is-never-reached", frozenset((_ALL, _ALTERNATIVES))),
+    "q16": ("selector-fails-on-a-broken-device", frozenset((_FAILING,))),
+    "q17": ("share-without-capacity", frozenset((_COUNTERS, _SHARED))),
+    "q18": ("alternatives-leave-traces", frozenset((_ALTERNATIVES,))),
+}
+"""Defects without which a refused pod may be placed: the incident, and its preconditions."""
+
 DISAPPEARS, UNNOTICED, UNSCORED = (
     "pool-disappears-while-it-changes",
     "newer-generation-unnoticed",
@@ -42,7 +70,7 @@ DISAPPEARS, UNNOTICED, UNSCORED = (
 LOOKED_FOR = (
     *(
         incident
-        for incident, _ in needs.FITS_WITHOUT.values()
+        for incident, _ in _FITS_WITHOUT.values()
         if incident not in ("counters-by-pool-name", "all-mode-constraint-ends-all")
     ),
     DISAPPEARS,
@@ -134,12 +162,12 @@ class RemadeAttempts:
         if event.type is EventType.OBJECT_DELETED:
             return
         if place == api_resources.RESOURCE_SLICES:
-            self._there.update(needs.of_slice(event.object))
-            if needs.PARTS not in self._there:
+            self._there.update(_needs_of_slice(event.object))
+            if _PARTS not in self._there:
                 pool = dra.driver(event.object), dra.pool_name(event.object)
-                self._there.update(needs.of_pool(self._views.inventory.slices_of(pool)))
+                self._there.update(_needs_of_pool(self._views.inventory.slices_of(pool)))
         elif place == api_resources.RESOURCE_CLAIMS:
-            self._there.update(needs.of_claim(event.object))
+            self._there.update(_needs_of_claim(event.object))
 
     def _passed(self, event: Event) -> None:
         """Handles a pod that was placed or ended: shows the cause of its wait if it waited long."""
@@ -258,20 +286,20 @@ class RemadeAttempts:
                 self._add(tried, incident, f"{text} on {repaired.node}")
 
     def _wanted(self, tried: _RecordedAttempt) -> list[tuple[str, str]]:
-        there = self._there | ({needs.FAILING} if "CEL runtime error" in tried.message else set())
+        there = self._there | ({_FAILING} if "CEL runtime error" in tried.message else set())
         wanted = [
             (mark, incident)
-            for mark, (incident, needed) in needs.FITS_WITHOUT.items()
+            for mark, (incident, needed) in _FITS_WITHOUT.items()
             if needed <= there and getattr(self._rules.allocator_quirks, mark)
         ]
-        if needs.PARTS in there and self._rules.allocator_quirks.q13:
+        if _PARTS in there and self._rules.allocator_quirks.q13:
             wanted.append(("q13", DISAPPEARS))
         return wanted
 
     def _on_placements(self) -> Iterator[tuple[str, str]]:
-        if needs.PARTS in self._there and self._rules.allocator_quirks.q12:
+        if _PARTS in self._there and self._rules.allocator_quirks.q12:
             yield "q12", UNNOTICED
-        if needs.ALTERNATIVES in self._there and self._rules.quirks.r1:
+        if _ALTERNATIVES in self._there and self._rules.quirks.r1:
             yield "r1", UNSCORED
 
     def _without(self, mark: str) -> SchedulerRules:
@@ -375,3 +403,34 @@ def _rank(made: Attempt, pod: JsonView, views: LiveViews) -> tuple[int, ...]:
 
 
 _LAST = 1_000
+
+
+def _needs_of_slice(tree: JsonView) -> Iterator[str]:
+    """The preconditions that a slice fulfils."""
+    if dra.pool(tree).resource_slice_count > 1:
+        yield _PARTS
+    for device in dra.devices(tree):
+        if device.get("consumesCounters"):
+            yield _COUNTERS
+        if device.get("allowMultipleAllocations"):
+            yield _SHARED
+
+
+def _needs_of_pool(slices: Sequence[Slice]) -> Iterator[str]:
+    """The preconditions that a pool fulfils: it has parts, whatever number its slices announce."""
+    if len(slices) > 1:
+        yield _PARTS
+
+
+def _needs_of_claim(tree: JsonView) -> Iterator[str]:
+    """The preconditions that a claim fulfils."""
+    if any(each.match_attribute for each in dra.constraints(tree)):
+        yield _MATCHING
+    for request in dra.requests(tree):
+        if request.first_available:
+            yield _ALTERNATIVES
+        for ask in (request.exactly, *request.first_available):
+            if ask is not None and ask.allocation_mode == "All":
+                yield _ALL
+            if ask is not None and ask.admin_access:
+                yield _ADMIN

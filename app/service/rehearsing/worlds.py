@@ -21,7 +21,8 @@ from app.analysis.diff.classes import Class
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import DiffBounds, Side, switches_of
 from app.analysis.recordings import recorded_gates
-from app.analysis.rehearse import contents, defects, newly_kept_fields, versions
+from app.analysis.rehearse import contents, defects, versions
+from app.analysis.rehearse.admission import newly_kept
 from app.analysis.rehearse.attribution import SettingsSearch
 from app.analysis.rehearse.contents import Contents
 from app.analysis.rehearse.report import Rehearsal
@@ -160,7 +161,7 @@ async def _report(
         recorded_with=list(control.switches.words()),
         refused=admission.refused,
         dropped=admission.dropped,
-        begins=newly_kept_fields.begins(recording.inputs, source, target),
+        begins=newly_kept(recording.inputs, source, target),
         doubtful=admission.doubtful,
         versions=versions.used(recording.inputs, source.profile, target.profile),
         contents=changed,

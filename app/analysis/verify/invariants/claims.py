@@ -4,14 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import (
-    admin,
-    ordinary,
-    placements,
-    reading,
-    reported,
-    strangers,
-)
+from app.analysis.verify.invariants import admin, ordinary, placements, reading, strangers
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
@@ -33,7 +26,7 @@ from app.analysis.verify.invariants.specs import claim_spec
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
 from app.domain.log import Event, EventType
-from app.domain.log.raw_parts import RawClaim
+from app.domain.log.raw_parts import RawClaim, RawClaimStatus
 from app.domain.log.records import IMPORTER_USER, Loss
 
 _CREATED = EventType.OBJECT_CREATED
@@ -55,7 +48,7 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     is_dated = not (is_created and cluster.unseen.covers(event.key))
     _take(cluster, event, claim)
     if claim is not None and claim.status.devices:
-        reported.judge(cluster, event, claim.status)
+        _judge_reports(cluster, event, claim.status)
     if is_created and cluster.claims[event.key].spec.asks_admin:
         admin.judge(cluster, event, is_dated=is_dated)
 
@@ -448,3 +441,27 @@ def _reserve(
         if pod.node and any(each.uid == pod.uid for each in (*removed, *added)):
             cluster.dirty.add(pod)
     return is_odd
+
+
+def _judge_reports(cluster: Cluster, event: Event, status: RawClaimStatus) -> None:
+    """Notes reports about devices that the claim does not have. Parity: objects.md 5.4.
+
+    The server refuses such a report, and drops one whose device is deallocated. Only states that
+    were recorded themselves are judged.
+    """
+    if not is_shown(event.stamp.origin) or not event.uid:
+        return
+    given = reading.allocation(status.allocation)
+    results = () if given is None else given.devices.results
+    allocated = {(*each.id, each.share_id) for each in results}
+    for report in reading.reports(status.devices):
+        device = (*report.id, report.share_id)
+        if device not in allocated:
+            name = "/".join(filter(None, device))
+            finding = Finding(
+                kind=ViolationKind.BROKEN,
+                objects=(event.key,),
+                message=f"status.devices reports device {name}, which the claim does not have",
+            )
+            place = ("reported-device-allocated", event.key, *device)
+            cluster.note_fault(event.key, place, finding)

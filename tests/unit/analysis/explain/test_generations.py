@@ -3,7 +3,8 @@
 import pytest
 
 from app.analysis.explain.hardware import generations
-from app.domain.cel import STORED, compile_expression, required
+from app.analysis.explain.nearby.drivers import required_drivers
+from app.domain.cel import STORED, compile_expression
 from app.domain.log import EventType
 from tests.cluster import Cluster
 
@@ -107,4 +108,4 @@ def test_what_was_before_the_known_events_is_not_told():
     ],
 )
 def test_driver_counts_only_where_every_device_must_have_it(expression, drivers):
-    assert required.drivers(compile_expression(expression, environment=STORED)) == drivers
+    assert required_drivers(compile_expression(expression, environment=STORED)) == drivers

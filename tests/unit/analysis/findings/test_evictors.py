@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.findings import evictors
+from app.analysis.findings import taints
 from app.domain.log import ObjectKey
 from tests.unit.analysis.invariants.test_rules import (
     Story,
@@ -22,7 +22,7 @@ def lines(story):
     chronicle = Chronicle()
     chronicle.fold(story.events)
     marked = [entry for entry in chronicle.entries if entry.kind == "PodEvicted"]
-    return evictors.lines(chronicle, REASON, [(POD, entry.revision) for entry in marked])
+    return taints.evictor_lines(chronicle, REASON, [(POD, entry.revision) for entry in marked])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_taint_of_a_story_is_named(tell, expected):
 
 
 def test_nothing_is_said_of_pods_that_were_evicted_for_another_reason():
-    assert evictors.lines(Chronicle(), "EvictionByEvictionAPI: x", [(POD, 1)]) == ()
+    assert taints.evictor_lines(Chronicle(), "EvictionByEvictionAPI: x", [(POD, 1)]) == ()
 
 
 def test_entries_of_a_kind_are_counted_as_they_are_listed():
