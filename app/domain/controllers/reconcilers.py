@@ -35,7 +35,7 @@ from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.framework import tie_breaks
+from app.domain.controllers.scheduling.framework import scoring
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
     SchedulerRules,
     TieBreak,
@@ -151,7 +151,7 @@ def controller(
 
 def _tie_break(setting: _Setting) -> TieBreak | None:
     if setting.options.tie_break is None and not setting.quirks.c17:
-        return tie_breaks.drawn
+        return scoring.drawn_winner
     return setting.options.tie_break
 
 

@@ -3,17 +3,24 @@
 One step counts ended pods, another creates or deletes pods, the last one writes the rest of the
 status. Success policies, and limits for the failures of single indexes, are not supported: their
 author gets a warning. A Job whose `managedBy` names another controller is left to that one.
+
+The podFailurePolicy of a Job says whether a failed pod counts, and whether it ends the Job. The
+first matching rule decides; without one the pod counts. An evicted pod has the condition
+DisruptionTarget, so that a Job can ignore evictions. Parity: controllers.md 5.5; upstream's job
+controller, texts included; FailIndex counts like Count, as without a limit for each index.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.workloads import failure_policy, job_pods, pods_of
+from app.domain.controllers.workloads import job_pods, pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta, records
+from app.domain.values.fields.core import ContainerStatus
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -27,6 +34,16 @@ _CONTROLLER = "kubernetes.io/job-controller"
 INDEXES_MAX = 100_000
 """The most indexes of an indexed Job; upstream allows no more completions either."""
 _INDEX_DIGITS_MAX = 10
+
+_POLICY_REASON = "PodFailurePolicy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PodFailure:
+    """The verdict on a failed pod: whether it counts; with a `message` the Job has failed."""
+
+    counts: bool = True
+    message: str = ""
 
 
 class _JobSpec(FieldRecord, frozen=True):
@@ -122,13 +139,13 @@ def _count_ended(job: _Job) -> list[Step]:
         steps.append(command)
         field = "succeeded" if job_pods.has_succeeded(pod) else "failed"
         if field == "failed":
-            verdict = failure_policy.judge(job.spec, pod)
+            verdict = _judge_failure(job.spec, pod)
             if verdict.message and not job.condition(condition_types.FAILURE_TARGET):
                 _put(
                     job,
                     condition_types.FAILURE_TARGET,
                     "True",
-                    failure_policy.REASON,
+                    _POLICY_REASON,
                     verdict.message,
                 )
             if not verdict.counts:
@@ -356,3 +373,48 @@ def _ranges(indexes: set[int]) -> str:
         else:
             runs.append([index, index])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def _judge_failure(spec: JsonView, pod: JsonView) -> _PodFailure:
+    """The verdict of the Job's policy on a failed pod."""
+    for number, rule in enumerate(json_tree.objects(spec, "podFailurePolicy", "rules")):
+        what = _matching_part(rule, pod)
+        if not what:
+            continue
+        action = json_tree.text(rule, "action")
+        if action == "Ignore":
+            return _PodFailure(counts=False)
+        if action == "FailJob":
+            return _PodFailure(message=f"{what} matching {action} rule at index {number}")
+        return _PodFailure()
+    return _PodFailure()
+
+
+def _matching_part(rule: JsonView, pod: JsonView) -> str:
+    """The text of the part of the pod that matches the rule; empty when nothing matches."""
+    namespace = meta.namespace(pod)
+    place = f"{namespace}/{meta.name(pod)}"
+    codes = rule.get("onExitCodes")
+    if isinstance(codes, dict):
+        for status, code in _exits(pod):
+            name = json_tree.text(codes, "containerName")
+            container = status.name
+            if name and name != container:
+                continue
+            if (code in (codes.get("values") or ())) == (codes.get("operator") == "In"):
+                return f"Container {container} for pod {place} failed with exit code {code}"
+        return ""
+    for pattern in json_tree.objects(rule, "onPodConditions"):
+        for condition in meta.condition_trees(pod):
+            wanted = (pattern.get("type"), pattern.get("status") or "True")
+            if (condition.get("type"), condition.get("status")) == wanted:
+                return f"Pod {place} has condition {condition['type']}"
+    return ""
+
+
+def _exits(pod: JsonView) -> Iterator[tuple[ContainerStatus, int]]:
+    """The containers that have exited with an error, regular ones first."""
+    for status in (*core.container_statuses(pod), *core.init_container_statuses(pod)):
+        terminated = status.state.terminated
+        if terminated is not None and terminated.exit_code:
+            yield status, terminated.exit_code

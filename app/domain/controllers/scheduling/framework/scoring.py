@@ -5,6 +5,7 @@ This module has the scores that depend on the pod and the node alone. The scores
 other pods or nodes too are `pod_topology_spread`, `inter_pod_affinity_score` and `image_locality`.
 """
 
+import hashlib
 from collections.abc import Sequence
 
 from app.domain.controllers.scheduling.framework.amounts import CPU, MEMORY
@@ -139,3 +140,14 @@ def _balance(cpu: int, cpu_room: int, memory: int, memory_room: int) -> int:
         return SCORE_MAX
     spread = abs(min(cpu / cpu_room, 1.0) - min(memory / memory_room, 1.0)) / 2
     return int((1 - spread) * SCORE_MAX)
+
+
+def drawn_winner(pod_uid: str, names: Sequence[str]) -> str:
+    """Chooses one of equally good nodes by the pod's uid, in place of upstream's heap order.
+
+    Equal arguments give the same name; each name has the same probability. Parity: controllers.md
+    4.5 and C17. Later releases are to draw at random; the uid is in the log, so that this choice
+    can be repeated.
+    """
+    digest = hashlib.sha256(pod_uid.encode()).digest()
+    return names[int.from_bytes(digest[:8]) % len(names)]

@@ -16,7 +16,7 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.scheduling.framework import filters, scoring
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
-from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims, share_ids
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
 )
@@ -356,7 +356,7 @@ def _scheduled(
     if devices is not None and devices.allocation is not None:
         fresh = cycle.fresh if extended is None else (*cycle.fresh, extended.tree)
         uids = [meta.uid(tree) for tree in fresh]
-        ids = share_ids.derived(cycle.pod.facts.uid, uids)
+        ids = pod_claims.share_ids(cycle.pod.facts.uid, uids)
         allocations = tuple(devices.allocation.allocation_results(ids))
     if twice := _named_twice(cycle.claims):
         # Parity: controllers.md C18, the second entry finds the claim allocated by the first.

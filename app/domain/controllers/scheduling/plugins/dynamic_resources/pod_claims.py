@@ -1,7 +1,9 @@
 """The claims of a pod as the DynamicResources plug-in sees them (controllers.md 3.1 to 3.3)."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from app.domain.controllers import pods
 from app.domain.controllers.gates import Gates
@@ -13,6 +15,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, selectors
 from app.domain.values.fields import dra
 from app.domain.values.fields.dra import DeviceRequest
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
@@ -179,3 +182,20 @@ def _check_request(
 def _check_class(objects: ObjectsReader, request: str, name: str) -> None:
     if objects.event(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) is None:
         raise ClaimsNotReady(f"request {request}: device class {name} does not exist")
+
+
+def share_ids(pod_uid: Uid, claim_uids: Sequence[str]) -> Callable[[], str]:
+    """A source of ids of device shares for one attempt of a pod on its unallocated claims.
+
+    Upstream draws them at random; with derived ids, a repeated decision is equal byte for byte.
+    """
+    seed = "/".join((pod_uid, *claim_uids))
+    count = 0
+
+    def draw() -> str:
+        nonlocal count
+        count += 1
+        digest = hashlib.sha256(f"{seed}#{count}".encode()).digest()
+        return str(UUID(bytes=digest[:16], version=4))
+
+    return draw
