@@ -21,12 +21,16 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
-from app.domain.log.records import IMPORTER_USER, Loss, TimeQuality
-from projections import outlines, timeline_kinds, warning_events
+from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss, TimeQuality
+from app.domain.objects import registry
+from app.domain.values import timestamps
+from app.domain.values.fields import core
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from projections import outlines, timeline_kinds
 from projections.packed import PackedList
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
-from projections.timeline_kinds import Description, FollowedKind, State, States
+from projections.timeline_kinds import WARNING, Description, FollowedKind, State, States, cut
 
 PLAIN_MAX = 20_000
 """The latest entries, which are not compressed."""
@@ -81,9 +85,9 @@ class TimelineProjection(PagedView):
         for place, splits in page.kinds.items():
             if place[1] == "events":
                 for event, _ in splits:
-                    saying = warning_events.describe_event_object(event)
+                    saying = _describe_event_object(event)
                     if saying is not None:
-                        subject = warning_events.subject_of_event_object(event)
+                        subject = _subject_of_event_object(event)
                         new.append(_entry(event, subject, saying))
                 continue
             kind = timeline_kinds.kind_of(place)
@@ -260,3 +264,53 @@ _snapshot = msgspec.msgpack.Decoder(
         list[tuple[ObjectKey, list[Revision]]],
     ]
 )
+
+
+def _describe_event_object(event: Event) -> Description | None:
+    """The text of a Kubernetes Event that warns, when it is created; repetitions are not shown.
+
+    An Event that a recorder listed has the time of the list; the text says when it was last seen.
+    """
+    if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
+        return None
+    event_object = outlines.event_object(event.body)
+    if event_object.type != "Warning":
+        return None
+    text, end = f"{event_object.reason}: {event_object.message or event_object.note}", ""
+    last = _last_seen(event_object) if event.stamp.verb == BASELINE_VERB else None
+    if last is not None and last // SECOND < event.stamp.time // SECOND:
+        end = f" (last seen at {timestamps.seconds_text(last)})"
+    return WARNING, cut(text, end)
+
+
+def _last_seen(event_object: core.EventObject) -> Instant | None:
+    series = "" if event_object.series is None else event_object.series.last_observed_time
+    for text in (series, event_object.last_timestamp, event_object.event_time):
+        try:
+            if text:
+                return timestamps.parse(text)
+        except TimestampError:
+            continue
+    return None
+
+
+def _subject_of_event_object(event: Event) -> ObjectKey:
+    """The object that a Kubernetes Event is about.
+
+    The Events of cluster-scoped objects are in a namespace, which some components write into the
+    reference, too.
+    """
+    event_object = outlines.event_object(event.body)
+    about = (
+        event_object.involved_object
+        if event_object.involved_object.name
+        else event_object.regarding
+    )
+    group, _, _ = about.api_version.rpartition("/")
+    for kind in registry.find_name(about.kind):
+        if kind.group == group:
+            namespace = about.namespace if kind.namespaced else ""
+            return ObjectKey(group, kind.plural, namespace, about.name)
+    noun = about.kind.lower()
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return ObjectKey(group, plural, about.namespace, about.name)

@@ -15,12 +15,12 @@ from app.api.access.reviews import ReviewParts
 from app.api.identity.authentication import Authenticator, Credentials, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import discovery, paths, status
+from app.api.kubernetes.discovery import version_document
 from app.api.kubernetes.lists import ListBounds, Lists
 from app.api.kubernetes.objects import Objects
 from app.api.kubernetes.paths import RequestedTimeline
 from app.api.kubernetes.representations import Representations, encode
 from app.api.kubernetes.timelines import Timeline, open_timeline
-from app.api.kubernetes.version import version_document
 from app.api.kubernetes.watching import WatchBounds, Watching
 from app.api.openapi.documents import Openapi
 from app.api.redra.beside import Beside

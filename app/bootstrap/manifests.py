@@ -1,6 +1,7 @@
 """Files that users write, YAML or JSON: read within bounds; errors name file and line."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,18 @@ def _content(file: Path, name: str, bytes_max: int, cure: str) -> bytes:
     if len(content) > bytes_max:
         raise InputError(f"more than {bytes_max} bytes", place=name, cure=cure)
     return content
+
+
+def read_objects(settings: Settings, files: Sequence[Path]) -> list[tuple[str, object]]:
+    """The objects in files (`-`: standard input), each with its place. Raises InputError."""
+    limits = limits_of(settings)
+    trees: list[tuple[str, object]] = []
+    for file in files:
+        read = read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        if not read:
+            raise InputError("it holds no object", place=str(file))
+        for place, tree in read:
+            if not isinstance(tree, dict):
+                raise InputError("a document must be an object", place=place)
+        trees += read
+    return trees

@@ -294,8 +294,8 @@ def _devices(
             raise InputError("it holds no ResourceSlice", place=str(slices))
         inventory = Inventory.of_slices(published)
     else:
-        from app.bootstrap import process_settings, stores
-        from app.bootstrap.answers import explanations, relative
+        from app.bootstrap import histories, process_settings, stores
+        from app.bootstrap.answers import relative
         from app.cli.connecting import answering
 
         settings = process_settings.settings(data=data)
@@ -306,7 +306,7 @@ def _devices(
                 pinned = await relative.resolved(store, history, at)
                 answering.note_meanings(pinned)
                 (moment,) = pinned.moments
-                return (await explanations.views_at(store, settings, history, moment)).inventory
+                return (await histories.views_at(store, settings, history, moment)).inventory
 
         inventory = console.run(read)
     return [

@@ -55,11 +55,11 @@ def blast(
 
     from app.analysis.blast import text
     from app.analysis.blast.radius import BlastRadius
-    from app.bootstrap.answers import blasts
+    from app.bootstrap import manifests
 
     history, at = moments.split(history, at)
     source = AnswerSource(data)
-    placed = blasts.read_objects(source.settings, file or [])
+    placed = manifests.read_objects(source.settings, file or [])
     if not (placed or delete or cordon or drain):
         cure = "give -f FILE, --delete KIND/NAME, --cordon NODE or --drain NODE"
         raise InputError("no change is proposed", cure=cure)

@@ -9,16 +9,17 @@ Parity: api.md 10 and 14.
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import anyio
+
 from app.api.access import impersonation
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM, HistoryReader
-from app.api.access.unopened import UnopenedBooks
 from app.api.identity.authentication import Authenticator, Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
 from app.api.kubernetes.paths import RequestedTimeline, ResourcePath
 from app.api.server.messages import HttpRequest
 from app.domain.errors import Forbidden, HistoryBroken, HistoryOpening, NotFound
-from app.domain.log import Actor, ObjectKey
+from app.domain.log import Actor, Head, HistoryId, HistoryInfo, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.access import defaults, escalation, rules
 from app.domain.objects.access.escalation import GiverRights
@@ -32,6 +33,7 @@ from app.domain.values.bounded import Bounded
 from app.domain.values.selectors import SelectorError
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
+from projections.objects import ObjectsProjection
 
 GRANULAR_GATE = "DRAResourceClaimGranularStatusAuthorization"
 
@@ -42,6 +44,48 @@ _REMEMBERED_MAX = 8_192
 _QUESTION_LETTERS_MAX = 1_024
 """Longer questions are not cached: clients choose their content."""
 _NAMED_VERBS = ("list", "watch", "deletecollection")
+
+UNOPENED_KEPT_MAX = 16
+"""The histories whose rules are kept; of more, which are opened at once, some are read again."""
+
+
+@dataclass(slots=True, eq=False)
+class _UnopenedBook:
+    """The rules of a history at a head; None before they were read."""
+
+    head: Head | None = None
+    book: Book = field(default_factory=lambda: Book(()))
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+
+
+class _UnopenedBooks:
+    """Reads the rules once for all requests that come while a history is being opened.
+
+    Opening takes up to minutes; roles and bindings are read from the log by themselves. They hold
+    as long as the head of the log is the same: any event may change a right, and a head names all
+    events before it.
+    """
+
+    def __init__(self, histories: Histories, book_of: Callable[[ObjectsReader, str], Book]) -> None:
+        """`book_of` gives the rules for the objects and the name of a history."""
+        self._histories = histories
+        self._book_of = book_of
+        self._read: Bounded[tuple[HistoryId, str], _UnopenedBook] = Bounded(UNOPENED_KEPT_MAX)
+
+    async def book(self, info: HistoryInfo) -> Book:
+        """The present rules of a history. Raises LogError."""
+        place = (info.id, info.name)
+        read = self._read.recent(place)
+        if read is None:
+            read = self._read[place] = _UnopenedBook()
+        async with read.turn:
+            head = await self._histories.head(info)
+            if read.head != head:
+                objects = ObjectsProjection(tells_changes=False)
+                async for event in self._histories.objects_at(info, head.revision, api_groups.RBAC):
+                    objects.fold(event)
+                read.book, read.head = self._book_of(objects, info.name), head
+        return read.book
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +248,7 @@ class Gate:
         self._tokens = tokens
         self._authenticator = authenticator
         self._authorizer = authorizer
-        self._unopened = UnopenedBooks(histories, authorizer.book)
+        self._unopened = _UnopenedBooks(histories, authorizer.book)
 
     async def admit(self, request: HttpRequest, place: RequestedTimeline) -> Identity:
         """The authorized identity. Raises Unauthorized, Forbidden, BadRequest."""

@@ -6,6 +6,7 @@ Parity: api.md 0 and 2.
 """
 
 import hashlib
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -334,3 +335,23 @@ def _tagged(request: HttpRequest, body: bytes, tag: str, content_type: bytes) ->
 
 def _hash(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest().upper()
+
+
+def version_document(profile: Profile) -> JsonObject:
+    """The server version that `kubectl version` shows."""
+    minor = profile.minor
+    return {
+        "major": "1",
+        "minor": str(minor),
+        "emulationMajor": "1",
+        "emulationMinor": str(minor),
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": str(minor - 1),
+        "gitVersion": f"v{profile.patch or f'{profile.version}.0'}",
+        "gitCommit": "0000000000000000000000000000000000000000",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": "redra",
+        "platform": "linux/amd64",
+    }

@@ -12,9 +12,9 @@ import msgspec
 from app.api.kubernetes import discovery
 from app.api.kubernetes.discovery import Discovery
 from app.api.kubernetes.writes import is_returned_when_deleted
-from app.api.openapi import custom, enums, v2
+from app.api.openapi import enums, v2
 from app.api.openapi import paths as openapi_paths
-from app.api.openapi.paths import Definitions
+from app.api.openapi.paths import LIST_META, Definitions
 from app.api.server.messages import HttpRequest, Response
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
@@ -31,6 +31,7 @@ _KEEP_SECONDS = 31_536_000
 _EXTENDED_MAX = 8
 """Sets of custom kinds (of histories and moments) whose documents are cached."""
 _encode = msgspec.json.Encoder().encode
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class Openapi:
@@ -130,10 +131,10 @@ class Openapi:
         customs: JsonObject = {}
         for kind in kinds:
             if kind.custom is not None:
-                name = custom.name_of(kind, version)
-                listed = custom.list_name_of(kind, version)
-                customs |= custom.components(kind, version, self._meta_fields())
-                own = (custom.META, openapi_paths.LIST_META)
+                name = _custom_name(kind, version)
+                listed = _custom_list_name(kind, version)
+                customs |= _custom_components(kind, version, self._meta_fields())
+                own = (_OBJECT_META, openapi_paths.LIST_META)
             else:
                 name = self._name(group, version, kind.kind)
                 listed = self._name(group, version, kind.list_kind)
@@ -238,3 +239,51 @@ def _converted(raw: Any, ref: str) -> Any:
         else:
             converted[key] = _converted(value, ref)
     return converted
+
+
+def _custom_name(kind: Kind, version: str) -> str:
+    """The name of a custom kind's component, such as `com.example.stable.v1.CronTab`.
+
+    Parity: api.md 4; names are the group reversed, as the real server makes them.
+    """
+    return ".".join((*reversed(kind.group.split(".")), version, kind.kind))
+
+
+def _custom_list_name(kind: Kind, version: str) -> str:
+    """The name of the component for lists of a custom kind."""
+    return _custom_name(kind, version).removesuffix(kind.kind) + kind.list_kind
+
+
+def _custom_components(kind: Kind, version: str, meta_fields: JsonObject) -> JsonObject:
+    """The components of a custom kind and of its lists in one version.
+
+    They are the schema as written, plus the fields of all objects.
+    """
+    assert kind.custom is not None, "asked for custom kinds only"
+    schema = kind.custom.versions[version].schema
+    name = _custom_name(kind, version)
+    meta = {
+        "allOf": [{"$ref": _TARGET_REF + _OBJECT_META}],
+        "description": "Standard metadata of every object.",
+    }
+    properties = {**schema.get("properties", {}), **meta_fields, "metadata": meta}
+    shown = {**schema, "type": "object", "properties": properties}
+    shown["x-kubernetes-group-version-kind"] = [
+        {"group": kind.group, "kind": kind.kind, "version": version}
+    ]
+    listed = {
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            **meta_fields,
+            "items": {"type": "array", "items": {"$ref": _TARGET_REF + name}},
+            "metadata": {
+                "allOf": [{"$ref": _TARGET_REF + LIST_META}],
+                "description": "Standard metadata of every list.",
+            },
+        },
+        "x-kubernetes-group-version-kind": [
+            {"group": kind.group, "kind": kind.list_kind, "version": version}
+        ],
+    }
+    return {name: shown, _custom_list_name(kind, version): listed}

@@ -62,7 +62,7 @@ from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND, Instant
 from app.service import recorded_doubts
-from app.service.answering import decoding, stepwise
+from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment
@@ -365,7 +365,7 @@ class Answers:
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, namespace = inquiry.runtime, inquiry.request.parameter("namespace")
         views = await self.views(inquiry)
-        await decoding.decode(views, _READ_BY_FINDINGS)
+        await stepwise.decode(views, _READ_BY_FINDINGS)
         chronicle, doubts = await self.chronicles.of(runtime)
         now = await self.time(inquiry, views)
         # While no event comes, more becomes overdue; one answer a second is enough.

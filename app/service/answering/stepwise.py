@@ -1,6 +1,6 @@
-"""Works out an answer from views between other requests."""
+"""Work between other requests: an answer made in steps, and the objects decoded before it."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 from anyio import lowlevel
@@ -8,6 +8,9 @@ from anyio import lowlevel
 from app.analysis.views import LiveViews
 
 T = TypeVar("T")
+
+DECODED_AT_ONCE_MAX = 200
+"""Objects that are decoded before the loop runs other tasks: some ten milliseconds."""
 
 
 async def worked_out(views: LiveViews, begin: Callable[[], Generator[None, None, T]]) -> T:
@@ -35,3 +38,16 @@ def _whole(steps: Generator[None, None, T]) -> T:
     except StopIteration as done:
         result: T = done.value
         return result
+
+
+async def decode(views: LiveViews, kinds: Iterable[tuple[str, str]]) -> None:
+    """Decode the objects of these kinds, as far as views keep them decoded.
+
+    A history that is opened from a snapshot or a log has its objects as bytes. The first answer
+    that reads them all would keep every other request waiting.
+    """
+    for kind in kinds:
+        for number, key in enumerate(views.objects.keys(*kind)):
+            views.objects.get(key)
+            if number % DECODED_AT_ONCE_MAX == DECODED_AT_ONCE_MAX - 1:
+                await lowlevel.checkpoint()

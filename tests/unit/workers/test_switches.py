@@ -6,7 +6,7 @@ from app.domain.controllers import registry, switching
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.workers import supervisor
-from app.workers.switches import LoopSwitches
+from app.workers.supervisor import LoopSwitches
 from tests.unit.workers.test_workers import (
     USER,
     cluster,
