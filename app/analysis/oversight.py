@@ -24,9 +24,9 @@ from app.analysis.scan.scanning import Scan
 from app.analysis.scan.sightings import IncidentSighting
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts, Difference, DifferenceKind
+from app.analysis.verify.in_flight import WINDOW
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.parts import Deciders, PartFindings, PartVerifier, VerifiedPart
-from app.analysis.verify.reallocate import WINDOW
 from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.values.json_tree import JsonObject

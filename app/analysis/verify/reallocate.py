@@ -11,12 +11,11 @@ may not have been seen yet. Where the plain answer differs, such allocations are
 one, and devices as of a moment before (`unread_changes`); agreement under this is counted apart.
 """
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.analysis import meanings
-from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
+from app.analysis.verify.allocation_index import AllocationIndex, Written
 from app.analysis.verify.compare import (
     ComparisonCounts,
     Difference,
@@ -24,6 +23,7 @@ from app.analysis.verify.compare import (
     Tally,
     first_difference,
 )
+from app.analysis.verify.in_flight import WINDOW, InFlight, devices_of
 from app.analysis.verify.other_choices import ChoiceJudge
 from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unread_changes import UnreadChanges
@@ -33,6 +33,7 @@ from app.analysis.verify.unseen_writes import (
     UnseenWrites,
     devices_given,
 )
+from app.analysis.verify.unwritten_claims import UnwrittenClaims
 from app.analysis.views import LiveViews
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
@@ -40,15 +41,10 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import named_author
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups, api_resources
-from app.domain.values.fields import core, dra, meta
-from app.domain.values.identifiers import DeviceId
+from app.domain.values import api_groups
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import SECOND
 from projections import outlines
-
-WINDOW = 15 * SECOND
-"""How long before its write an allocation may have been chosen."""
 
 ASSUMED_MAX = 64
 """How many allocations are assumed to be in flight before an answer counts as different."""
@@ -97,8 +93,8 @@ class AllocationChecker:
         self._compiler = compiler
         self._quirks = quirks
         self._tally = Tally()
-        self._next = 0
-        self._freed: deque[Written] = deque()
+        self._in_flight = InFlight(index, views)
+        self._unwritten = UnwrittenClaims(index, views, self._in_flight)
         self._unseen = UnseenWrites(index, views)
         self._unread = UnreadChanges(views)
         self._selectors = SelectorJudge(index, views, self._unseen, WINDOW)
@@ -114,7 +110,7 @@ class AllocationChecker:
         self._unseen.follow(event)
         self._unread.follow(event)
         if _is_about_claim(event):
-            self._note(event, self._held(event), _allocation(event))
+            self._in_flight.note(event, self._held(event), _allocation(event))
 
     def before(self, event: Event, *, is_ours: bool) -> None:
         """Decide again when the event allocates a claim; the views stand before it.
@@ -130,7 +126,7 @@ class AllocationChecker:
                 )
             return
         held, allocation = self._held(event), _allocation(event)
-        self._note(event, held, allocation)
+        self._in_flight.note(event, held, allocation)
         if allocation is None or allocation == held:
             return
         old = self._views.objects.get(event.key)
@@ -156,34 +152,11 @@ class AllocationChecker:
         held = None if old is None else dra.allocation(old)
         return held if isinstance(held, dict) else None
 
-    def _note(self, event: Event, held: JsonObject | None, allocation: JsonObject | None) -> None:
-        """Remember what was freed, and leave allocations behind that are not in flight any more."""
-        if held is not None and allocation is None:
-            self._note_freed(event, held)
-        elif held is None and allocation is not None:
-            while self._next < len(self._index.written):
-                if self._index.written[self._next].revision > event.revision:
-                    break
-                self._next += 1
-
     def _not_comparable(self, event: Event, reason: str) -> None:
         self._tally.not_comparable(reason, event.stamp.actor.user)
 
     def _meaning(self, allocation: JsonView) -> JsonObject:
         return meanings.of_allocation(allocation, self._schemas)
-
-    def _note_freed(self, event: Event, held: JsonObject) -> None:
-        freed = Written(
-            revision=event.revision,
-            time=event.stamp.time,
-            key=event.key,
-            uid=event.uid,
-            allocation=held,
-            is_placed=is_placed(event),
-        )
-        self._freed.append(freed)
-        while self._freed[0].time < event.stamp.time - WINDOW:
-            self._freed.popleft()
 
     def _check(self, event: Event, claim: JsonObject, allocation: JsonObject) -> None:
         name, pod = self._place(event, allocation)
@@ -223,9 +196,7 @@ class AllocationChecker:
         here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
         answers, assumed = decide(here)
         if is_other := answers[-1] != recorded:
-            states = self._unread.earlier(
-                event, self._index.made_at(self._next), (recorded, *answers)
-            )
+            states = self._unread.earlier(event, self._in_flight.made, (recorded, *answers))
             is_other = all(
                 decide(replace(here, inventory=each))[0][-1] != recorded for each in states
             )
@@ -272,7 +243,7 @@ class AllocationChecker:
         try:
             answers = [self._decide(inputs, node, wanted, place)]
             while answers[-1] != recorded and len(assumed) < ASSUMED_MAX:
-                other = self._another(event, recorded, answers[-1], assumed)
+                other = self._in_flight.another(event, recorded, answers[-1], assumed)
                 if other is None:
                     break
                 inputs.allocated.add_in_flight(other.claim, other.allocation)
@@ -344,16 +315,16 @@ class AllocationChecker:
         What each would get on the node is assumed in force, as if that had been recorded.
         """
         node, wanted, recorded = differing.node, differing.wanted, differing.recorded
-        waiting = self._under_way(differing.event, wanted)
+        waiting = self._unwritten.under_way(differing.event, wanted)
         assumed: list[JsonObject] = []
         again = differing.answers[0]
         try:
             while again != recorded and len(assumed) < ASSUMED_MAX:
-                chosen = _devices(again) - _devices(recorded)
+                chosen = devices_of(again) - devices_of(recorded)
                 for claim in waiting:
                     given = self._allocate(inputs, node, [claim])
                     tree = given.allocation_results(str)[0] if isinstance(given, Allocation) else {}
-                    if chosen & _devices(tree):
+                    if chosen & devices_of(tree):
                         inputs.allocated.add_in_flight(claim, tree)
                         assumed.append(claim)
                         waiting.remove(claim)
@@ -365,35 +336,6 @@ class AllocationChecker:
             for claim in assumed:
                 inputs.allocated.remove_in_flight(claim)
         return again == recorded
-
-    def _under_way(self, event: Event, wanted: Sequence[JsonObject]) -> list[JsonObject]:
-        """The other claims of pods without a node that nothing shows as allocated later.
-
-        Only an allocation near the end can have been chosen after one of them.
-        """
-        if event.stamp.time < self._index.ends_at - WINDOW:
-            return []
-        later = {other.uid for other in self._index.written[self._next :]}
-        return [
-            claim
-            for claim in self._waiting_claims()
-            if all(claim is not one for one in wanted) and meta.uid(claim) not in later
-        ]
-
-    def _waiting_claims(self) -> Iterator[JsonObject]:
-        """The claims of pods without a node that are not allocated, each once."""
-        objects = self._views.objects
-        seen: set[ObjectKey] = set()
-        for place in objects.keys(*api_resources.PODS):
-            pod = objects.get(place)
-            if pod is None or core.node_name(pod):
-                continue
-            for named in pods.named_claims(pods.facts(pod)):
-                key = ObjectKey(*api_resources.RESOURCE_CLAIMS, place.namespace, named.name or "")
-                claim = objects.get(key)
-                if claim is not None and not dra.allocation(claim) and key not in seen:
-                    seen.add(key)
-                    yield claim
 
     def _decide(
         self, inputs: AllocatorInputs, node: JsonObject, wanted: Sequence[JsonObject], place: int
@@ -420,59 +362,6 @@ class AllocationChecker:
         )
         return allocator.allocate(node, wanted)
 
-    def _another(
-        self, event: Event, recorded: JsonObject, again: JsonObject, assumed: list[Written]
-    ) -> Written | None:
-        """The next allocation to assume in force: one that holds what was chosen differently.
-
-        First those that hold a device chosen now and not then, then any of the same pools; of
-        these the nearest write after the event, then the latest release before it.
-        """
-        chosen = _devices(again) - _devices(recorded)
-        pools = {device[:2] for device in chosen}
-        revisions = {(other.key, other.revision) for other in assumed}
-        candidates = [
-            other
-            for other in (*self._later(event), *self._before(event))
-            if (other.key, other.revision) not in revisions and self._may_be_assumed(event, other)
-        ]
-        for other in candidates:
-            if chosen & _devices(other.allocation):
-                return other
-        for other in candidates:
-            if pools & {device[:2] for device in _devices(other.allocation)}:
-                return other
-        return None
-
-    def _may_be_assumed(self, event: Event, other: Written) -> bool:
-        """Not the claim itself, none that holds devices now, none that others are yet to make."""
-        if other.key == event.key:
-            return False
-        present = self._views.objects.get(other.key)
-        if present is None or meta.uid(present) != other.uid:
-            return other.revision < event.revision or not other.made
-        return dra.allocation(present) is None
-
-    def _later(self, event: Event) -> Iterator[Written]:
-        """Allocations written after the event within the window, in order."""
-        for number in range(self._next, len(self._index.written)):
-            other = self._index.written[number]
-            if other.time > event.stamp.time + WINDOW:
-                return
-            yield other
-
-    def _before(self, event: Event) -> Iterator[Written]:
-        """Allocations that were freed before the event within the window, the latest first.
-
-        A scheduler that knows a claim knows all writes of claims before it: one watch shows both.
-        """
-        made = self._index.made_at(self._next)
-        for other in reversed(self._freed):
-            if other.time < event.stamp.time - WINDOW:
-                return
-            if other.revision > made or not other.is_placed:
-                yield other
-
 
 def _is_about_claim(event: Event) -> bool:
     key = event.key
@@ -494,7 +383,3 @@ def _allocation(event: Event) -> JsonObject | None:
         return None
     allocation: JsonObject = dra.allocation(event.object)
     return allocation
-
-
-def _devices(allocation: JsonView) -> set[DeviceId]:
-    return {result.id for result in dra.results_of(allocation)}

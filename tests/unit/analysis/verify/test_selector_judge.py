@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app.analysis.verify.allocation_index import AllocationIndex
-from app.analysis.verify.reallocate import WINDOW
+from app.analysis.verify.in_flight import WINDOW
 from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unseen_writes import UnseenWrites
 from app.analysis.views import LiveViews

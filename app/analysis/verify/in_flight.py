@@ -1,0 +1,121 @@
+"""Allocations that may be in flight when another one is decided: chosen, and not seen as written.
+
+A real scheduler decides before it writes, several pods in a row, and writes them in any order. So
+an allocation that is written a little later may have been chosen already, and a release that was
+written a little earlier may not have been seen yet.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
+from app.analysis.views import LiveViews
+from app.domain.log import Event, Revision
+from app.domain.values.fields import dra, meta
+from app.domain.values.identifiers import DeviceId
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND
+
+WINDOW = 15 * SECOND
+"""How long before its write an allocation may have been chosen."""
+
+
+class InFlight:
+    """The allocations about an event that may be in flight, while a log is folded."""
+
+    def __init__(self, index: AllocationIndex, views: LiveViews) -> None:
+        self._index = index
+        self._views = views
+        self._next = 0
+        self._freed: deque[Written] = deque()
+
+    @property
+    def made(self) -> Revision:
+        """When the claim of the last allocation that was written was made; 0 if not known."""
+        return self._index.made_at(self._next)
+
+    @property
+    def written_later(self) -> set[str]:
+        """The uids of the claims that are allocated after the last event."""
+        return {other.uid for other in self._index.written[self._next :]}
+
+    def note(self, event: Event, held: JsonObject | None, allocation: JsonObject | None) -> None:
+        """Remember what was freed, and leave allocations behind that are not in flight any more."""
+        if held is not None and allocation is None:
+            self._note_freed(event, held)
+        elif held is None and allocation is not None:
+            while self._next < len(self._index.written):
+                if self._index.written[self._next].revision > event.revision:
+                    break
+                self._next += 1
+
+    def another(
+        self, event: Event, recorded: JsonObject, again: JsonObject, assumed: list[Written]
+    ) -> Written | None:
+        """The next allocation to assume in force: one that holds what was chosen differently.
+
+        First those that hold a device chosen now and not then, then any of the same pools; of
+        these the nearest write after the event, then the latest release before it.
+        """
+        chosen = devices_of(again) - devices_of(recorded)
+        pools = {device[:2] for device in chosen}
+        revisions = {(other.key, other.revision) for other in assumed}
+        candidates = [
+            other
+            for other in (*self._later(event), *self._before(event))
+            if (other.key, other.revision) not in revisions and self._may_be_assumed(event, other)
+        ]
+        for other in candidates:
+            if chosen & devices_of(other.allocation):
+                return other
+        for other in candidates:
+            if pools & {device[:2] for device in devices_of(other.allocation)}:
+                return other
+        return None
+
+    def _may_be_assumed(self, event: Event, other: Written) -> bool:
+        """Not the claim itself, none that holds devices now, none that others are yet to make."""
+        if other.key == event.key:
+            return False
+        present = self._views.objects.get(other.key)
+        if present is None or meta.uid(present) != other.uid:
+            return other.revision < event.revision or not other.made
+        return dra.allocation(present) is None
+
+    def _later(self, event: Event) -> Iterator[Written]:
+        """Allocations written after the event within the window, in order."""
+        for number in range(self._next, len(self._index.written)):
+            other = self._index.written[number]
+            if other.time > event.stamp.time + WINDOW:
+                return
+            yield other
+
+    def _before(self, event: Event) -> Iterator[Written]:
+        """Allocations that were freed before the event within the window, the latest first.
+
+        A scheduler that knows a claim knows all writes of claims before it: one watch shows both.
+        """
+        made = self.made
+        for other in reversed(self._freed):
+            if other.time < event.stamp.time - WINDOW:
+                return
+            if other.revision > made or not other.is_placed:
+                yield other
+
+    def _note_freed(self, event: Event, held: JsonObject) -> None:
+        freed = Written(
+            revision=event.revision,
+            time=event.stamp.time,
+            key=event.key,
+            uid=event.uid,
+            allocation=held,
+            is_placed=is_placed(event),
+        )
+        self._freed.append(freed)
+        while self._freed[0].time < event.stamp.time - WINDOW:
+            self._freed.popleft()
+
+
+def devices_of(allocation: JsonView) -> set[DeviceId]:
+    """The devices of an allocation."""
+    return {result.id for result in dra.results_of(allocation)}
