@@ -14,6 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -83,6 +84,8 @@ class SlowControlPlane:
 
     def __init__(self, load: Load) -> None:
         self._chance = random.Random(f"pace {load.seed}")
+        self._rounds = random.Random(f"rounds {load.seed}")
+        self._phase = self._rounds.randrange(pod_gc.ROUND)
         self._due: dict[tuple[str, tuple[str, ...]], Instant] = {}
         self._busy = 0
         self._writes = Bucket(SECOND // load.rate, load.burst)
@@ -108,13 +111,26 @@ class SlowControlPlane:
             return now
         if due is None:
             seen = now + self._micros(1, 12)
-            if queue == QUEUE:
+            if queue == pod_gc.NAME:
+                due = self._round_from(key, now)
+            elif queue == QUEUE:
                 self._busy = max(self._busy, seen) + self._micros(1, 6)
                 due = Instant(self._busy)
             else:
                 due = Instant(max(seen, self._manager.free_at))
             self._due[place] = due
         return due
+
+    def _round_from(self, key: tuple[str, ...], now: Instant) -> Instant:
+        """The round of PodGC that removes a pod; they count from the start of the controller.
+
+        The quarantine of an orphaned pod begins with a round, and mostly ends just after another.
+        """
+        ready = now - pod_gc.QUARANTINE if key[0] == pod_gc.ORPHANED else now
+        begun = ready + (self._phase - ready) % pod_gc.ROUND
+        if key[0] != pod_gc.ORPHANED:
+            return Instant(begun)
+        return Instant(begun + pod_gc.QUARANTINE + self._rounds.choice((0, 1, 1)) * pod_gc.ROUND)
 
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The version of what has been written by now, not of what waits."""

@@ -12,6 +12,7 @@ import pytest
 
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
+from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -77,13 +78,15 @@ class HeldControlPlane(SlowControlPlane):
 class Story:
     """Six pods on one node, and one pod more on another node every second.
 
-    That other node may be closed for some seconds.
+    That other node may be closed for some seconds. The first one is lost instead of its devices'
+    being tainted, if `is_lost`.
     """
 
     held: Held = field(default_factory=Held)
     tainted: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     seconds: int = 50
     closed: tuple[int, ...] = ()
+    is_lost: bool = False
 
     def tell(self, path):
         plane = HeldControlPlane(self.held, Instant(0))
@@ -111,7 +114,10 @@ class Story:
             self.at(cluster, start, 1 + number)
             self.pod(cluster, f"a-{number}", "node-00")
         self.at(cluster, start, 12)
-        self.taint(cluster)
+        if self.is_lost:
+            cluster.delete("nodes", "node-00")
+        else:
+            self.taint(cluster)
         for number in range(min(self.seconds - 14, 40)):
             self.at(cluster, start, 13 + number)
             self.pod(cluster, f"b-{number}", "node-01")
@@ -180,6 +186,10 @@ def late_node(by, since, closed=(20, 30), **more):
     return late(readiness.TAINTS, "node-01", by, since=since, closed=closed, **more)
 
 
+def late_removal(by):
+    return late(pod_gc.NAME, "a-2", by, seconds=160, is_lost=True)
+
+
 WRONG = {
     "one of six evictions, 3 s": late("eviction", "a-2", 3),
     "one of six evictions, 11 s": late("eviction", "a-2", 11),
@@ -191,6 +201,7 @@ WRONG = {
     "a pod that is tried, 5 s": late(QUEUE, "b-1", 5),
     "a pod that is tried, 30 s": late(QUEUE, "b-1", 30),
     "a manager that is away for 90 s": Story(Held(away=(11, 101)), seconds=110),
+    "the removal of one of six pods of a lost node, 75 s": late_removal(75),
     "the taint of a closed node, 37 s": late_node(37, 14, closed=(15,), seconds=60),
     "the taint of an opened node, 37 s": late_node(37, 17, closed=(15, 18), seconds=60),
 }
@@ -199,6 +210,7 @@ HONEST = {
     "one of six evictions, 1 s": late("eviction", "a-2", 1),
     "the only eviction, 11 s": late("eviction", "a-2", 11, tainted=(2,)),
     "a manager that is replaced within 20 s": Story(Held(away=(11, 31))),
+    "the removal of six pods of a lost node": late_removal(0),
     "the taint of a closed node, 0.3 s": late_node(0.3, 15),
     "the taint of a closed node, 6 s": late_node(6, 15),
     "the taint of an opened node, 0.3 s": late_node(0.3, 25),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.analysis.replay.traces import is_event_object
-from app.domain.controllers.garbage import namespaces
+from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling import planning, repeated_attempts
 from app.domain.controllers.scheduling.reports import messages
@@ -162,7 +162,7 @@ def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
     """The queues and keys of controllers with these `roles` that an act shows at work.
 
     They are those of namespaces, whose controller deletes kind after kind and reports at the end,
-    of nodes, of evictions and of the statuses of rules.
+    of nodes, of pods that nobody else removes, of evictions and of the statuses of rules.
     """
     key, event = act.event.key, act.event
     event_object = core.event_object(event.object) if is_event_object(key) else None
@@ -174,6 +174,9 @@ def keys_of(act: Act, roles: Sequence[str]) -> Iterator[QueueKey]:
             yield namespaces.END, (key.name,)
     elif readiness.NAME in roles:
         yield from _of_node(act)
+    elif pod_gc.NAME in roles:
+        for reason in pod_gc.REASONS:
+            yield pod_gc.NAME, (reason, key.namespace, key.name, event.uid)
     elif "eviction" in roles or "rule-status" in roles:
         if key.resource == "devicetaintrules":
             yield "rule-status", (key.name, event.uid)

@@ -36,7 +36,7 @@ from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lags import Refused, Waits
 from app.analysis.replay.traces import is_event_object
-from app.domain.controllers.garbage import namespaces
+from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -200,10 +200,9 @@ class RecordedPace:
             due = self._later_act((namespaces.END, (key[0],)), now)
             if due is not None:
                 return due
+        late = tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen
         return self._unseen_due(
-            place,
-            now,
-            tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen,
+            place, now, pod_gc.longest_wait(key) if queue == pod_gc.NAME else late
         )
 
     def _has_new_reason(self, node: str, now: Instant, due: Instant) -> bool:

@@ -15,6 +15,7 @@ from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
 from app.domain.controllers import pods
+from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.rule_status import condition
@@ -264,6 +265,8 @@ class SteeredPace:
         self.run.looks.setdefault(now, []).append(KeyLook(key=key, first=first, ready=ready))
         act = self._recorded.act_at(queue, key, due)
         if act is not None:
+            if queue == pod_gc.NAME:
+                ready = Instant(ready + pod_gc.longest_wait(key))
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))
 
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:

@@ -87,7 +87,7 @@ MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda s: NodeReconciler(s.options.pace),
     "node-ttl": lambda _: NodeTtlReconciler(),
-    "pod-gc": lambda s: PodGcReconciler(s.options.terminated_pods_max),
+    "pod-gc": lambda s: PodGcReconciler(s.options.terminated_pods_max, s.options.pace),
     "disruption": lambda _: DisruptionReconciler(),
     "claims": lambda s: ClaimsReconciler(
         s.profile, s.quirks, s.options.pace, _acts_apart(s.options)

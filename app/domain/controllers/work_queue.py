@@ -44,6 +44,7 @@ class WorkQueue(Generic[Key]):
         # before it: taking a hundred thousand keys, as a start does, would take their square.
         self._ready: OrderedDict[Key, Revision] = OrderedDict()
         self._urgent: OrderedDict[Key, Revision] = OrderedDict()
+        self._begun: set[Key] = set()
         self._waiting: dict[Key, tuple[Instant, Revision]] = {}
         self._heap: list[tuple[Instant, Key]] = []
         self._failures: dict[Key, int] = {}
@@ -72,6 +73,11 @@ class WorkQueue(Generic[Key]):
         self._ready.pop(key, None)
         self._urgent[key] = revision
 
+    def resume(self, key: Key, revision: Revision = Revision(0)) -> None:
+        """Makes the key ready before all others, whatever the pace says: its work has begun."""
+        self.add_first(key, revision)
+        self._begun.add(key)
+
     def add_at(self, key: Key, due: Instant, revision: Revision = Revision(0)) -> None:
         """Makes the key ready at `due`, or earlier if it already waits for an earlier instant."""
         known = self._waiting.get(key)
@@ -95,7 +101,10 @@ class WorkQueue(Generic[Key]):
         self._promote(now)
         while item := self._first():
             key, revision = item
-            due = now if self._pace is None else self._pace.not_before(self._name, key, now)
+            if self._pace is None or key in self._begun:
+                self._begun.discard(key)
+                return item
+            due = self._pace.not_before(self._name, key, now)
             if due <= now:
                 return item
             self.add_at(key, due, revision)
@@ -129,6 +138,7 @@ class WorkQueue(Generic[Key]):
         for keys in (self._urgent, self._ready):
             if keys.get(key, until + 1) <= until:
                 del keys[key]
+                self._begun.discard(key)
         waiting = self._waiting.get(key)
         if waiting is not None and waiting[1] <= until and (now is None or waiting[0] <= now):
             del self._waiting[key]
@@ -137,6 +147,7 @@ class WorkQueue(Generic[Key]):
         """Empties the queue, as a restart does."""
         self._ready.clear()
         self._urgent.clear()
+        self._begun.clear()
         self._waiting.clear()
         self._heap.clear()
         self._failures.clear()

@@ -56,6 +56,37 @@ def test_success_of_one_key_leaves_the_failures_of_others():
     assert delays(queue, 1) == [20_000]
 
 
+class LatePace:
+    """A pace at which each key waits for an instant; it counts how often it is asked."""
+
+    def __init__(self, until: Instant) -> None:
+        self.until = until
+        self.asked = 0
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        self.asked += 1
+        return self.until
+
+
+def test_key_whose_work_has_begun_does_not_wait_for_the_pace_again():
+    pace = LatePace(Instant(SECOND))
+    queue: WorkQueue = WorkQueue("queue", pace)
+    queue.add(KEY)
+    assert queue.take(Instant(0)) is None
+    queue.resume(KEY)
+    assert (queue.take(Instant(0)), pace.asked) == ((KEY, 0), 1)
+    queue.add(KEY)
+    assert (queue.take(Instant(0)), pace.asked) == (None, 2)
+
+
+def test_key_that_was_dropped_waits_for_the_pace_when_it_is_added_again():
+    queue: WorkQueue = WorkQueue("queue", LatePace(Instant(SECOND)))
+    queue.resume(KEY, Revision(3))
+    queue.drop(KEY, Revision(3))
+    queue.add(KEY)
+    assert queue.take(Instant(0)) is None
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_queue_that_may_have_nothing_has_nothing(seed: int):
     draw, queue, now = random.Random(seed), WorkQueue(), Instant(0)

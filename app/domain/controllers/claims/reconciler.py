@@ -178,7 +178,8 @@ class ClaimsReconciler:
             case pod_sync.PodWrite(entry=entry, command=CreateObject()) if problem is not None:
                 text = f"create ResourceClaim : {problem}"
                 self._broken[place] = pod_sync.SyncFailure(entry=entry, text=text)
-                self._pod_queue.add(place, plan.observed)
+                # The refused sync ends with its report: no other look at the pod comes between.
+                self._pod_queue.resume(place, plan.observed)
             case pod_sync.PodWrite() if problem is not None:
                 self._pod_queue.retry(place, now)
             case pod_sync.PodWrite():

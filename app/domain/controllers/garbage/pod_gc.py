@@ -7,7 +7,9 @@
   then the oldest.
 
 Due pods are removed in the next round of a 20 s grid: marked failed unless they are finished, and
-deleted at once. Only orphaned pods get the disruption condition. Parity: controllers.md 5.4.
+deleted at once. Only orphaned pods get the disruption condition. The rounds of a real controller
+count from its start, so a replay removes pods at the recorded instants instead. Parity:
+controllers.md 5.4.
 """
 
 import heapq
@@ -16,6 +18,7 @@ from collections.abc import Iterable
 from app.domain.controllers import conditions, registry
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.pods import facts_of
 from app.domain.controllers.resources import is_of, pod_key
@@ -45,6 +48,9 @@ _WHY = {
     TERMINATED: "there are too many finished pods",
 }
 
+REASONS = tuple(_WHY)
+"""The reasons for which pods are removed."""
+
 _PodId = tuple[str, str, str]
 _Key = tuple[str, str, str, str]
 """The reason for removing a pod, its namespace, name and uid."""
@@ -59,9 +65,12 @@ class PodGcReconciler(KeyedController[_Key, Views]):
     name = NAME
     reads: Reads = frozenset({api_resources.PODS, api_resources.NODES, DECISIONS})
 
-    def __init__(self, terminated_max: int = registry.TERMINATED_MAX) -> None:
-        """At most `terminated_max` finished pods are kept; 0: all."""
-        super().__init__()
+    def __init__(
+        self, terminated_max: int = registry.TERMINATED_MAX, pace: Pace | None = None
+    ) -> None:
+        """At most `terminated_max` finished pods are kept; 0: all. A `pace` has no grid."""
+        super().__init__(pace=pace)
+        self._is_paced = pace is not None
         self._terminated_max = terminated_max
         self._nodes: set[str] = set()
         self._out_of_service: set[str] = set()
@@ -93,6 +102,8 @@ class PodGcReconciler(KeyedController[_Key, Views]):
             return None
         node = core.node_name(tree)
         if not _goes(reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))):
+            return None
+        if self._is_paced and reason == TERMINATED and key not in self._too_many():
             return None
         inputs: JsonObject = {"now": now, "uid": uid}
         if reason != ORPHANED:
@@ -179,19 +190,34 @@ class PodGcReconciler(KeyedController[_Key, Views]):
         created = meta.creation_timestamp(pod)
         self._finished[pod_id] = (not is_evicted, created, event.key.name)
         if self._terminated_max and len(self._finished) > self._terminated_max:
-            due = _next_round(event.stamp.time)
+            due = self._round(event.stamp.time)
             self._counted_at = min(due, self._counted_at or due)
 
     def _queue_terminated(self, revision: Revision) -> None:
         """Queues the finished pods beyond the threshold."""
+        for key in self._too_many():
+            self.queue.add(key, revision)
+
+    def _too_many(self) -> list[_Key]:
         over = len(self._finished) - self._terminated_max
-        if over > 0:
-            for pod_id in heapq.nsmallest(over, self._finished, key=self._finished.__getitem__):
-                self.queue.add((TERMINATED, *pod_id), revision)
+        ranked = heapq.nsmallest(max(0, over), self._finished, key=self._finished.__getitem__)
+        return [(TERMINATED, *pod_id) for pod_id in ranked]
 
     def _schedule(self, reason: str, pod_id: _PodId, event: Event, delay: int = 0) -> None:
-        due = _next_round(Instant(event.stamp.time + delay))
+        due = self._round(Instant(event.stamp.time + delay))
         self.queue.add_at((reason, *pod_id), due, event.revision)
+
+    def _round(self, at: Instant) -> Instant:
+        """The first round from an instant on; at a recorded pace, that instant."""
+        return at if self._is_paced else _next_round(at)
+
+
+def longest_wait(key: tuple[str, ...]) -> int:
+    """The microseconds for which a pod whose reason applies waits for rounds at most.
+
+    The quarantine of an orphaned pod begins with a round, too.
+    """
+    return 2 * ROUND if key[0] == ORPHANED else ROUND
 
 
 def _next_round(at: Instant) -> Instant:
