@@ -5,12 +5,17 @@ a repeated report where versions of the run and of the recording were the same b
 second report of a claim that a quota refused, of a removal by PodGC in rounds of its own, of a
 deletion by the garbage collector that was answered before the removal of the owner was, or of
 devices beside a claim that the scheduler made only after its choice.
+
+The watch streams of such worlds were accused of reports of claims that a quota refused (33).
 """
+
+from pathlib import Path
 
 import pytest
 
 from app.analysis.replay.classes import UNPROVED
 from app.bootstrap import process_settings, replays, stores
+from app.domain.objects.profile import Profile
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance.fleet_recordings import record
@@ -27,12 +32,21 @@ ACTS = 60
     ("seed", "acts"), [*((seed, ACTS) for seed in (10, 11, 16, 22, 33, 37)), (63, 71)]
 )
 async def test_recording_of_a_fleet_world_accuses_nobody(seed, acts, tmp_path):
-    profile = record(tmp_path, seed, acts)
+    await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "audit.jsonl", acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(("seed", "acts"), [(33, ACTS)])
+async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path):
+    await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "watch", acts)
+
+
+async def _accuses_nobody(profile: Profile, recorded: Path, acts: int) -> None:
     settings = process_settings.settings(
         profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
     )
     store = stores.memory_store()
-    history = await replays.load_files(store, settings, (tmp_path / "audit.jsonl",))
+    history = await replays.load_files(store, settings, (recorded,))
     verified = await replays.verify(store, settings, history, "", lambda *_: None)
     assert verified.outcome is not VerifyOutcome.FAILED
     assert verified.allocations.total > acts // 5
