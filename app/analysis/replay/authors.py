@@ -256,15 +256,17 @@ class Authors:
         if owners and not is_asked and self._gone.issuperset(owners):
             return COLLECTOR
         if resource == "pods":
-            reason = _reason_and_message(before, condition_types.DISRUPTION_TARGET)[:1]
-            return _TELLERS.get(reason[0], "") if reason and not is_asked else ""
+            teller = next((_TELLERS.get(each, "") for each in _reasons(before)[:1]), "")
+            # Parity: controllers.md 5.4, only the pod garbage collector waits for no kubelet.
+            waits = is_asked and (teller != POD_COLLECTOR or meta.finalizers(before))
+            return "" if waits else teller
         return ""
 
     def _claim_ender(self, event: Event, owners: list[Uid]) -> str:
-        """The author that deleted a claim made for a pod: the claim controller, or the collector.
+        """The author that deleted a claim made for a pod.
 
-        The claim controller deletes it when the pod has ended, the collector when the pod is
-        deleted.
+        The claim controller does when the pod has ended, the collector when it is deleted; before
+        that, the scheduler gives up those for extended resources, and clients all others.
         """
         for owner in owners:
             is_at_work = self._at_work.get(owner)
@@ -272,7 +274,8 @@ class Authors:
                 return COLLECTOR
             if not is_at_work:
                 return CLAIMS
-        return "" if event.type is EventType.OBJECT_UPDATED else CLAIMS
+        annotations = meta.annotations_as_stored(event.object)
+        return SCHEDULER if extended_resources.ANNOTATION in annotations else ""
 
     def _claim_writer(self, before: JsonView, after: JsonView) -> str:
         """The writer of a claim change.
@@ -354,7 +357,7 @@ def _may_be_by(user: str, event: Event, before: JsonView | None) -> bool:
     )
     if event.key.resource != "pods" or not is_end or before is None:
         return True
-    is_marked = bool(_reason_and_message(before, condition_types.DISRUPTION_TARGET))
+    is_marked = bool(_reasons(before))
     return user != CLAIMS and (user != EVICTION or is_marked)
 
 
@@ -389,15 +392,18 @@ def _writer(resource: str, before: JsonView, after: JsonView) -> str:
 def _pod_writer(before: JsonView, after: JsonView) -> str:
     if _differ(before, after, "status", "resourceClaimStatuses"):
         return CLAIMS
-    condition = _reason_and_message(after, condition_types.DISRUPTION_TARGET)
-    if condition and condition != _reason_and_message(before, condition_types.DISRUPTION_TARGET):
-        return _TELLERS.get(condition[0], "")
+    was, reason = (_reasons(each) for each in (before, after))
+    if reason and reason != was:
+        return _TELLERS.get(reason[0], "")
+    is_ending = meta.is_deleting(before) and not core.node_name(before)
+    if is_ending and core.is_finished(after) and not core.is_finished(before):
+        return POD_COLLECTOR  # Parity: controllers.md 5.4; no kubelet has the pod.
     is_tried = (
         _differ(before, after, "spec", "nodeName")
         or _differ(before, after, "status", "nominatedNodeName")
         or _differ(before, after, "status", "extendedResourceClaimStatus")
-        or _reason_and_message(before, condition_types.POD_SCHEDULED)
-        != _reason_and_message(after, condition_types.POD_SCHEDULED)
+        or _reasons(before, condition_types.POD_SCHEDULED)
+        != _reasons(after, condition_types.POD_SCHEDULED)
     )
     return SCHEDULER if is_tried else ""
 
@@ -483,8 +489,8 @@ def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
     return _node_labels(before) != _node_labels(after) and kept == left
 
 
-def _reason_and_message(pod: JsonView, name: str) -> tuple[str, ...]:
-    """Reason and message of a condition."""
+def _reasons(pod: JsonView, name: str = condition_types.DISRUPTION_TARGET) -> tuple[str, ...]:
+    """Reason and message of a condition; by default of the one that marks a pod for its end."""
     condition = meta.condition(pod, name)
     return () if condition is None else (condition.reason, condition.message)
 

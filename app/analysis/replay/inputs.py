@@ -45,7 +45,8 @@ class Input:
 
     `number` is its position among all writes of the recording; `subjects` are the uids of its
     object and of the pods that it concerns. `is_under_way` is True for a write of a controller
-    that had been decided before the beginning of a run.
+    that had been decided before the beginning of a run. `traced_as` is the writer of one that is
+    traced: empty if a controller may have made it.
     """
 
     event: Event
@@ -55,6 +56,7 @@ class Input:
     number: int = 0
     subjects: frozenset[str] = frozenset()
     is_under_way: bool = False
+    traced_as: str | None = None
 
     @property
     def is_of_kubelet(self) -> bool:
@@ -84,6 +86,12 @@ class Input:
     def is_terminating(self) -> bool:
         """Whether the recorded object was terminating before the write."""
         return is_terminating(self.before)
+
+    @property
+    def may_have_come_to_pass(self) -> bool:
+        """Whether it is the end of an object that may have ended here without it."""
+        is_end = self.event.type is EventType.OBJECT_DELETED
+        return is_end and (self.is_terminating or self.traced_as is not None)
 
     @property
     def is_about_status(self) -> bool:

@@ -35,6 +35,7 @@ from app.analysis.replay.writers import (
     MANAGED,
     Writer,
     Writers,
+    is_by_anyone_alike,
     is_first_of_removal,
     short_name,
 )
@@ -287,8 +288,7 @@ class Recording:
     def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
         """The uids of claims allocated despite a taint, each with whether an existing rule set it.
 
-        The rule must have existed at the instant of the attempt. Its writes may have come much
-        later, because of the rate limit.
+        The rule must have existed at the attempt. Its writes may have come much later.
         """
         violating: dict[str, bool] = {}
         for event, _ in self._audit.found:
@@ -328,10 +328,8 @@ class Recording:
         if event.key[:2] == api_resources.NODES:
             self._note_node(event, before, known)
         if event.key.resource == "pods":
-            self.ranks[event.uid] = (
-                core.scheduler_name(event.object),
-                core.priority(event.object) or 0,
-            )
+            of_queue = core.scheduler_name(event.object), core.priority(event.object) or 0
+            self.ranks[event.uid] = of_queue
         if sort is not Writer.DECIDED and not self.is_over:
             self._note_placed(event, before, author)
         if event.key.resource == "devicetaintrules" and sort is Writer.OUTSIDE:
@@ -342,7 +340,9 @@ class Recording:
         is_sure = self._authors.is_sure(event)
         for judge in () if self.is_over else (self._contradictory, self._condition_times):
             judge.note(event, author if is_decided and is_sure else "")
-        trace.add(event, before, (short_name(author) if is_sure else "") if is_decided else None)
+        is_by_anyone = sort is Writer.OUTSIDE and is_by_anyone_alike(event, before, self._objects)
+        writer = short_name(author) if is_sure and is_decided else ""
+        trace.add(event, before, writer if is_decided or is_by_anyone else None)
         source = Input(
             event=event,
             before=before,
@@ -350,6 +350,7 @@ class Recording:
             author=author,
             number=self._number,
             subjects=frozenset((event.uid, *self.trace.pods_of(event, before))),
+            traced_as="" if is_by_anyone else None,
         )
         self._number += 1
         if is_decided:

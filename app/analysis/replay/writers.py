@@ -11,8 +11,9 @@ from typing import Any
 
 from app.analysis.replay.authors import UNNAMED
 from app.domain.controllers import registry
-from app.domain.log import Event, EventType
-from app.domain.values.fields import meta
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 DECIDED = (
@@ -104,13 +105,16 @@ class Writers:
 
 
 def is_announcement(event: Event, before: JsonView | None) -> bool:
-    """Whether this is the first of the two revisions of a pod's removal, a deletion mark only."""
+    """Whether this is the first of the two revisions of a pod's removal, a deletion mark only.
+
+    A pod with finalizers is not removed by the request that marks it.
+    """
     if before is None or event.key.resource != "pods":
         return False
     if event.type is not EventType.OBJECT_UPDATED:
         return False
     metadata = meta.metadata(event.object)
-    if metadata.get("deletionGracePeriodSeconds") != 0:
+    if metadata.get("deletionGracePeriodSeconds") != 0 or meta.finalizers(event.object):
         return False
     return bool(_without_deletion(before) == _without_deletion(event.object))
 
@@ -125,6 +129,21 @@ def is_first_of_removal(event: Event) -> bool:
     metadata = meta.metadata(event.object)
     is_due = metadata.get("deletionGracePeriodSeconds") == 0 and not meta.finalizers(event.object)
     return event.stamp.actor.user == UNNAMED and is_due
+
+
+def is_by_anyone_alike(
+    event: Event, before: JsonView | None, objects: Mapping[ObjectKey, JsonView]
+) -> bool:
+    """Whether a client without a name or the pod garbage collector removed a pod at once.
+
+    A pod that has finished goes at once whoever deletes it. If its node is gone, the collector
+    deletes it, too. Parity: controllers.md 5.4. `objects` are those of the recording by then.
+    """
+    if event.type is not EventType.OBJECT_DELETED or event.key.resource != "pods":
+        return False
+    if event.stamp.actor.user != UNNAMED or before is None or not core.is_finished(before):
+        return False
+    return ObjectKey(*api_resources.NODES, "", core.node_name(before)) not in objects
 
 
 def short_name(user: str) -> str:

@@ -331,8 +331,7 @@ class Run:
         ours = self.timeline.views.objects.get(event.key)
         command = command_of(write, ours)
         if command is None:
-            is_end = event.type is EventType.OBJECT_DELETED and write.is_terminating
-            if ours is None and not is_end:
+            if ours is None and not write.may_have_come_to_pass:
                 # The deletion has already ended here by itself, so there is nothing to do.
                 self._leave_out(write, _GONE)
             elif ours is not None and meta.uid(ours) != event.uid:
@@ -355,7 +354,7 @@ class Run:
         actor = moved_pods.kubelet_here(event, ours)
         command = moved_pods.with_host_here(event, command, self.timeline.views.objects)
         self._is_outside = True
-        self._writer = short_name(write.author) if self._is_imposed(write) else None
+        self._writer = short_name(write.author) if self._is_imposed(write) else write.traced_as
         try:
             if self._alteration is not None:
                 command = self._alteration.admit(write, command, self.timeline.views.objects)

@@ -27,7 +27,8 @@ SAID = ObjectKey("", "events", "default", "e")
 HOME = ObjectKey("", "namespaces", "", "default")
 MADE = {"resource.kubernetes.io/pod-claim-name": "gpu"}
 FINALIZER = "resource.kubernetes.io/delete-protection"
-ENDING = {"metadata": {"deletionTimestamp": "t"}}
+ENDS = {"deletionTimestamp": "t"}
+ENDING = {"metadata": ENDS}
 
 
 def event(key, tree, type_=EventType.OBJECT_UPDATED, uid="u", user=UNNAMED):
@@ -203,6 +204,42 @@ def test_who_ends_a_made_claim_depends_on_its_pod(first, who):
     tree = {"metadata": {"annotations": MADE, "ownerReferences": [{"uid": "p"}], **ENDING}}
     after = {"metadata": {**tree["metadata"], "deletionTimestamp": "t"}}
     assert author(CLAIM, tree, after, first=first) == who
+    # A claim without finalizers goes at once.
+    tree = claim(annotations=MADE, ownerReferences=[{"uid": "p"}])
+    assert author(CLAIM, tree, tree, type_=EventType.OBJECT_DELETED, first=first) == who
+
+
+@pytest.mark.parametrize(
+    ("reason", "finalizers", "who"),
+    [
+        pytest.param("DeletionByPodGC", [], POD_COLLECTOR, id="its node is gone"),
+        pytest.param("DeletionByPodGC", ["a"], UNNAMED, id="a finalizer went last"),
+        pytest.param("DeletionByDeviceTaintManager", [], UNNAMED, id="its kubelet removed it"),
+    ],
+)
+def test_who_removes_a_pod_that_terminates_depends_on_its_reason(reason, finalizers, who):
+    before = {**told("DisruptionTarget", reason), "metadata": {"finalizers": finalizers, **ENDS}}
+    assert author(POD, before, before, type_=EventType.OBJECT_DELETED) == who
+
+
+@pytest.mark.parametrize(
+    ("node", "ending", "who"),
+    [
+        pytest.param("", ENDS, POD_COLLECTOR, id="no kubelet has it"),
+        pytest.param("n", ENDS, UNNAMED, id="its kubelet"),
+        pytest.param("", {}, UNNAMED, id="it is not ending"),
+    ],
+)
+def test_pod_that_ends_without_a_node_is_marked_by_the_pod_collector(node, ending, who):
+    before = {"metadata": ending, "spec": {"nodeName": node}, "status": {"phase": "Pending"}}
+    assert author(POD, before, {**before, "status": {"phase": "Failed"}}) == who
+
+
+def test_claim_for_extended_resources_is_given_up_by_the_scheduler():
+    notes = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    tree = claim(annotations=notes, ownerReferences=[{"uid": "p"}])
+    gone = author(CLAIM, tree, tree, type_=EventType.OBJECT_DELETED, first=[pod("p")])
+    assert gone == SCHEDULER
 
 
 def test_claim_that_waits_for_its_finalizer_goes_with_it():

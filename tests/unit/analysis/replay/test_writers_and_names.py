@@ -4,7 +4,7 @@ import pytest
 
 from app.adapters.uids import DerivedUids
 from app.analysis.replay.inputs import Input
-from app.analysis.replay.writers import DECIDED, Writer, Writers
+from app.analysis.replay.writers import DECIDED, Writer, Writers, is_by_anyone_alike
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType, UpdateObject
@@ -49,6 +49,32 @@ def test_first_half_of_a_removal_is_part_of_it():
     namespaces = MANAGER + "namespace-controller"
     assert Writers(DECIDED).of(written, before, "redra:import") is Writer.ECHO
     assert Writers(DECIDED).of(written, before, namespaces) is Writer.ECHO
+
+
+def test_mark_of_a_pod_that_a_finalizer_keeps_is_a_deletion_of_its_own():
+    kept = {"finalizers": ["batch.kubernetes.io/job-tracking"]}
+    mark = {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 0}
+    marked = event(POD, {"metadata": {**kept, **mark}}, user="redra:import")
+    assert Writers(DECIDED).of(marked, {"metadata": kept}, "redra:import") is Writer.OUTSIDE
+
+
+NODE = ObjectKey("", "nodes", "", "n1")
+DONE = {"spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}
+
+
+@pytest.mark.parametrize(
+    ("user", "before", "objects", "is_alike"),
+    [
+        pytest.param("redra:import", DONE, {}, True, id="its node is gone"),
+        pytest.param("redra:import", DONE, {NODE: {}}, False, id="its node is there"),
+        pytest.param("alice", DONE, {}, False, id="its author is recorded"),
+        pytest.param("redra:import", {**DONE, "status": {}}, {}, False, id="it has not finished"),
+        pytest.param("redra:import", None, {}, False, id="it was never seen"),
+    ],
+)
+def test_removal_that_a_client_or_the_pod_collector_made(user, before, objects, is_alike):
+    removed = event(POD, before or DONE, user=user, type_=EventType.OBJECT_DELETED)
+    assert is_by_anyone_alike(removed, before, objects) is is_alike
 
 
 BOUND = {"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}}
