@@ -66,6 +66,15 @@ class Written:
         return {"metadata": metadata}
 
 
+class UnplacedEnd(NamedTuple):
+    """The end of a pod that had no node by then."""
+
+    revision: Revision
+    time: Instant
+    key: ObjectKey
+    uid: str
+
+
 class Unrecorded(NamedTuple):
     """Writes of an object or a kind that only a later event reveals: between two revisions."""
 
@@ -88,6 +97,7 @@ class AllocationIndex:
     def __init__(self, *, lacks_ends: bool = False, lacks_times: bool = False) -> None:
         self.node_of_pod: dict[str, str] = {}
         self.written: list[Written] = []
+        self.unplaced: list[UnplacedEnd] = []
         self.unrecorded: list[Unrecorded] = []
         self.last_lost: set[ObjectKey] = set()
         self.lost = LostLines(lacks_ends=lacks_ends)
@@ -107,6 +117,7 @@ class AllocationIndex:
         index = AllocationIndex(lacks_ends=self.lacks_ends, lacks_times=self.lacks_times)
         index.node_of_pod = self.node_of_pod
         index.written = [later for later in self.written if later.revision > revision]
+        index.unplaced = self.unplaced
         index.unrecorded, index.last_lost = self.unrecorded, self.last_lost
         index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
         index.pools, index.lacks_rules = self.pools, self.lacks_rules
@@ -168,7 +179,11 @@ class AllocationIndex:
                 self._allocated.discard(key)
             elif place == api_resources.PODS:
                 # Of a recording this may be the only sight of the pod.
-                self._note_node(event.uid, outlines.pod(event.body).spec.node_name)
+                node = outlines.pod(event.body).spec.node_name
+                self._note_node(event.uid, node)
+                if not node:
+                    end = UnplacedEnd(event.revision, event.stamp.time, key, event.uid)
+                    self.unplaced.append(end)
 
     def note_last_lost(self, key: ObjectKey, after: Revision) -> None:
         """Note that an object has one more write after a revision, which no line shows."""

@@ -19,9 +19,9 @@ class ComparisonResult(StrEnum):
     """The result of one comparison.
 
     `CONCURRENT` is the same under the assumption that allocations which were written a little later
-    had already been chosen (or that releases, or changes of devices, had not been seen yet): the
-    recording does not show which. `EFFECT` is an allocation that was compared as the effect of a
-    decision of ours.
+    had already been chosen, that releases or changes of devices had not been seen yet, or that pods
+    which were deleted meanwhile had devices: the recording does not show which. `EFFECT` is an
+    allocation that was compared as the effect of a decision of ours.
     """
 
     SAME = "same"

@@ -20,7 +20,7 @@ WINDOW = 15 * SECOND
 """How long before its write an allocation may have been chosen."""
 
 
-class InFlight:
+class AllocationsInFlight:
     """The allocations about an event that may be in flight, while a log is folded."""
 
     def __init__(self, index: AllocationIndex, views: LiveViews) -> None:

@@ -8,7 +8,8 @@ author, so that every allocation of a history is accounted for.
 A real scheduler decides before it writes, several pods in a row, and writes them in any order: an
 allocation written a little later may have been chosen already, a release written a little earlier
 may not have been seen yet. Where the plain answer differs, such allocations are assumed one by
-one, and devices as of a moment before (`unread_changes`); agreement under this is counted apart.
+one, what was chosen for pods that were deleted then (`unwritten_claims`), and devices as of a
+moment before (`unread_changes`); agreement under this is counted apart.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from app.analysis.verify.compare import (
     Tally,
     first_difference,
 )
-from app.analysis.verify.in_flight import WINDOW, InFlight, devices_of
+from app.analysis.verify.in_flight import WINDOW, AllocationsInFlight, devices_of
 from app.analysis.verify.other_choices import ChoiceJudge
 from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unread_changes import UnreadChanges
@@ -93,7 +94,7 @@ class AllocationChecker:
         self._compiler = compiler
         self._quirks = quirks
         self._tally = Tally()
-        self._in_flight = InFlight(index, views)
+        self._in_flight = AllocationsInFlight(index, views)
         self._unwritten = UnwrittenClaims(index, views, self._in_flight)
         self._unseen = UnseenWrites(index, views)
         self._unread = UnreadChanges(views)
@@ -109,6 +110,7 @@ class AllocationChecker:
         """Take an event in that is not judged here: what it frees may be assumed in use later."""
         self._unseen.follow(event)
         self._unread.follow(event)
+        self._unwritten.follow(event)
         if _is_about_claim(event):
             self._in_flight.note(event, self._held(event), _allocation(event))
 
@@ -119,6 +121,7 @@ class AllocationChecker:
         """
         self._unseen.follow(event)
         self._unread.follow(event)
+        self._unwritten.follow(event)
         if not _is_about_claim(event):
             if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
                 self._not_comparable(
@@ -190,8 +193,12 @@ class AllocationChecker:
         place = next(index for index, wanted_claim in enumerate(wanted) if wanted_claim is claim)
         recorded = self._meaning(allocation)
 
+        question = DifferingAllocation(
+            event=event, node=node, wanted=wanted, place=place, recorded=recorded, answers=()
+        )
+
         def decide(inputs: AllocatorInputs) -> tuple[list[JsonObject], int]:
-            return self._answers(event, inputs, node, wanted, place, recorded)
+            return self._answers(question, inputs)
 
         here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
         answers, assumed = decide(here)
@@ -208,9 +215,7 @@ class AllocationChecker:
             else:
                 self._tally.same()
             return ""
-        differing = DifferingAllocation(
-            event=event, node=node, wanted=wanted, place=place, recorded=recorded, answers=answers
-        )
+        differing = replace(question, answers=answers)
         if self._unseen.may_explain(differing, lambda inputs: decide(inputs)[0]):
             return UNRECORDED
         if self._lacking:
@@ -227,32 +232,59 @@ class AllocationChecker:
         return ""
 
     def _answers(
-        self,
-        event: Event,
-        inputs: AllocatorInputs,
-        node: JsonObject,
-        wanted: Sequence[JsonObject],
-        place: int,
-        recorded: JsonObject,
+        self, question: DifferingAllocation, inputs: AllocatorInputs
     ) -> tuple[list[JsonObject], int]:
         """The answers from inputs, while others are assumed in flight one by one; their number.
 
         The last answer is the recorded one, if any assumption leads to it.
         """
         assumed: list[Written] = []
+        recorded = question.recorded
         try:
-            answers = [self._decide(inputs, node, wanted, place)]
+            answers = [self._decide(inputs, question.node, question.wanted, question.place)]
             while answers[-1] != recorded and len(assumed) < ASSUMED_MAX:
-                other = self._in_flight.another(event, recorded, answers[-1], assumed)
-                if other is None:
+                other = self._in_flight.another(question.event, recorded, answers[-1], assumed)
+                others = [other] if other else self._in_vain(question, inputs, answers[-1], assumed)
+                if not others:
                     break
-                inputs.allocated.add_in_flight(other.claim, other.allocation)
-                assumed.append(other)
-                answers.append(self._decide(inputs, node, wanted, place))
+                for each in others:
+                    inputs.allocated.add_in_flight(each.claim, each.allocation)
+                assumed += others
+                answers.append(self._decide(inputs, question.node, question.wanted, question.place))
         finally:
-            for other in assumed:
-                inputs.allocated.remove_in_flight(other.claim)
+            for each in assumed:
+                inputs.allocated.remove_in_flight(each.claim)
         return answers, len(assumed)
+
+    def _in_vain(
+        self,
+        question: DifferingAllocation,
+        inputs: AllocatorInputs,
+        again: JsonObject,
+        assumed: Sequence[Written],
+    ) -> list[Written]:
+        """What the claims of a pod that ended would get of the devices chosen differently."""
+        chosen = devices_of(again) - devices_of(question.recorded)
+        uids = {other.uid for other in assumed}
+        for end, claims in self._unwritten.in_vain(question.event, question.node, question.wanted):
+            if not chosen or not uids.isdisjoint(meta.uid(claim) for claim in claims.values()):
+                continue
+            given = self._allocate(inputs, question.node, list(claims.values()))
+            if not isinstance(given, Allocation):
+                continue
+            results = given.allocation_results(str)
+            if any(chosen & devices_of(each) for each in results):
+                return [
+                    Written(
+                        revision=end.revision,
+                        time=end.time,
+                        key=key,
+                        uid=meta.uid(claim),
+                        allocation=each,
+                    )
+                    for (key, claim), each in zip(claims.items(), results, strict=True)
+                ]
+        return []
 
     def _note_different(
         self,
