@@ -8,7 +8,8 @@ Example: of a, b and c, all free, redra takes a. An allocation of b is another c
 another claim holds, or that the selector of the request excludes, is a violation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from app.analysis.verify.compare import DifferenceKind
 from app.analysis.views import LiveViews
@@ -16,9 +17,10 @@ from app.domain.allocation import Quirks, checking
 from app.domain.allocation.checking.claim_requests import asks_of
 from app.domain.allocation.quirks import NUMBERS
 from app.domain.allocation.selections import Selections
+from app.domain.log import ObjectKey
 from app.domain.objects.profile import GATES
 from app.domain.values import api_resources
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _OF_SERVERS = "allocationTimestamp"
@@ -34,44 +36,60 @@ class ChoiceJudge:
         self._selects = Selections()
 
     def judge(
-        self, node: JsonView, claim: JsonObject, allocation: JsonView
+        self,
+        node: JsonView,
+        claim: JsonObject,
+        allocation: JsonView,
+        changed: Mapping[ObjectKey, JsonObject | None] = MappingProxyType({}),
     ) -> tuple[DifferenceKind, tuple[str, ...]]:
         """The kind of a difference, with the rules that the allocation breaks.
 
-        Patches change what slices publish, so nothing is said while there are any.
+        `changed` are objects that were others when it was chosen, or not there. Patches change what
+        slices publish, so nothing is said while there are any.
         """
-        if self._views.objects.keys(*api_resources.RESOURCE_SLICE_PATCHES):
+        patches = api_resources.RESOURCE_SLICE_PATCHES
+        if any(changed.get(key, claim) for key in self._views.objects.keys(*patches)) or any(
+            tree for key, tree in changed.items() if key[:2] == patches
+        ):
             return DifferenceKind.DIFFERENT, ()
         written = {name: part for name, part in allocation.items() if name != _OF_SERVERS}
-        case = self._case(node, claim, written)
+        case = self._case(node, claim, written, changed)
         broken = tuple(
             finding.problem for finding in checking.check(case, [written]) if not finding.quirk
         )
         return (DifferenceKind.VIOLATION if broken else DifferenceKind.OTHER_CHOICE), broken
 
-    def _case(self, node: JsonView, claim: JsonObject, allocation: JsonView) -> checking.Case:
+    def _case(
+        self,
+        node: JsonView,
+        claim: JsonObject,
+        allocation: JsonView,
+        changed: Mapping[ObjectKey, JsonObject | None],
+    ) -> checking.Case:
         """The inputs as they were: of a claim that takes single devices, only their pools.
 
         Pools of one name share their counters (Q3), whatever their driver is.
         """
         profile, features = self._views.profile, self._views.features
-        classes = dict(self._objects(api_resources.DEVICE_CLASSES))
+        classes = dict(self._objects(api_resources.DEVICE_CLASSES, changed))
         takes_all = any(
             ask.takes_all for alternatives in asks_of(claim, classes) for ask in alternatives
         )
         pools = {result.id[1] for result in dra.results_of(allocation)}
-        slices = self._objects(api_resources.RESOURCE_SLICES)
-        rules = self._objects(api_resources.DEVICE_TAINT_RULES) if features.taint_rules else ()
+        slices = self._objects(api_resources.RESOURCE_SLICES, changed)
+        rules = (
+            self._objects(api_resources.DEVICE_TAINT_RULES, changed) if features.taint_rules else ()
+        )
         return checking.Case(
-            node=node,
+            node=changed.get(ObjectKey(*api_resources.NODES, "", meta.name(node))) or node,
             claims=[claim],
             classes=classes,
             slices=[tree for _, tree in slices if takes_all or dra.pool_name(tree) in pools],
             selects=self._selects,
-            rules=[tree for _, tree in rules],
+            rules=[tree for _, tree in rules] if features.taint_rules else [],
             held=[
                 tree
-                for _, tree in self._objects(api_resources.RESOURCE_CLAIMS)
+                for _, tree in self._objects(api_resources.RESOURCE_CLAIMS, changed)
                 if any(takes_all or result.id[1] in pools for result in dra.results(tree))
             ],
             gates={gate: profile.enabled(gate) for gate in GATES},
@@ -81,10 +99,13 @@ class ChoiceJudge:
             ordered=False,
         )
 
-    def _objects(self, kind: tuple[str, str]) -> Iterator[tuple[str, JsonObject]]:
+    def _objects(
+        self, kind: tuple[str, str], changed: Mapping[ObjectKey, JsonObject | None]
+    ) -> Iterator[tuple[str, JsonObject]]:
         """The readable objects of a kind with their names, in order."""
         views = self._views
-        for key in views.objects.keys(*kind):
-            tree = views.objects.get(key)
-            if tree is not None and key not in views.unreadable:
+        others = {key for key in changed if key[:2] == kind}
+        for key in sorted(others.union(views.objects.keys(*kind))):
+            tree = changed[key] if key in changed else views.objects.get(key)
+            if tree is not None and (key in changed or key not in views.unreadable):
                 yield key.name, tree

@@ -12,7 +12,7 @@ one, what was chosen for pods that were deleted then (`unwritten_claims`), and d
 moment before (`unread_changes`); agreement under this is counted apart.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.analysis import meanings
@@ -27,7 +27,7 @@ from app.analysis.verify.compare import (
 from app.analysis.verify.in_flight import WINDOW, AllocationsInFlight, devices_of
 from app.analysis.verify.other_choices import ChoiceJudge
 from app.analysis.verify.selector_judge import SelectorJudge
-from app.analysis.verify.unread_changes import UnreadChanges
+from app.analysis.verify.unread_changes import EarlierState, UnreadChanges
 from app.analysis.verify.unseen_writes import (
     AllocatorInputs,
     DifferingAllocation,
@@ -42,7 +42,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import named_author
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from projections import outlines
@@ -57,11 +57,14 @@ UNRECORDED = "a write that it depends on was not recorded, or without its body"
 class _Classes(Mapping[str, JsonView]):
     """Device classes by name, as the allocator asks for them."""
 
-    def __init__(self, views: LiveViews) -> None:
+    def __init__(self, views: LiveViews, others: Mapping[ObjectKey, JsonObject | None]) -> None:
+        """`others` are not as in the views; None is one that is missing."""
         self._objects = views.objects
+        self._others = others
 
     def __getitem__(self, name: str) -> JsonView:
-        device_class = self._objects.get(ObjectKey(api_groups.RESOURCE, "deviceclasses", "", name))
+        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+        device_class = self._others[key] if key in self._others else self._objects.get(key)
         if device_class is None:
             raise KeyError(name)
         return device_class
@@ -203,9 +206,10 @@ class AllocationChecker:
         here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
         answers, assumed = decide(here)
         if is_other := answers[-1] != recorded:
-            states = self._unread.earlier(event, self._in_flight.made, (recorded, *answers))
             is_other = all(
-                decide(replace(here, inventory=each))[0][-1] != recorded for each in states
+                decide(replace(here, inventory=each.inventory, objects=each.objects))[0][-1]
+                != recorded
+                for each in self._earlier(question, answers)
             )
             assumed = 1
         if not is_other:
@@ -224,12 +228,43 @@ class AllocationChecker:
             return "the recording ends while another claim was allocated"
         given = devices_given(recorded)
         alike = next((each for each in answers if devices_given(each) == given), answers[0])
-        judged = self._choices.judge(node, claim, allocation)
-        if "refused" in alike and judged[0] is DifferenceKind.OTHER_CHOICE:
-            # There is no other choice: the claims of the pod do not fit together.
-            judged = DifferenceKind.DIFFERENT, ()
+        judged = self._judged(differing, claim, allocation, alike, decide)
         self._note_different(event, name, recorded, alike, judged)
         return ""
+
+    def _judged(
+        self,
+        differing: DifferingAllocation,
+        claim: JsonObject,
+        allocation: JsonObject,
+        alike: JsonObject,
+        decide: Callable[[AllocatorInputs], tuple[list[JsonObject], int]],
+    ) -> tuple[DifferenceKind, tuple[str, ...]]:
+        """The kind of a difference, with the rules that it breaks in every state that was known."""
+        judged = self._choices.judge(differing.node, claim, allocation)
+        states = self._earlier(differing, differing.answers)
+        while judged[0] is DifferenceKind.VIOLATION and (state := next(states, None)) is not None:
+            then = self._choices.judge(differing.node, claim, allocation, state.objects)
+            if then[0] is not DifferenceKind.VIOLATION:
+                allocated = self._views.allocated
+                alike = decide(
+                    AllocatorInputs(
+                        inventory=state.inventory, allocated=allocated, objects=state.objects
+                    )
+                )[0][0]
+                judged = then
+        if "refused" in alike and judged[0] is DifferenceKind.OTHER_CHOICE:
+            # There is no other choice: the claims of the pod do not fit together.
+            return DifferenceKind.DIFFERENT, ()
+        return judged
+
+    def _earlier(
+        self, question: DifferingAllocation, answers: Sequence[JsonObject]
+    ) -> Iterator[EarlierState]:
+        """The states that may have been known when the allocation was chosen."""
+        allocations = (question.recorded, *answers)
+        made = self._in_flight.made
+        return self._unread.earlier(question.event, made, allocations, question.node)
 
     def _answers(
         self, question: DifferingAllocation, inputs: AllocatorInputs
@@ -386,13 +421,14 @@ class AllocationChecker:
     ) -> object:
         allocator = Allocator(
             inputs.inventory,
-            _Classes(self._views),
+            _Classes(self._views, inputs.objects),
             inputs.allocated,
             self._views.features,
             compiler=self._compiler,
             quirks=self._quirks,
         )
-        return allocator.allocate(node, wanted)
+        here = ObjectKey(*api_resources.NODES, "", meta.name(node))
+        return allocator.allocate(inputs.objects.get(here) or node, wanted)
 
 
 def _is_about_claim(event: Event) -> bool:

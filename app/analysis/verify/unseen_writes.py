@@ -42,10 +42,14 @@ the classes and what publishes its devices."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocatorInputs:
-    """The devices and their holders on which claims are decided."""
+    """The devices and their holders on which claims are decided.
+
+    `objects` are classes and nodes that are others than in the views; None is one that is missing.
+    """
 
     inventory: Inventory
     allocated: AllocatedState
+    objects: Mapping[ObjectKey, JsonObject | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ Claim `x` of a pod on `node` is not allocated, as far as lines tell. Claim `y` t
 import pytest
 
 from app.analysis.verify.allocation_index import AllocationIndex
-from app.analysis.verify.compare import ComparisonResult
+from app.analysis.verify.compare import ComparisonCounts, ComparisonResult
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
 from app.bootstrap.deciders import deciders_of
@@ -58,6 +58,15 @@ def judged(asked: dict, *given: str, held: str = "", is_lost: bool = True) -> Co
 
 def result_of(story: Story, lost_after: Revision | None, number: int = 0) -> ComparisonResult:
     """The comparison of an event of a story, so many before the last one."""
+    before, after = counts_of(story, lost_after, number)
+    (change,) = (each for each in after.counts if after.counts[each] != before.counts.get(each, 0))
+    return change
+
+
+def counts_of(
+    story: Story, lost_after: Revision | None = None, number: int = 0
+) -> tuple[ComparisonCounts, ComparisonCounts]:
+    """The counts before and after an event of a story, so many before the last one."""
     deciders = deciders_of(HistoryInfo(id=HistoryId(1), name="h"))
     index, views = AllocationIndex(), LiveViews(deciders.rules.profile)
     checker = AllocationChecker(
@@ -71,14 +80,12 @@ def result_of(story: Story, lost_after: Revision | None, number: int = 0) -> Com
         index.add(event, parts)
     if lost_after is not None:
         index.note_last_lost(key_of("resourceclaims", "x"), lost_after)
-    before, compared = checker.result().counts, story.events[: len(story.events) - number]
+    before, compared = checker.result(), story.events[: len(story.events) - number]
     for event in compared:
-        before = checker.result().counts
+        before = checker.result()
         checker.before(event, is_ours=False)
         views.fold(event)
-    after = checker.result().counts
-    (change,) = (each for each in after if after[each] != before.get(each, 0))
-    return change
+    return before, checker.result()
 
 
 @pytest.mark.parametrize(

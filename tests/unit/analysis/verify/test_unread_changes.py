@@ -1,4 +1,4 @@
-"""Allocations whose devices changed between the choice of the scheduler and its write.
+"""Allocations of which something changed between the choice of the scheduler and its write.
 
 A claim of a pod on `node` gets one of the devices a and b; redra takes a where it may. What each
 change allows follows from the order of events, not from an allocator.
@@ -6,11 +6,19 @@ change allows follows from the order of events, not from an allocator.
 
 import pytest
 
-from app.analysis.verify.compare import ComparisonResult
+from app.analysis.verify.compare import ComparisonResult, DifferenceKind
 from tests.unit.analysis.invariants.test_rules import Story
-from tests.unit.analysis.invariants.worlds import DRIVER, claim, device, key_of, result, user
-from tests.unit.analysis.verify.test_last_lost import ANY, result_of
-from tests.unit.analysis.verify.test_selector_judge import put_class
+from tests.unit.analysis.invariants.worlds import (
+    DRIVER,
+    claim,
+    device,
+    key_of,
+    result,
+    slice_,
+    user,
+)
+from tests.unit.analysis.verify.test_last_lost import ANY, counts_of, result_of
+from tests.unit.analysis.verify.test_selector_judge import SMALL, of_size, put_class
 
 TAINT = {"key": "flaky", "value": "v", "effect": "NoExecute"}
 SAME, UNREAD, WRONG = (
@@ -49,6 +57,61 @@ def tainted_first(story: Story) -> None:
     story.publish("p", device("a", taints=[TAINT]), device("b"))
 
 
+def narrowed(story: Story) -> None:
+    put_class(story, 'device.driver == "other.example.com"')
+
+
+def replaced(story: Story) -> None:
+    story.remove(key_of("deviceclasses", "gpu"), after=1)
+
+
+def small_first(story: Story) -> None:
+    """The class takes small devices, which b alone is."""
+    put_class(story, SMALL)
+    story.publish("p", of_size("big", "a"), of_size("small", "b"))
+
+
+def widened(story: Story) -> None:
+    put_class(story)
+
+
+def by_zone(story: Story) -> None:
+    """The devices are those of a zone, in which the node is."""
+    tree = slice_("p", device("a"), device("b"))
+    del tree["spec"]["allNodes"]
+    chosen = {"key": "zone", "operator": "In", "values": ["x"]}
+    tree["spec"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [chosen]}]}
+    story.put(key_of("resourceslices", "p"), tree)
+    put_node(story, "x")
+
+
+def moved(story: Story) -> None:
+    put_node(story, "y", after=1)
+
+
+def put_node(story: Story, zone: str, after: float = 0, **status: str) -> None:
+    tree = {"metadata": {"labels": {"zone": zone}}, "status": status}
+    story.put(key_of("nodes", "node"), tree, after=after)
+
+
+def patched(story: Story) -> None:
+    """An administrator says that a is small."""
+    devices = {
+        "filter": {"driver": DRIVER, "pool": {"name": "p"}, "device": "a"},
+        "attributes": {f"{DRIVER}/size": {"string": "small"}},
+    }
+    story.put(key_of("resourceslicepatches", "patch"), {"spec": {"devices": devices}}, after=1)
+
+
+def patched_first(story: Story) -> None:
+    small_first(story)
+    patched(story)
+
+
+def unpatched(story: Story) -> None:
+    story.remove(key_of("resourceslicepatches", "patch"), after=1)
+
+
 def nothing(story: Story) -> None:
     """No change."""
 
@@ -61,15 +124,23 @@ def make_claim(story: Story) -> None:
     story.put(key_of("resourceclaims", "x"), claim(ANY), by="user")
 
 
-def judged(*changes, given: str = "a", before: float = 1, is_early: bool = False):
-    """The comparison of an allocation so many seconds after the last change.
+def judged(*changes, **options):
+    """The comparison of an allocation; see `story_of`."""
+    return result_of(story_of(*changes, **options), None)
 
-    If the claim is not `is_early`, it is made after the changes.
+
+def story_of(
+    *changes, given: str = "a", before: float = 1, is_early: bool = False, begun=nothing
+) -> Story:
+    """An allocation so many seconds after the last change.
+
+    If the claim is not `is_early`, it is made after the changes. `begun` comes before all of them.
     """
     story = Story()
     put_class(story)
     story.put(key_of("nodes", "node"), {})
     story.publish("p", device("a"), device("b"))
+    begun(story)
     if is_early:
         make_claim(story)
     for change in changes:
@@ -78,15 +149,17 @@ def judged(*changes, given: str = "a", before: float = 1, is_early: bool = False
         make_claim(story)
     story.pod("of-x", "x", node="node", after=0)
     tree, write = story.change(key_of("resourceclaims", "x"), after=before)
+    chosen = story.objects[key_of("resourceslices", "p")]["spec"] if begun is by_zone else {}
+    nodes = {name: part for name, part in chosen.items() if name == "nodeSelector"}
     tree["status"] = {
-        "allocation": {"devices": {"results": [result("p", given)]}},
+        "allocation": {"devices": {"results": [result("p", given)]}, **nodes},
         "reservedFor": [user("of-x", story.uid("of-x"))],
     }
     write()
-    return result_of(story, None)
+    return story
 
 
-@pytest.mark.parametrize("change", [tainted, ruled, renamed, withdrawn])
+@pytest.mark.parametrize("change", [tainted, ruled, renamed, withdrawn, narrowed, replaced])
 def test_choice_may_be_older_than_a_change_that_forbids_it(change) -> None:
     assert judged(change, is_early=True) is UNREAD
     assert judged(change, is_early=True, before=SHORT) is UNREAD
@@ -116,3 +189,43 @@ def test_without_a_change_no_other_choice_is_explained() -> None:
     assert judged(nothing, is_early=True) is SAME
     assert judged(nothing, is_early=True, given="b") is WRONG
     assert judged(of_another_pool, is_early=True, given="b") is WRONG
+
+
+@pytest.mark.parametrize(
+    ("begun", "change", "given", "other"),
+    [
+        (by_zone, moved, "a", "b"),
+        (small_first, widened, "b", "a"),
+        (small_first, patched, "b", "a"),
+        (patched_first, unpatched, "a", "b"),
+    ],
+)
+def test_classes_patches_and_the_node_may_have_been_others(begun, change, given, other) -> None:
+    def outcome(chosen: str, **options):
+        return judged(change, given=chosen, begun=begun, **options)
+
+    assert outcome(given, is_early=True, before=SHORT) is UNREAD
+    assert outcome(given, is_early=True, before=LONG) is WRONG
+    assert outcome(given) is WRONG
+    assert outcome(other, is_early=True) is (WRONG if change is moved else SAME)
+
+
+def test_a_report_of_a_node_takes_no_label_back() -> None:
+    """Its labels were others long before, and only its status is another now."""
+
+    def reported(story: Story) -> None:
+        put_node(story, "y", after=LONG, ready="True")
+
+    assert judged(moved, reported, is_early=True, begun=by_zone) is WRONG
+
+
+def test_other_choice_before_an_unread_change_breaks_no_rule() -> None:
+    """Of a and b, which are both tainted just before the write, redra would have taken a."""
+
+    def all_tainted(story: Story) -> None:
+        story.publish("p", device("a", taints=[TAINT]), device("b", taints=[TAINT]))
+
+    for before, kind in ((SHORT, DifferenceKind.OTHER_CHOICE), (LONG, DifferenceKind.VIOLATION)):
+        story = story_of(all_tainted, given="b", before=before, is_early=True)
+        (difference,) = counts_of(story)[1].differences
+        assert difference.kind is kind
