@@ -83,7 +83,7 @@ class Usage:
         self.results: list[list[Taken]] = [[] for _ in problem.plans]
 
     def blocked(self, row: RequestRow) -> int:
-        """The devices that the row must skip now."""
+        """The devices that the row must skip now; this attempt's shares are never among them."""
         if row.admin:
             return self._taken_by[row.claim]
         if not self._quirks.q9:
@@ -116,7 +116,7 @@ class Usage:
         problem = self._problem
         bit = 1 << device
         multi = bool(problem.multi & bit)
-        if self.blocked(row) & bit and not (row.admin and multi):
+        if self.blocked(row) & bit:
             return None
         booked = False
         if problem.consuming & bit:

@@ -399,6 +399,59 @@ def test_q18_an_alternative_that_failed_leaves_traces_for_the_next() -> None:
     )
 
 
+def test_q18_repaired_the_next_alternative_sees_the_values_of_before_the_failed_one() -> None:
+    """Quirk q5 keeps values narrow; what an alternative narrowed ends with it nevertheless."""
+    devices = [
+        device("d0", numa=["a", "b"], kind=0),
+        device("d1", numa=["a"], kind=1),
+        device("d2", numa=["b"], kind=2),
+    ]
+    first, second, third = (
+        f'device.attributes["gpu.example.com"].kind == {kind}' for kind in range(3)
+    )
+    check(
+        [resource_slice("s", *devices)],
+        [
+            claim(
+                request("r0", 1, first),
+                first_available("r1", two=wish(2, second), one=wish(1, third)),
+                constraints=[match()],
+            )
+        ],
+        "q18",
+        broken=None,
+        repaired=[["r0: d0", "r1/one: d2"]],
+        features=Features.of_gates({**GATES, "DRAListTypeAttributes": True}),
+    )
+
+
+@pytest.mark.parametrize(("amount", "fits"), [(4, True), (5, False)])
+def test_q18_repaired_shares_of_earlier_requests_count_for_the_next_alternative(
+    amount: int, fits: bool
+) -> None:
+    shared = device(
+        "d0", allowMultipleAllocations=True, capacity={"memory": {"value": "10"}}, kind=0
+    )
+    first, other = (f'device.attributes["gpu.example.com"].kind == {kind}' for kind in range(2))
+    answer = [["r0: d0", "r1/one: d0"]] if fits else None
+    check(
+        [resource_slice("s", shared, device("d1", kind=1))],
+        [
+            claim(
+                request("r0", 1, first, capacity={"requests": {"memory": "6"}}),
+                first_available(
+                    "r1",
+                    two=wish(2, other),
+                    one=wish(1, first, capacity={"requests": {"memory": str(amount)}}),
+                ),
+            )
+        ],
+        "q18",
+        broken=answer,
+        repaired=answer,
+    )
+
+
 def test_q19_selectors_and_constraints_see_the_qualified_attribute() -> None:
     both = {"x": {"int": 1}, "gpu.example.com/x": {"int": 2}}
     devices = [device("d0", attributes=both), device("d1", x=2)]
