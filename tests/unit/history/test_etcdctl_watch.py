@@ -134,6 +134,13 @@ def test_first_version_of_a_key_is_a_creation(tmp_path, form):
     assert [each["metadata"]["resourceVersion"] for each in created] == ["10", "15"]
 
 
+def test_write_after_an_end_is_a_creation_where_no_version_tells_it(tmp_path):
+    path = tmp_path / "watch.txt"
+    path.write_bytes(simple(WRITES, with_previous=False))
+    created = [each.name for each in read_records(path) if each.op is Op.ADDED]
+    assert created == ["b"]
+
+
 @pytest.mark.parametrize("chunk", [1, 7, 64])
 def test_watch_is_read_wherever_the_file_is_cut_into_chunks(tmp_path, monkeypatch, chunk):
     path = tmp_path / "watch.txt"

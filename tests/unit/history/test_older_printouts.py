@@ -97,6 +97,15 @@ def test_page_whose_events_stand_between_tabs(tmp_path, title):
     assert not problems
 
 
+@pytest.mark.parametrize("title", ["SubObjectPath", "SubobjectPath"])
+def test_page_names_the_container_of_an_event(tmp_path, title):
+    page = PAGE.replace("SubObjectPath", title)
+    row = "  5m\t\t2m\t\t3\tkubelet, n1\t\tspec.containers{app}\tWarning\t\tFailed\t\t\tno device\n"
+    page = "$ kubectl describe pod web-1 -n shop\n" + page.rpartition("  5m")[0] + row
+    records, _ = read(tmp_path, page)
+    assert events(records) == [(SEEN_IN_A_CONTAINER, "Warning", "Failed", "no device", 3, KUBELET)]
+
+
 def test_jobs_before_they_showed_how_long_they_took(tmp_path):
     table = "NAME      DESIRED   SUCCESSFUL   AGE\ntrain     1         0            5m\n"
     for command in ("", "$ kubectl get jobs -n shop\n"):

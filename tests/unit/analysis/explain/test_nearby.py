@@ -39,6 +39,8 @@ def two_requests(*tolerations):
         ({"key": "gpu.example.com/busy", "operator": "Equal", "value": "x"}, True),
         (tolerating("gpu.example.com/bsuy"), True),
         (tolerating("gpu.exampel.com/busy"), True),
+        (tolerating("gpu.exampel.com/bsuy"), True),
+        (tolerating("nic.another.org/bsuy"), False),
         # Keys of one owner begin alike, and mean different things.
         (tolerating("gpu.example.com/unhealthy"), False),
     ],
