@@ -15,6 +15,7 @@ from app.domain.log import Head
 from tests import draws
 from tests.api.serving import serving
 from tests.web import (
+    asked_incidents,
     counted_incidents,
     deeper_incidents,
     field_incidents,
@@ -141,6 +142,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *counted_incidents.COUNTED,
         *misplaced_incidents.MISPLACED,
         *quiet_incidents.QUIET,
+        *asked_incidents.ASKED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -179,6 +181,7 @@ TOLD_OF_PODS = [
     *counted_incidents.COUNTED,
     *misplaced_incidents.MISPLACED,
     *quiet_incidents.QUIET,
+    *asked_incidents.ASKED,
 ]
 
 

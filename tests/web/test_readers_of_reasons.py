@@ -23,6 +23,7 @@ from app.service.explaining import Explainer
 from app.service.explaining.evidence import Sight
 from tests import draws
 from tests.web import (
+    asked_incidents,
     invented,
     more_incidents,
     night_incidents,
@@ -91,6 +92,7 @@ ROWS = [
     reported_incidents.REPORTED,
     night_incidents.NIGHT,
     quiet_incidents.QUIET,
+    asked_incidents.ASKED,
 ]
 FIRST = {
     "namespace_goes_and_keeps_its_claim",

@@ -14,6 +14,7 @@ from app.analysis.explain.reasons import Reason
 from app.domain.controllers.scheduling.planning import NAME
 from app.domain.controllers.scheduling.queue import waiting_pods
 from app.domain.log import Event, EventType
+from app.domain.values import counts
 from app.domain.values.fields import decision_body
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -191,6 +192,26 @@ def reasons(
         text += f", {left_out} of which {repeat} the one before"
     following = _next(last, now) if has_claims else (Reason(text=_HELD_BACK),)
     yield Reason(text=text, children=(*following, *lines), count=count)
+
+
+def failed_bindings(attempts: Sequence[PodAttempt]) -> Iterator[Reason]:
+    """How often a binding failed before the last attempt, with what the last one of them said.
+
+    The message of the last attempt stands above, and hides those before it.
+    """
+    failed = [
+        attempt.last
+        for attempt in attempts
+        if attempt.binding and decision_body.read(attempt.last.object).outcome in FAILURES
+    ]
+    if not failed or (len(failed) == 1 and failed[0] is attempts[-1].last):
+        return
+    last = failed[-1]
+    text = f"its binding failed {counts.of(len(failed), 'time')}, "
+    text += f"{'last ' if len(failed) > 1 else ''}at {sources.when(last.stamp.time)}"
+    message = decision_body.summary_of(last.object).message
+    text += f": {message}" if message else ""
+    yield Reason(text=text, count=len(failed), revision=last.revision, is_kept=True)
 
 
 def shown(attempts: Sequence[PodAttempt]) -> Sequence[PodAttempt]:

@@ -66,6 +66,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *names_nearby.tolerations(views, pod, _tainting(nodes)),
         *updates.held(views, pod, _holders(views, nodes)),
         *holders_nearby.users(views, pod, _holders(views, nodes)),
+        *_shares(views, nodes),
         *_for_no_node(views, nodes),
         *nearby_nodes.of_missing_nodes(views, _held_drivers(nodes)),
         *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
@@ -378,6 +379,16 @@ def _holders(views: LiveViews, nodes: Sequence[NodeReason]) -> dict[str, None]:
             counters.add(counter)
             names.update(dict.fromkeys(holders_nearby.of_counters(views, *counter)))
     return names
+
+
+def _shares(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The shares of devices with too little capacity left, of the first few devices."""
+    lacking: dict[tuple[DeviceId, str], None] = {}
+    for group in excluded(nodes, CauseKind.CAPACITY):
+        if (cause := group.reason.cause) is not None:
+            lacking[identifiers.parse_device(group.devices[0]), cause.about] = None
+    for device, about in [*lacking][:NAMES_MAX]:
+        yield from holders_nearby.shares(views, device, about)
 
 
 def for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> list[Slice]:

@@ -27,6 +27,9 @@ from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
+NOT_YET = "not true yet"
+"""The words before the binding conditions for which pods wait."""
+
 
 def cause(
     views: Views, tree: JsonObject, now: Instant, timeout: int
@@ -63,7 +66,7 @@ def shared_cause(views: Views, tree: JsonObject, now: Instant, timeout: int) -> 
     )
     missing = [f"{kind} of a device of driver {driver}" for driver, kind in kinds]
     noun = counts.plural(len(missing), "binding condition")
-    return f"not true yet: {noun} {listed(missing, len(missing))}" if missing else text
+    return f"{NOT_YET}: {noun} {listed(missing, len(missing))}" if missing else text
 
 
 def _is_true(condition: Condition | None) -> bool:

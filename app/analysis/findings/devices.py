@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis import scheduler_messages
+from app.analysis.explain.nearby import extended
 from app.analysis.explain.reasons import listed
 from app.analysis.explain.tallies import devices_text, nodes_text
 from app.analysis.explain.trees import alone_text
@@ -19,6 +20,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling import summaries
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import CANNOT_ALLOCATE
@@ -67,17 +69,18 @@ def lines(
     is_only = len(requests) == 1 and not (failing or summary.together or summary.causes_cut)
     sentences = []
     for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]:
-        wants = _wants(views, claim, name)
+        wants = _wants(views, pod, claim, name)
         is_spread = is_local and is_only and not wants.startswith(_WANTS_ALL)
         causes_text = "; ".join(_causes(counted, is_local=is_local, is_spread=is_spread))
-        sentences.append(f"request {name}{entries.get(claim, '')}{wants}: {causes_text}")
+        served = extended.container_text(pod, name) if _is_of_containers(claim) else ""
+        sentences.append(f"request {name}{entries.get(claim, served)}{wants}: {causes_text}")
     if summary.together and summary.together == summary.causes_nodes:
         sentences = []
     if summary.causes_nodes and not requests:
         sentences.append(_deviceless(summary))
     if summary.together:
         count = nodes_text(summary.together)
-        needs = [_needs(views, claim, name) for claim, name in requests]
+        needs = [_needs(views, pod, claim, name) for claim, name in requests]
         sentences.append(f"on {count} {alone_text(needs)}")
         sentences += _constraints(views, {claim for claim, _ in requests})
     return (*sentences, *_pools(summary.pools, views))
@@ -139,9 +142,9 @@ def _constraints(views: LiveViews, claims: Iterable[str]) -> Iterator[str]:
         yield f"together, their devices must have {', and '.join(wanted)}"
 
 
-def _wants(views: LiveViews, claim: str, request: str) -> str:
+def _wants(views: LiveViews, pod: JsonObject, claim: str, request: str) -> str:
     """The wish of a request, as text after its name; empty for a claim that does not exist yet."""
-    wish = _wish(views, claim, request)
+    wish = _wish(views, pod, claim, request)
     if wish is None:
         return ""
     is_all = wish.allocation_mode == "All"
@@ -149,16 +152,18 @@ def _wants(views: LiveViews, claim: str, request: str) -> str:
     return f"{wants}of class {wish.device_class_name}"
 
 
-def _needs(views: LiveViews, claim: str, request: str) -> int:
+def _needs(views: LiveViews, pod: JsonObject, claim: str, request: str) -> int:
     """The number of devices that a request wants; 2 stands for all, and where it is unknown."""
-    wish = _wish(views, claim, request)
+    wish = _wish(views, pod, claim, request)
     return 2 if wish is None or wish.allocation_mode == "All" else wish.count or 1
 
 
-def _wish(views: LiveViews, claim: str, request: str) -> RequestDetails | None:
+def _wish(views: LiveViews, pod: JsonObject, claim: str, request: str) -> RequestDetails | None:
     """The request, or the alternative of one, by its name; None if it does not exist yet."""
     namespace, _, name = claim.rpartition("/")
     tree = views.objects.get(claim_key(namespace, name)) or {}
+    if _is_of_containers(claim):
+        tree = extended.claim_of(views, pod).tree
     main, _, alternative = request.partition("/")
     for each in dra.requests(tree):
         wishes = (each.exactly, *each.first_available) if each.name == main else ()
@@ -166,6 +171,11 @@ def _wish(views: LiveViews, claim: str, request: str) -> RequestDetails | None:
             if wish is not None and wish.name in ("", alternative):
                 return wish
     return None
+
+
+def _is_of_containers(claim: str) -> bool:
+    """Whether a claim is one that the scheduler makes for extended resources, and has not yet."""
+    return claim.rpartition("/")[2] == extended_resources.PSEUDO_NAME
 
 
 def _causes(

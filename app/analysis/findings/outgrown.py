@@ -1,12 +1,13 @@
 """Devices that no longer match the requests of the claims that hold them.
 
-A driver may publish a device with another attribute or capacity while a pod uses it. No pod is
-evicted, but a new claim like it would not get the device.
+A driver may publish a device with another attribute or capacity while a pod uses it, and a patch
+may change it. No pod is evicted, but a new claim like it would not get the device.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import listed
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
@@ -16,7 +17,7 @@ from app.domain.devices.device_selectors import (
     SelectorCompileError,
     SelectorCompiler,
 )
-from app.domain.devices.model import Device
+from app.domain.devices.model import Device, Slice
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts, timestamps
 from app.domain.values.fields import dra, meta
@@ -61,11 +62,35 @@ def wishes_of(
                 )
 
 
+def patched_away(
+    views: LiveViews, wishes: Sequence[SelectingRequest]
+) -> Iterator[tuple[SelectingRequest, tuple[Device, ...]]]:
+    """The devices that match a request as published and not as patched, alike ones together."""
+    if not views.inventory.patches():
+        return
+    groups: dict[tuple[int, tuple[str, ...]], list[Device]] = {}
+    for place in views.inventory.pool_ids():
+        for one in pools.newest(views.inventory.slices_of(place)):
+            patched = [device for device in one.devices if device.patches]
+            published = patches.as_published(one) if patched else {}
+            for device in patched:
+                for number, wish in enumerate(wishes):
+                    if not wish.matches(device) and wish.matches(published[device.id[2]]):
+                        changes = tuple(text for _, text in patches.changes(device))
+                        groups.setdefault((number, changes), []).append(device)
+    for (number, _), devices in groups.items():
+        yield wishes[number], tuple(devices)
+
+
 def claims(views: LiveViews, compiler: SelectorCompiler, namespace: str) -> Iterator[Finding]:
-    """One finding about the claims whose devices match no more, with the last write of a slice."""
+    """One finding about the claims whose devices match no more, with the last write of the cause.
+
+    That is a patch where the device would match as its driver published it, else its slice.
+    """
     holders: dict[ObjectKey, str] = {}
-    writes: dict[str, Event] = {}
-    for key, slice_name, device, text in _rewritten(views, namespace):
+    slices: dict[str, Event] = {}
+    patching: dict[str, Event] = {}
+    for key, one, device, text in _rewritten(views, namespace):
         claim = views.objects.get(key)
         for result in dra.results(claim) if claim is not None else ():
             if claim is None or result.id != device.id:
@@ -74,43 +99,55 @@ def claims(views: LiveViews, compiler: SelectorCompiler, namespace: str) -> Iter
             wishes = [
                 wish for wish in wishes_of(views, compiler, key.name, claim) if wish.request == main
             ]
-            if wishes and not any(wish.matches(device) for wish in wishes):
-                holders.setdefault(key, f"{text} for request {result.request}")
-                event = views.objects.event(_slice(slice_name))
-                if event is not None:
-                    writes[slice_name] = event
+            if not wishes or any(wish.matches(device) for wish in wishes):
+                continue
+            holders.setdefault(key, f"{text} for request {result.request}")
+            if is_patched_away(one, device, wishes):
+                patching |= patches.events(views, device)
+            elif (event := views.objects.event(_slice(one.key))) is not None:
+                slices[one.key] = event
     if not holders:
         return
-    count, names = len(holders), sorted(writes)
+    count = len(holders)
     is_one = count == 1
     text = (
         f"{counts.of(count, 'claim')} {'holds' if is_one else 'hold'} a device that "
         f"{'its' if is_one else 'their'} selectors exclude now: {next(iter(holders.values()))}; "
         "that evicts no pod"
     )
-    revisions = [event.revision for event in writes.values()]
+    revisions = [event.revision for event in (*slices.values(), *patching.values())]
     yield Finding(
         kind=FindingKind.CHANGED_DEVICES,
         severity=Severity.WARNING,
         text=text,
-        causes=(
-            f"{counts.plural(len(names), 'slice')} {listed(names, len(names))} "
-            f"{'was' if len(names) == 1 else 'were'} written after the allocation",
+        causes=tuple(
+            f"{counts.plural(len(names), noun)} {listed(sorted(names), len(names))} "
+            f"{'was' if len(names) == 1 else 'were'} written after the allocation"
+            for noun, names in (("slice", slices), ("ResourceSlicePatch", patching))
+            if names
         ),
         count=count,
         present=count,
-        first=min(revisions),
-        last=max(revisions),
+        first=min(revisions, default=views.revision),
+        last=max(revisions, default=views.revision),
         objects=tuple(Subject.of(key, views.revision) for key in [*holders][:OBJECTS_SHOWN_MAX]),
     )
+
+
+def is_patched_away(one: Slice, device: Device, wishes: Collection[SelectingRequest]) -> bool:
+    """Whether a device of a slice would match one of the requests if no patch changed it."""
+    if not device.patches:
+        return False
+    published = patches.as_published(one)[device.id[2]]
+    return any(wish.matches(published) for wish in wishes)
 
 
 def _slice(name: str) -> ObjectKey:
     return ObjectKey(*api_resources.RESOURCE_SLICES, "", name)
 
 
-def _rewritten(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, str, Device, str]]:
-    """Claims with a device whose slice was written after the allocation, and that slice's name.
+def _rewritten(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, Slice, Device, str]]:
+    """Claims with a device whose slice or patch was written after the allocation, and the slice.
 
     All others have what they were given, and no selector needs to be asked.
     """
@@ -129,9 +166,8 @@ def _rewritten(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, st
             if pool.written < given:
                 continue
             held = pool.devices.get(result.id)
-            event = None if held is None else pool.writes.get(held[0])
-            if held is not None and event is not None and given <= event.stamp.time:
-                yield key, held[0], held[1], result.text
+            if held is not None and given <= pool.last_write(*held):
+                yield key, *held, result.text
 
 
 class _Pool:
@@ -139,15 +175,26 @@ class _Pool:
 
     def __init__(self, views: LiveViews, place: PoolId) -> None:
         newest = pools.newest(views.inventory.slices_of(place))
-        self.writes: dict[str, Event] = {
-            one.key: event
+        self._slices = {
+            one.key: event.stamp.time
             for one in newest
             if (event := views.objects.event(_slice(one.key))) is not None
         }
-        self.written = max((event.stamp.time for event in self.writes.values()), default=0)
-        self.devices: dict[DeviceId, tuple[str, Device]] = {
-            device.id: (one.key, device) for one in newest for device in one.devices
+        self.devices: dict[DeviceId, tuple[Slice, Device]] = {
+            device.id: (one, device) for one in newest for device in one.devices
         }
+        self._patches = {
+            name: event.stamp.time
+            for _, device in self.devices.values()
+            if device.patches
+            for name, event in patches.events(views, device).items()
+        }
+        self.written = max((*self._slices.values(), *self._patches.values()), default=0)
+
+    def last_write(self, one: Slice, device: Device) -> int:
+        """The time when the slice of a device, or a patch of it, was written last."""
+        times = [self._patches.get(applied.patch, 0) for applied in device.patches]
+        return max((self._slices.get(one.key, 0), *times))
 
 
 def _instant(text: str) -> Instant:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import preemption, sources
 from app.analysis.explain.reasons import Reason
+from app.analysis.explain.workloads import budgets
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -75,6 +76,7 @@ async def among(evidence: ExplainedMoment, events: Sequence[Event]) -> list[Reas
         quirks = evidence.rules.quirks
         children = await drive(device_reasons.evicting(before, since.object, quirks))
         children += await templates.too_late(evidence, since.object)
+        children += budgets.passed_over(before, since.key, since.object)
         if not children and evidence.info.is_recorded:
             is_blind = evidence.lacks_rules(evidence.views)
             children = [_unrecorded(before, since.object, is_without_rules=is_blind)]

@@ -15,7 +15,7 @@ from app.analysis.explain.observed import kubelet_logs, refused_writes, unseen_c
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.workloads import budgets, refused
+from app.analysis.explain.workloads import budgets, members, refused
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -189,7 +189,7 @@ class Explainer:
         decided = () if decision is None else (decision_reasons.reason_of(decision),)
         outcome = decision_body.read(body(decision)).outcome
         if not outcome:
-            outcome = "Terminating" if meta.is_deleting(tree) else "Present"
+            outcome = "Terminating" if meta.is_deleting(tree) else members.outcome(key, tree)
         return ObjectExplanation(
             subject=questions.named(key),
             outcome=outcome,

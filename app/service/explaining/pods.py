@@ -70,6 +70,7 @@ async def answer(
         above += preemption_reasons.awaited(evidence.views.objects, tree)
         own = attempts.made_by_scheduler(decisions)[::-1]
         tried = attempts.of_decisions(own, await evidence.repeated_attempts(own))
+        above += attempts.failed_bindings(tried)
         placed = await _findings(evidence, tree, decision, question)
         children = placed.children
         children = await evidence.run(lambda views: selected.with_values(views, children))

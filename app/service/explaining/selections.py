@@ -1,7 +1,8 @@
-"""Devices that the selectors of a waiting pod matched before a driver published them again.
+"""Devices that the selectors of a pod would match without a later write of a slice or a patch.
 
 The explanation of a selector says which part is false now, or which attribute is missing. When an
-upgrade of a driver renames or changes an attribute, the cause is the write of a ResourceSlice.
+upgrade of a driver renames or changes an attribute, the cause is the write of a ResourceSlice; when
+an administrator does, it is a ResourceSlicePatch.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,8 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from app.analysis.explain import circumstances, sources, tainted
+from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
 from app.analysis.explain.trees import NodeReason
+from app.analysis.findings import outgrown as findings_outgrown
 from app.analysis.findings.outgrown import SelectingRequest, wishes_of
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
@@ -32,7 +35,7 @@ _PUBLISHED = ("attributes", "capacity")
 async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
-    """The writes of slices after which devices no longer match, as they were published."""
+    """The patches and the writes of slices because of which devices do not match."""
     if not (
         any(one.is_error for one in nodes)
         or circumstances.without_devices(nodes)
@@ -41,6 +44,9 @@ async def reasons(
         return []
     wishes = [*_wishes(evidence, pod)]
     reasons: list[Reason] = []
+    if any(one.is_error for one in nodes):
+        # The devices of a selector that is false have their patches below them.
+        reasons += [*patched_away(evidence, pod)][:NAMES_MAX]
     for key in (
         await former_circumstances.changed(evidence, api_resources.RESOURCE_SLICES)
         if wishes
@@ -58,10 +64,30 @@ async def reasons(
     return reasons
 
 
+def patched_away(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[Reason]:
+    """The patches without which devices would match a request of a pod."""
+    wishes = [*_wishes(evidence, pod)]
+    for wish, devices in findings_outgrown.patched_away(evidence.views, wishes):
+        texts = [text for _, text in patches.changes(devices[0])]
+        names = [device.text for device in devices]
+        writes = [*patches.events(evidence.views, devices[0]).values()]
+        if not all(map(evidence.sight.sees, writes)):
+            continue
+        is_only = len(writes) == 1
+        yield Reason(
+            text=f"{listed(texts, len(texts))}; otherwise {counts.plural(len(names), 'device')} "
+            f"{listed(names, len(names))} would match {wish.name}",
+            count=len(names),
+            revision=writes[0].revision if is_only else 0,
+            about=writes[0].key if is_only else None,
+            is_kept=True,
+        )
+
+
 async def outgrown(
     evidence: ExplainedMoment, claim: JsonObject, results: Sequence[DeviceResult]
 ) -> list[Reason]:
-    """The writes of slices after which devices that a claim holds no longer match its requests.
+    """The writes because of which devices that a claim holds no longer match its requests.
 
     Nobody takes such a device away: the claim only shows what a new one would not get.
     """
@@ -75,17 +101,37 @@ async def outgrown(
         ]
         if held is None or not wishes or any(wish.matches(held[1]) for wish in wishes):
             continue
+        text = f"{result.text} no longer matches request {result.request}, and the claim keeps it: "
+        if patched := [*_patched(evidence, held, wishes, text)]:
+            reasons += patched
+            continue
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", held[0])
         events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
         lost = _outgrown(events, wishes, result.id[2])
         if lost is None or not evidence.sight.sees(lost[0]):
             continue
-        text = f"{result.text} no longer matches request {result.request}, and the claim keeps it: "
         made = sources.made(lost[0], f"{text}slice {held[0]} was written {lost[1]}")
         reasons.append(replace(made, is_kept=True))
         if len(reasons) == NAMES_MAX:
             break
     return reasons
+
+
+def _patched(
+    evidence: ExplainedMoment,
+    held: tuple[str, Device],
+    wishes: Collection[SelectingRequest],
+    text: str,
+) -> Iterator[Reason]:
+    """The patch without which a device that is held would match one of the requests."""
+    name, device = held
+    for one in evidence.views.inventory.slices_of(device.id[:2]):
+        if one.key == name and findings_outgrown.is_patched_away(one, device, wishes):
+            writes = [*patches.events(evidence.views, device).values()]
+            if writes and all(map(evidence.sight.sees, writes)):
+                texts = [change for _, change in patches.changes(device)]
+                made = sources.made(writes[-1], text + listed(texts, len(texts)))
+                yield replace(made, is_kept=True)
 
 
 def _outgrown(

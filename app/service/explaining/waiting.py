@@ -5,7 +5,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from app.analysis.explain import node_answers
+from app.analysis.explain import attempts as attempt_reasons
+from app.analysis.explain import node_answers, waits
+from app.analysis.explain.reasons import NAMES_MAX
 from app.analysis.findings import devices
 from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.report import Finding, FindingKind, Findings
@@ -17,6 +19,7 @@ from app.domain.values import api_resources
 from app.domain.values.fields import core, decision_body
 from app.domain.values.fields.decision_body import DecisionSummary
 from app.domain.values.json_tree import JsonObject
+from app.service.explaining import selections
 from app.service.explaining.evidence import ExplainedMoment
 
 _DECISIONS_MAX = 10
@@ -44,8 +47,12 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             pod = evidence.views.objects.get(subject.key)
             if not left or pod is None or core.needs_no_node(pod):
                 continue
-            lines = tuple(obstacles.lines(item.text, pod))
+            changed = [reason.text for reason in selections.patched_away(evidence, pod)]
+            lines = (*obstacles.lines(item.text, pod), *changed[:NAMES_MAX])
             summary = None
+            if waits.NOT_YET in item.text:
+                left -= 1
+                lines = (*lines, *await attempts.failed(subject.key))
             if is_about_devices:
                 left -= 1
                 summary = await attempts.last(subject.key, pod)
@@ -92,6 +99,12 @@ class _Attempts:
         if not evidence.info.is_recorded:
             return None
         return await self._made_again(pod)
+
+    async def failed(self, key: ObjectKey) -> tuple[str, ...]:
+        """The failures of earlier bindings of a pod, as lines."""
+        own = attempt_reasons.made_by_scheduler(await self._evidence.decisions(key))
+        tried = attempt_reasons.of_decisions(own[::-1])
+        return tuple(reason.text for reason in attempt_reasons.failed_bindings(tried))
 
     async def _made_again(self, pod: JsonObject) -> DecisionSummary | None:
         evidence = self._evidence

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.analysis.explain import lives, untried
+from app.analysis.explain import attempts, lives, untried
+from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.workloads import members, refused
 from app.analysis.explain.workloads.members import EndedPod, PodGroup
@@ -11,7 +12,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.event import KeyFilter
 from app.domain.objects import history_kinds, registry
 from app.domain.values import api_resources
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.fields.meta import Owner
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
@@ -191,7 +192,21 @@ async def _ended(
     is_requested = disruption.BY_REQUEST in alike[0].words
     if is_explained and (not below or is_requested):
         below += lives.deletion_request(alike[0].events[1:])
+    if is_explained:
+        below += await _unplaced(evidence, alike[0])
     return members.ended_reason(alike, below)
+
+
+async def _unplaced(evidence: ExplainedMoment, pod: EndedPod) -> list[Reason]:
+    """The last decision about a pod that is gone and never had a node: why it had waited."""
+    if any(core.has_node(event.object) for event in pod.events):
+        return []
+    decisions = await evidence.decisions(pod.end.key, until=pod.end.revision)
+    made = attempts.made_by_scheduler(decisions)
+    if not made or made[0].revision < pod.events[-1].revision:
+        return []
+    reason = decision_reasons.reason_of(made[0], with_causes=True)
+    return [replace(reason, text=f"it never had a node: {reason.text}", is_kept=True)]
 
 
 def _lives(events: Sequence[Event]) -> list[list[Event]]:

@@ -7,9 +7,10 @@ from app.analysis.explain.hardware.biography import shown
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.views import LiveViews
-from app.domain.devices.model import Device
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import AppliedPatch, Device, Slice
 from app.domain.devices.patches import SlicePatch
-from app.domain.log import ObjectKey
+from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.fields import dra
 
@@ -48,6 +49,42 @@ def summary(views: LiveViews, patch: SlicePatch) -> tuple[str, list[Reason]]:
     if patch.problem:
         reasons.insert(0, Reason(text=f"its selectors cannot be asked: {patch.problem}"))
     return f"changes {changed} of {devices_text(named)} that its filter names", reasons
+
+
+def as_published(one: Slice) -> dict[str, Device]:
+    """The devices of a slice as their driver published them, by name: no patch changes them."""
+    return {
+        device.id[2]: device
+        for published in Inventory.of_slices([one.tree]).slices()
+        for device in published.devices
+    }
+
+
+def changes(device: Device) -> Iterator[tuple[AppliedPatch, str]]:
+    """Each value of a device that a patch changed, with what it does, as text."""
+    for applied in device.patches:
+        noun, effective, published = "capacity", device.capacity_tree, dra.capacity(device.tree)
+        if applied.field == "attributes":
+            noun, effective = "attribute", device.attributes
+            published = dra.attributes(device.tree)
+        _, _, short = applied.name.rpartition("/")
+        was = published.get(applied.name, published.get(short))
+        origin = "which was not published" if was is None else f"published as {shown(was)}"
+        text = f"removes {noun} {applied.name}, {origin}"
+        if not applied.removed:
+            now = shown(effective.get(applied.name, effective.get(short)))
+            text = f"sets {noun} {applied.name}, {origin}, to {now}"
+        yield applied, f"patch {applied.patch} {text}"
+
+
+def events(views: LiveViews, device: Device) -> dict[str, Event]:
+    """The last write of each patch that changed a device, by the name of the patch."""
+    names = dict.fromkeys(applied.patch for applied in device.patches)
+    writes = {
+        name: views.objects.event(ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", name))
+        for name in names
+    }
+    return {name: event for name, event in writes.items() if event is not None}
 
 
 def _on_device(views: LiveViews, patch: SlicePatch, device: Device) -> Iterator[_Effect]:

@@ -7,6 +7,9 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
+from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
+    ExtendedClaim,
+)
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources as names_of_resources
 from app.domain.objects.kinds import pod_resources
@@ -53,6 +56,11 @@ def served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) ->
         for name, amount in requests.items()
         if amount.nanos and names_of_resources.is_extended(name)
     ]
+    needed = {
+        request.name: request.exactly.count
+        for request in dra.requests(claim_of(views, pod).tree)
+        if request.exactly is not None
+    }
     for resource, chosen in extended_resources.classes_of(views.objects, wanted).items():
         key = ObjectKey(*api_resources.DEVICE_CLASSES, "", chosen)
         others = _others(views, key, resource)
@@ -65,7 +73,28 @@ def served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) ->
                 text += ", and of those created in the same second the first by name"
         event = views.objects.event(key)
         revision = 0 if event is None else event.revision
-        yield Reason(text=text, revision=revision, about=key, is_kept=bool(others))
+        lines = [
+            Reason(text=f"request {request}{container_text(pod, request)} wants {needs}")
+            for request, needs in needed.items()
+            if f"({resource} of " in container_text(pod, request)
+        ]
+        yield Reason(
+            text=text, children=tuple(lines), revision=revision, about=key, is_kept=bool(others)
+        )
+
+
+def claim_of(views: LiveViews, pod: JsonObject) -> ExtendedClaim:
+    """The claim for all extended resources of a pod that a class stands for."""
+    requests = pod_resources.effective(meta.spec(pod), "requests")
+    wanted = [name for name in requests if names_of_resources.is_extended(name)]
+    classes = extended_resources.classes_of(views.objects, wanted)
+    return extended_resources.claim_for(pod, classes)
+
+
+def container_text(pod: JsonObject, request: str) -> str:
+    """The resource and the container of a request of such a claim: ` (x.test/y of container z)`."""
+    resource, container = extended_resources.origin_of(pod, request)
+    return f" ({resource} of container {container})" if resource else ""
 
 
 def _others(views: LiveViews, chosen: ObjectKey, resource: str) -> dict[str, str]:

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.allocation import capacity
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.identifiers import PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.quantity import QuantityError
 
 
 def users(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator[Reason]:
@@ -38,6 +41,24 @@ def users(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator
             return
 
 
+def shares(views: LiveViews, device: DeviceId, about: str) -> Iterator[Reason]:
+    """What each of several claims has of a capacity of a shared device, the largest share first."""
+    name = about.removeprefix("capacity ")
+    amounts: dict[str, int] = {}
+    for holder in dict.fromkeys(views.allocated.holders(device)):
+        namespace, _, claim = holder.rpartition("/")
+        for result in dra.results(views.objects.get(claim_key(namespace, claim)) or {}):
+            if result.id == device and name in result.consumed_capacity:
+                with suppress(QuantityError):
+                    consumed = quantity.from_json(result.consumed_capacity[name]).nanos
+                    amounts[holder] = amounts.get(holder, 0) + consumed
+    if len(amounts) > 1:
+        largest = sorted(amounts, key=lambda holder: -amounts[holder])
+        parts = [f"{holder} has {capacity.shown(amounts[holder])}" for holder in largest]
+        text = f"of {about} of {'/'.join(device)}, {listed(parts, len(parts))}"
+        yield Reason(text=text, count=len(parts), is_kept=True)
+
+
 _COUNTER = re.compile(r"\bcounter (\S+) of set ([^\s:]+)")
 """A counter in the text of a cause."""
 
@@ -55,5 +76,6 @@ def of_counters(views: LiveViews, place: PoolId, cause: str) -> Iterator[str]:
 def _whereabouts(views: LiveViews, pod: str) -> str:
     namespace, _, name = pod.partition("/")
     tree = views.objects.get(ObjectKey(*api_resources.PODS, namespace, name)) or {}
-    node = core.node_name(tree)
-    return f" on node {node}" if node else ""
+    node, owner = core.node_name(tree), meta.controller(tree)
+    of_owner = f" of {owner.kind.lower()} {owner.name}" if owner is not None else ""
+    return of_owner + (f" on node {node}" if node else "")

@@ -11,7 +11,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.values import api_resources, counts, json_tree, well_known
 from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 
 def of_budget(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason]:
@@ -47,6 +47,22 @@ def of_budget(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason
     else:
         text += "no pod may be evicted now"
     yield Reason(text=text, is_kept=True)
+
+
+def passed_over(before: Views, pod: ObjectKey, tree: JsonView) -> Iterator[Reason]:
+    """The budgets of a pod that allowed no eviction when it was evicted for a taint of a device.
+
+    Parity: controllers.md 1.5.
+    """
+    for key in before.objects.keys(*api_resources.POD_DISRUPTION_BUDGETS, pod.namespace):
+        budget = before.objects.get(key) or {}
+        status, selector = meta.status(budget), disruption_budgets.selector_of(budget)
+        if "observedGeneration" not in status or json_tree.integer(status, "disruptionsAllowed"):
+            continue
+        if selector is not None and selector.matches(meta.labels(tree)):
+            text = f"poddisruptionbudget {key.namespace}/{key.name} allowed no eviction then; who "
+            text += "evicts for taints of devices asks no budget"
+            yield Reason(text=text, about=key, is_kept=True, rests_on=(key,))
 
 
 def on_node(views: Views, node: str) -> Iterator[Reason]:

@@ -211,6 +211,16 @@ def summary(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     return f"{running} of {counts.of(wanted, noun)} {'runs' if running == 1 else 'run'}"
 
 
+def outcome(key: ObjectKey, tree: JsonView) -> str:
+    """The state of an object in one word: how a Job has ended, or that it is suspended."""
+    states = _STATES_OF_JOBS if key[:2] == api_resources.JOBS else ()
+    return next((state for state in states if meta.is_true(tree, state)), "Present")
+
+
+_STATES_OF_JOBS = ("Failed", "Complete", "Suspended")
+"""The conditions of Jobs that say that no pod runs."""
+
+
 def held_back(key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
     """The switches of a workload that keep its controller from making pods."""
     spec = meta.spec(tree)

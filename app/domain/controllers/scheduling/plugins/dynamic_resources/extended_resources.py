@@ -144,6 +144,15 @@ def _claim(
     return ExtendedClaim(tree=tree, mappings=tuple(mappings))
 
 
+def origin_of(pod: JsonView, request: str) -> tuple[str, str]:
+    """The resource and the container that a request of the claim is named after; else empty."""
+    for container in _containers(pod):
+        for resource in container.requests:
+            if _request_name(container, resource) == request:
+                return resource, container.name
+    return "", ""
+
+
 def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonObject:
     """Builds the claim to write. Its name suffix derives from the pod and the attempt."""
     name, uid = meta.name(pod), meta.uid(pod)
