@@ -241,11 +241,15 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class SeenClaim(msgspec.Struct, frozen=True, gc=False):
-    """A claim: `held` are the devices of its allocation, None when it has no allocation."""
+    """A claim: `held` are the devices of its allocation, None when it has no allocation.
+
+    `reports` are the conditions that drivers report of its devices, each as text.
+    """
 
     deleting: bool
     held: tuple[Held, ...] | None
     consumers: tuple[dra.Consumer, ...]
+    reports: tuple[str, ...] = ()
 
 
 def seen_pod(parts: RawPod) -> SeenPod:
@@ -281,6 +285,7 @@ def seen_claim(parts: RawClaim) -> SeenClaim:
         parts.metadata.deletion_timestamp != "",
         _held_in(bytes(allocation)) if allocation else None,
         _consumers_in(bytes(reserved)) if reserved else (),
+        _reports_in(bytes(status.devices)) if status.devices else (),
     )
 
 
@@ -346,7 +351,22 @@ def _held_in(allocation: bytes) -> tuple[Held, ...] | None:
 
 
 _entries = records.of_list_bytes(PodClaimOutline)
+
+
+@lru_cache(maxsize=PARTS_MAX)
+def _reports_in(devices: bytes) -> tuple[str, ...]:
+    """The conditions of devices, such as `d/p/x: Ready is False (NoPower: the rack is off)`."""
+    reports = []
+    for status in _device_statuses(devices):
+        for one in status.conditions:
+            why = ": ".join(part for part in (one.reason, one.message) if part)
+            text = f"{'/'.join(status.id)}: {one.type} is {one.status}"
+            reports.append(f"{text} ({why})" if why else text)
+    return tuple(reports)
+
+
 _extended = records.of_bytes(PodClaimOutline)
+_device_statuses = records.of_list_bytes(dra.DeviceStatus)
 _conditions = records.of_list_bytes(_ConditionText)
 _consumers_in = lru_cache(maxsize=PARTS_MAX)(records.of_list_bytes(dra.Consumer))
 _held_allocation = records.of_bytes(_HeldAllocation)

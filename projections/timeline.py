@@ -58,7 +58,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 9
+    version = 10
 
     def __init__(self) -> None:
         self.revision = Revision(0)

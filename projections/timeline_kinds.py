@@ -88,6 +88,7 @@ class ClaimState(msgspec.Struct, frozen=True, gc=False, tag="c", array_like=True
     devices: tuple[str, ...]
     reserved: tuple[str, ...]
     deleting: bool
+    reports: tuple[str, ...] = ()
 
 
 class SliceState(msgspec.Struct, frozen=True, gc=False, tag="s", array_like=True):
@@ -262,6 +263,7 @@ def _claim_states(page: Page, place: GroupResource) -> States:
                 tuple([f"{each.driver}/{each.pool}/{each.device}" for each in claim.held or ()]),
                 tuple([consumer.name for consumer in claim.consumers]),
                 claim.deleting,
+                claim.reports,
             ),
         )
         for event, claim in page.read(place, outlines.seen_claim)
@@ -306,7 +308,16 @@ def _describe_claim(old: ClaimState | None, new: ClaimState) -> Description | No
     gone = tuple(name for name in old.reserved if name not in new.reserved)
     if gone:
         return "ClaimReleased", cut(f"by {_named(gone)}")
-    return None
+    return _describe_reports(old, new)
+
+
+def _describe_reports(old: ClaimState, new: ClaimState) -> Description | None:
+    """What drivers report of the devices of a claim; what they only list otherwise is no change."""
+    added = tuple(text for text in new.reports if text not in old.reports)
+    if added:
+        return "ClaimReported", cut(_named(added))
+    gone = tuple(text for text in old.reports if text not in new.reports)
+    return ("ClaimReported", cut(f"no longer: {_named(gone)}")) if gone else None
 
 
 def _slice_state(slice_outline: outlines.SliceOutline) -> SliceState:

@@ -247,6 +247,17 @@ def _claim(before: dict, after: dict) -> Iterator[str]:
         yield "ClaimReserved"
     if users[0] - users[1]:
         yield "ClaimReleased"
+    if _reported(before) != _reported(after):
+        yield "ClaimReported"
+
+
+def _reported(claim: dict) -> set[tuple]:
+    """What drivers say of the devices of a claim, apart from the times at which they said it."""
+    return {
+        (*device_of(one), *(said.get(part) for part in ("type", "status", "reason", "message")))
+        for one in (claim.get("status") or {}).get("devices") or ()
+        for said in one.get("conditions") or ()
+    }
 
 
 def _slice(before: dict, after: dict) -> Iterator[str]:

@@ -79,6 +79,34 @@ def test_the_life_of_a_claim(log: LogOf) -> None:
     ]
 
 
+def test_reports_of_drivers_are_told_when_they_change(log: LogOf) -> None:
+    held = reserved(allocation("p/a"), "x")
+
+    def report(*conditions: dict) -> None:
+        device = {"driver": "d", "pool": "p", "device": "a", "conditions": list(conditions)}
+        log.put("claim", "ns/c", status={**held, "devices": [device]})
+
+    log.put("claim", "ns/c", status=held)
+    bad, good = (
+        condition("Ready", "False", "NoPower", "rack is off"),
+        condition("Up", "True", "", ""),
+    )
+    report(bad)
+    report(bad, good)
+    report(good, {**bad, "lastTransitionTime": "2026-01-01T00:00:09Z"})
+    report({**bad, "status": "True"}, good)
+    report(good)
+    log.put("claim", "ns/c")
+    assert told(log) == [
+        ("ClaimCreated", "with d/p/a, reserved for x"),
+        ("ClaimReported", "d/p/a: Ready is False (NoPower: rack is off)"),
+        ("ClaimReported", "d/p/a: Up is True"),
+        ("ClaimReported", "d/p/a: Ready is True (NoPower: rack is off)"),
+        ("ClaimReported", "no longer: d/p/a: Ready is True (NoPower: rack is off)"),
+        ("ClaimDeallocated", "d/p/a given back"),
+    ]
+
+
 def test_the_life_of_a_slice(log: LogOf) -> None:
     tainted = device("a", taints=[taint("k=v:NoExecute")])
     log.put("slice", "s", spec=slice_spec("p", device("a"), device("b")))
