@@ -31,7 +31,7 @@ def all_projections(
 
     `compiler` reads the CEL of ResourceSlicePatches. `with_rules` and `with_patches` are the gates
     that let DeviceTaintRules and patches act on devices. With `rules_unseen` the scheduler doesn't
-    see rules (C24). `rules_without_selector_match` tells whether a rule without selector taints
+    see rules (C24). `rules_without_selector_match` is whether a rule without selector taints
     every device (Q14), `rules_without_selector_evict` whether its taint evicts (C1 repaired), and
     `empty_effect_tolerates` whether a toleration without an effect keeps from eviction (C2
     repaired). `decoded_max` limits the decoded trees, `plain_max` the objects that

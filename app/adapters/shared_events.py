@@ -30,7 +30,7 @@ class SharedBytes(NamedTuple):
 
 
 class SharedEvents:
-    """The file. This process appends; its forks, which inherit it, read what they are told of.
+    """The file. This process appends; its forks, which inherit it, read the parts that it names.
 
     Raises OSError when the system has no memory for it.
     """

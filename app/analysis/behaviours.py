@@ -11,7 +11,7 @@ from app.domain.values.json_tree import JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """A behaviour by its number, such as `Q1`, in words.
+    """A behaviour of upstream with its number, such as `Q1`, and its description.
 
     `releases` are the profiles that have it by default. `is_on` is its state in the history; None
     for a behaviour without a switch.

@@ -130,7 +130,7 @@ class Chronicle:
     def doubts(self, recorded: tuple[Doubt, ...], *, until: Revision) -> tuple[Doubt, ...]:
         """The doubts of the recording, and one where its objects do not fit each other.
 
-        Then something is missing, though nothing tells of which kind: what was not recorded once
+        Then something is missing, though its kind is not known: what was not recorded once
         may be there still. Of what redra wrote itself nothing is missing.
         """
         if not self._is_recorded:

@@ -102,7 +102,7 @@ def names() -> tuple[str, ...]:
 
 
 def described(mark: str) -> str:
-    """A defect by its number and in words; a mark that switches several numbers names each.
+    """A defect with its number and description; a mark that switches several numbers names each.
 
     Example: `Q6 (distinctAttribute remembers one value per request, the last)`.
     """

@@ -1,4 +1,4 @@
-"""The deletion of a history by its name, and what is said about one that was deleted before."""
+"""The deletion of a history by its name, and the error for one that was deleted before."""
 
 from app.domain.errors import NotFound
 from app.domain.log import Tombstone

@@ -232,7 +232,7 @@ class _EndUnknownError(Exception):
 @dataclass(frozen=True, slots=True)
 class _StreamedEntry:
     """An entry of a zip archive, known by the header before it. `size` is that of the packed bytes,
-    None if only their end tells it.
+    None if it is known only at their end.
     """
 
     name: str

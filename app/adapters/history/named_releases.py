@@ -91,7 +91,7 @@ _WORDS = [re.compile(text, re.MULTILINE | re.IGNORECASE) for text in _BY_PEOPLE]
 
 
 class NamedRelease(NamedTuple):
-    """A statement about the release: the component, the release, how it is said, and the line."""
+    """A statement about the release: the component, the release, its form, and the line."""
 
     component: str
     release: str

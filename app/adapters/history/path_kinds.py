@@ -22,7 +22,7 @@ _SUFFIXES = (".gz", ".json", ".yaml", ".yml", ".jsonl", ".txt")
 
 
 def completed(tree: JsonObject, path: str) -> JsonObject:
-    """The object with the kind from the path of its file or its fields, if they tell it."""
+    """The object with the kind from the path of its file or its fields, if they show it."""
     if tree.get("kind") or not isinstance(tree.get("metadata"), dict):
         return tree
     named = ("v1", "Event") if kinds.is_reported(tree) else kind_of(path) or kinds.of_fields(tree)

@@ -1,6 +1,6 @@
 """Connections whose results are bounded in bytes, and whose statements are bounded in memory.
 
-The number of rows bounds nothing by itself: one value may have a gigabyte, and the driver holds
+The number of rows alone bounds nothing: one value may have a gigabyte, and the driver holds
 the whole message of a row before anything can look at it. So the bytes are counted as they arrive,
 and a connection with more of them is closed; the server gives up what is left.
 

@@ -79,7 +79,7 @@ class Frozen:
     Without `rules` nothing can be proposed, but existing objects can be examined. `scheduling` has
     the rules of the scheduler, None when it does not run. `quotes_policies` tells that the caller
     may read messages of admission policies, which can quote any object. `uids` counts the uids
-    given to hypothetical objects. `goes_on` is called now and then and tells whether the caller
+    given to hypothetical objects. `goes_on` is called now and then and returns whether the caller
     still waits.
     """
 

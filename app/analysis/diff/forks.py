@@ -17,7 +17,7 @@ LINES_MAX = 50
 
 
 class ComparedFork(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison of a fork with its parent: as JSON, and its counts in words."""
+    """The comparison of a fork with its parent: as JSON, and its counts as a sentence."""
 
     is_same: bool
     counts: str

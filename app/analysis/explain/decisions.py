@@ -114,7 +114,7 @@ def _removed(value: object) -> Iterator[str]:
 
 
 def _kept(value: object) -> Iterator[str]:
-    """The reservations that a claim keeps; without any, nothing is said."""
+    """The reservations that a claim keeps; empty without any."""
     if isinstance(value, int) and value:
         yield f"{counts.of(value, 'reservation')} {'stays' if value == 1 else 'stay'}"
 

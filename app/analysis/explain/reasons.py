@@ -23,7 +23,7 @@ class Reason:
     part of the text that decides. `unselected` is a selector, as causes name it, with the devices
     that it does not match, in groups. `rests_on` are the objects of other kinds than those that
     every answer is worked out from, without which the reason would not be known: a reader who may
-    not see one of them is not told the reason. `unexplained` is a doubt about the recording, which
+    not see one of them does not get the reason. `unexplained` is a doubt about the recording, which
     shows an effect and not its cause. `denies` are the resources of which an object would make the
     reason untrue: where a recording may lack such objects, the text says so.
     """

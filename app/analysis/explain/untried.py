@@ -132,7 +132,7 @@ def remedies(
 ) -> list[str]:
     """The changes after which nodes would be asked about the pod, as far as they are known.
 
-    What a claim that was not created needs is known from Events; what is so by now, from a
+    What a claim that was not created needs is known from Events; the present state, from a
     namespace and a quota, if the reader may see these.
     """
     if _is_left(tree, rules):

@@ -135,7 +135,7 @@ def waiting(
 def _requested(pods: Mapping[ObjectKey, Revision]) -> Finding:
     """The finding about pods of which only the request that created them was recorded.
 
-    Nothing tells whether they got a node: a cluster writes that with other requests.
+    Whether they got a node is not known: a cluster writes that with other requests.
     """
     one = len(pods) == 1
     group = _PodsOfCause(min(pods.values()), max(pods.values()), dict(pods))
@@ -163,7 +163,7 @@ def unrecorded(
 ) -> Iterator[Finding]:
     """Pods known only from logs and Events as not placed, or as not started.
 
-    Nothing tells how they are at the end, unless a later line says that they were placed.
+    Their state at the end is not known, unless a later line says that they were placed.
     """
     troubles = _last_attempts(chronicle, until)
     if reads_events:
@@ -270,7 +270,7 @@ def unstarted(
 
 
 def _is_on_unready(views: LiveViews, pod: JsonObject) -> bool:
-    """Whether the node of a pod is not ready, which tells of its kubelet as a report does."""
+    """Whether the node of a pod is not ready: evidence about its kubelet, as a report is."""
     key = ObjectKey(*api_resources.NODES, "", core.node_name(pod))
     return bool(lives.not_ready(views.objects.get(key) or {}))
 

@@ -110,8 +110,8 @@ def evictor_lines(
 ) -> tuple[str, ...]:
     """A line for each taint that evicted pods, those of most pods first.
 
-    `text` is the condition of the pods; nothing is said of pods that were evicted for another
-    reason. A pod with several taints counts for each of them.
+    `text` is the condition of the pods; pods that were evicted for another reason are left out. A
+    pod with several taints counts for each of them.
     """
     if not text.startswith(CONDITION_REASON):
         return ()

@@ -52,7 +52,7 @@ def check(
 ) -> Iterator[LintFinding]:
     """The claims that no node can satisfy.
 
-    Nothing is said of claims in `wrong`, the objects with graver findings of their own, and where
+    Claims in `wrong`, the objects with graver findings of their own, are left out, and where
     the sources do not show all devices of a node: an unusable pool, a slice that was refused, a
     node selector without nodes.
     """

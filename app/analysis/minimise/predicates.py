@@ -1,6 +1,6 @@
 """Predicates: what must stay while a history becomes smaller.
 
-A predicate is written in words:
+A predicate is written as one of:
 
 - `violation [RULE]`: an invariant does not hold
 - `unschedulable [[NAMESPACE/]POD] [because TEXT]`: a pod cannot be scheduled; the text is in its

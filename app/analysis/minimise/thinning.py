@@ -111,7 +111,7 @@ class Thinning:
     def _fewest(self, name: str, parts: Sequence[_Part], remove: _Remove[_Part]) -> Tries:
         """Looks for the number of parts that are alike which have to stay.
 
-        All do if no example can go by itself. Otherwise they go from the end, then from the
+        All do if no example can go alone. Otherwise they go from the end, then from the
         beginning: one of them may be the one that shows it. If an example of the rest can still go,
         they are not alike enough.
         """
@@ -142,7 +142,7 @@ class Thinning:
             self.represented = max(self.represented, parts)
 
     def _example(self, parts: Sequence[_Part], remove: _Remove[_Part]) -> Tries:
-        """Leaves out the first of the examples that can go by itself."""
+        """Leaves out the first of the examples that can go alone."""
         examples = alike.examples(parts)
         tries = [remove(self.best, [part]) for part in examples]
         yield from self.first([each for each in tries if each != self.best])

@@ -169,7 +169,7 @@ def _consequences(report: Rehearsal, change: Rewritten, finding: Finding) -> Ite
 
 
 def _are_off(gates: Sequence[str]) -> str:
-    """Disabled gates in words."""
+    """The text that names disabled gates."""
     if len(gates) == 1:
         return f"the feature gate {gates[0]} is off"
     return f"the feature gates {' and '.join(gates)} are off"

@@ -40,7 +40,7 @@ class RecordedLinks:
         self._last: dict[tuple[str, ObjectKey], int] = {}
 
     def source(self, entry: Entry) -> int:
-        """The revision of the change on which an entry rests; 0 where the log tells of none."""
+        """The revision of the change on which an entry rests; 0 where the log has none."""
         revision = self._before(entry)
         self._note(entry)
         return revision

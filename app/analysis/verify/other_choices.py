@@ -45,7 +45,7 @@ class ChoiceJudge:
         """The kind of a difference, with the rules that the allocation breaks.
 
         `changed` are objects that were others when it was chosen, or not there. Patches change what
-        slices publish, so nothing is said while there are any.
+        slices publish, so nothing is judged while there are any.
         """
         patches = api_resources.RESOURCE_SLICE_PATCHES
         if any(changed.get(key, claim) for key in self._views.objects.keys(*patches)) or any(

@@ -4,7 +4,7 @@ A watch whose client keeps up needs no task of its own for each change: it joins
 resource. The channel follows the history once, makes the lines of a batch once for all watches with
 the same view, and passes the same bytes to each connection. A watch leaves the channel when its
 client stops reading, or when it must send something else (a bookmark, its end). It then follows the
-history by itself, from the last revision that it was sent.
+history alone, from the last revision that it was sent.
 """
 
 import asyncio

@@ -8,7 +8,7 @@ from app.domain.objects.write.intake import SEED_MAX
 
 
 class Model(BaseModel):
-    """Unknown fields are refused, so that a typing mistake is heard of."""
+    """Unknown fields are refused, so that a typing mistake is reported."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 

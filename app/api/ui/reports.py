@@ -137,7 +137,8 @@ async def _scanned(
 ) -> tuple[ScanReport | None, str]:
     """The scan as far as it comes in this time, and why no page shows defects: empty if one does.
 
-    There is no scan if it would be too long, or if the user may not read all that tells of defects.
+    There is no scan if it would be too long, or if the user may not read everything that shows
+    defects.
     """
     links = builder.links
     try:

@@ -250,7 +250,7 @@ def _placed(tree: JsonObject) -> JsonObject:
 def _is_ours(tree: JsonObject) -> bool:
     """Whether rules read the object, or the API knows no such kind in its group.
 
-    An object without a version is taken for what its kind says.
+    An object without a version counts as an object of its kind.
     """
     kind = meta.kind(tree)
     group, version = registry.split_api_version(meta.api_version(tree))

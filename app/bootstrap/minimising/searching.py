@@ -2,7 +2,7 @@
 
 Until the bundle is written, results are kept in a file beside it, one a line, under the digest of
 the candidate. The same search tries the same candidates, so a resumed search takes no time until it
-comes to a candidate that was not judged yet.
+reaches a candidate that was not judged yet.
 """
 
 import hashlib

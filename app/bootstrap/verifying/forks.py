@@ -7,7 +7,7 @@ anything, its task fails: another fork would compute the same. When this process
 forks. Tasks for which the system allows no fork, for want of processes, memory or files, run in
 this process.
 
-A fork may be made before its task is known, and prepare itself meanwhile by what it is told.
+A fork may be made before its task is known, and prepare itself meanwhile as its messages say.
 
 Forks are made by the main thread, before it computes: a thread that holds a lock while another one
 forks leaves that lock closed in the fork. Only the forks that replace dead ones are made beside it.

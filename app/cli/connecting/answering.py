@@ -80,7 +80,7 @@ class AnswerSource:
     ) -> bytes:
         """The answer of redra's own API. Raises InputError, Rejected, ServerUnreachable.
 
-        The instant that a relative moment names is said on standard error, unless `is_quiet`.
+        The instant that a relative moment names is printed on standard error, unless `is_quiet`.
         """
         from app.bootstrap.asking.queries import ServedQuery
 
@@ -304,7 +304,7 @@ def as_of(answer: bytes) -> dict[str, str]:
 
 
 def note_moment(at: str, answer: bytes) -> None:
-    """Say which instant a relative moment names, as the answer tells it."""
+    """Print which instant a relative moment names, as the answer states it."""
     if moments.needs_end(at):
         for meaning in as_of(answer).values():
             console.note(meaning)

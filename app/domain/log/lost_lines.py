@@ -110,7 +110,7 @@ class LostLines:
 
     @property
     def _is_one_stretch(self) -> bool:
-        """Whether all lost lines may have been in one stretch, which a gap tells of."""
+        """Whether all lost lines may have been in one stretch, which a gap reports."""
         return len(self._stretches) == 1 and not self._has_other
 
     @property

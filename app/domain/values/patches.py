@@ -2,7 +2,7 @@
 
 Each returns a new tree, which shares the unchanged parts with the old one. The old tree is never
 changed. Parity: api.md 8. Strategic merge needs to know which lists merge by which key; a
-`StrategySchema` tells it, and the schema tables of the objects provide one.
+`StrategySchema` knows it, and the schema tables of the objects provide one.
 """
 
 import json

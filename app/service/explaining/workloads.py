@@ -25,7 +25,7 @@ _STEPS_MAX = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadPods:
-    """The reasons about the pods of a workload, and how many run, in words."""
+    """The reasons about the pods of a workload, and a sentence with how many run."""
 
     text: str
     reasons: tuple[Reason, ...]
@@ -81,7 +81,7 @@ class _Family:
     known: dict[Uid, bool]
 
     async def is_known(self, uid: Uid) -> bool:
-        """Whether an object that is there was made for the workload, or is it."""
+        """Whether an existing object was made for the workload, or is the workload."""
         if uid not in self.known:
             key = self.evidence.views.objects.by_uid(uid)
             tree = None if key is None else self.evidence.views.objects.get(key)

@@ -4,7 +4,7 @@
     speed               10    10    0     0     1
     position           :00   :10   :20   :20   :20 … :21
 
-At speed `MAX` the position does not move by itself: it is the time of the last event shown.
+At speed `MAX` the position does not move with time: it is the time of the last event shown.
 """
 
 import math
@@ -66,7 +66,7 @@ class PacedPosition:
 
     @property
     def rate(self) -> float:
-        """The rate at which the position moves by itself, relative to real time."""
+        """The rate at which the position moves with time, relative to real time."""
         return 0.0 if self.is_paused or self.speed == MAX else self.speed
 
     def position(self, steady: int) -> Instant:

@@ -160,7 +160,7 @@ def answer_of(verdict: SelectorResult) -> Match:
 
 
 def answer_of_outcome(outcome: cel.SelectorOutcome) -> Match:
-    """Our result for a selector that was evaluated by itself."""
+    """Our result for a selector that was evaluated alone."""
     if outcome.error is not None:
         return Match.ERROR
     return Match.MATCH if outcome.match else Match.NO_MATCH

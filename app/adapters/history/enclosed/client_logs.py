@@ -5,7 +5,7 @@
     type.go:252] "Response Body" body=<                      on the lines up to >
         00000000  6b 38 73 00 0a 09 0a 02  76 31 12 03 …     also in protobuf
 
-A table (`kubectl get`) does not tell its kind and namespace; the path of the request above it does,
+A table (`kubectl get`) does not name its kind and namespace; the path of the request above it does,
 and is given to it as its `selfLink`, which older servers wrote themselves.
 
     round_trippers.go:463] GET https://10.0.0.1:6443/api/v1/namespaces/shop/pods?limit=500
@@ -93,7 +93,7 @@ class _Requests:
         self._answered: list[str] = []
 
     def note(self, line: str) -> None:
-        """Remember the request that a line tells of, or that it was answered."""
+        """Remember the request in a line, or that it was answered."""
         named = _REQUEST.search(line)
         if named is not None:
             path = named["path"]

@@ -199,7 +199,7 @@ _HOOK = "helm.sh/hook"
 
 
 def _not_applied(manifest: Record) -> str:
-    """The reason why a manifest is no object of the API by itself; empty for others."""
+    """The reason why a manifest alone is no object of the API; empty for others."""
     if manifest.kind == "Pod" and any(part in f"/{manifest.source}" for part in _STATIC_PODS):
         return "static pods of a kubelet, which the API shows under other names"
     if _HOOK in (meta.metadata(manifest.object or {}).get("annotations") or ()):

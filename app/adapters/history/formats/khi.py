@@ -187,7 +187,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
 
 
 def _chunks(content: bytes, source: ByteSource) -> Iterator[tuple[str, int, bytes]]:
-    """The place, type and unpacked bytes of each chunk that tells of objects."""
+    """The place, type and unpacked bytes of each chunk about objects."""
     at = HEADER_BYTES
     unpacked = 0
     while at < len(content):

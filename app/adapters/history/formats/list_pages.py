@@ -6,7 +6,7 @@ All pages of a list have its resource version, and a page says how many items fo
     items: c, d   continue, 1 remains   ─┤
     items: e                            ─┘
 
-Nothing in a page tells whether another one came before it. A server lists in the order of its keys,
+A page does not show whether another one came before it. A server lists in the order of its keys,
 so pages that follow each other show which objects are gone behind their first item only.
 
 Parity: history-formats.md 6.

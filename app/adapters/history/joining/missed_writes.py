@@ -133,7 +133,7 @@ class MissedWrites:
     def _is_changed_beside(self, record: Record, known: KnownState) -> bool:
         """True if a patch is answered with changes of others, such as some recorded patch makes.
 
-        A deletion is judged as a patch that names nothing. A policy may leave out whoever writes a
+        A deletion is judged as a patch that names nothing. A policy may leave out the writer of a
         part of an object: then no patch names that part. Of what placements read of nodes, their
         labels and specs, one object may lack such a patch: a policy would leave out those of all.
         """

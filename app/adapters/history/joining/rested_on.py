@@ -6,11 +6,12 @@ or rule is a mistake of the scheduler, or a later line is lost. Two things tell 
 line leaves a version of the store that no line is about. And who sees another state gives such
 devices again: so claims of several decisions have to show it. A class that no line shows needs no
 second claim, as it decides about all devices of a request, and a claim of it would have got none.
-A slice that no line shows is not told by the number of slices alone, which is as wrong where a
-scheduler gives devices of an incomplete pool: devices draw upon counters that it has to publish, or
-a claim got a device of the pool that no slice of it has in any line. One such claim is enough if
-others got devices of the pool, too: one lost line explains both, which would be two mistakes. A
-pool that is published anew after all its slices were deleted is another one in this respect.
+The number of slices alone is no evidence of a slice that no line shows: it is as wrong where a
+scheduler gives devices of an incomplete pool. Evidence are devices that draw upon counters which
+the slice has to publish, and a claim with a device of the pool that no slice of it has in any line.
+One such claim is enough if others got devices of the pool, too: one lost line explains both, which
+would be two mistakes. A pool that is published again after all its slices were deleted is another
+one in this respect.
 Parity: history-formats.md 4.5.
 """
 

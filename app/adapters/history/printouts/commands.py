@@ -1,4 +1,4 @@
-"""The commands of kubectl in a text, which tell what the tables below them show.
+"""The commands of kubectl in a text, which say what the tables below them show.
 
     $ kubectl get resourceclaims -n shop        the kind and the namespace
     NAME   STATE     AGE

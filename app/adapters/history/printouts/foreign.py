@@ -1,4 +1,4 @@
-"""Lines that tell of objects in forms that redra does not read: each is a loss, and is named.
+"""Lines about objects in forms that redra does not read: each is a loss, and is named.
 
 &Pod{ObjectMeta:{web-1  shop …}}                    %v in Go
 class V1Pod {                                       the client for Java

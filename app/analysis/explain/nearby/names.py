@@ -27,7 +27,7 @@ def classes(views: Views, missing: Sequence[str]) -> Iterator[Reason]:
 def templates(views: Views, pod: pods.PodFacts) -> Iterator[Reason]:
     """For each missing claim template of the pod, similar names and other namespaces that have it.
 
-    A reader who may not see the templates of those names is not told.
+    Nothing is returned for a reader who may not see the templates of those names.
     """
     missing = [key.name for key in missing_templates(views, pod)]
     known = [*views.objects.keys(*api_resources.RESOURCE_CLAIM_TEMPLATES)] if missing else []

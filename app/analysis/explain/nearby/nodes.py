@@ -114,7 +114,7 @@ def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
     """The nodes among those without devices that have no slice, unlike others with such labels.
 
     Nodes of another make are left out: they lack a label that all nodes with slices have, or have
-    one whose key none of those has. Where most nodes lack slices, nothing is said.
+    one whose key none of those has. Where most nodes lack slices, nothing is returned.
     """
     if not names:
         return

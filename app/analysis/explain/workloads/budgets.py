@@ -1,6 +1,6 @@
 """A PodDisruptionBudget: the pods that it protects, and how many more may be evicted.
 
-A drain waits for as long as a budget allows no eviction, and only its client is told so.
+A drain waits for as long as a budget allows no eviction, and only its client sees that.
 """
 
 from collections.abc import Collection, Iterator

@@ -35,7 +35,7 @@ class PodGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedPod:
-    """A pod that is gone: the event of its deletion, and what ended it, in words.
+    """A pod that is gone: the event of its deletion, and the description of what ended it.
 
     `events` are those of its life, newest first.
     """

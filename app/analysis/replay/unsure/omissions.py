@@ -168,7 +168,7 @@ class Omissions:
 
     @property
     def _lacks_a_node(self) -> bool:
-        """Whether no line is about a node that is there: placements of any pod rest on it."""
+        """Whether no line is about an existing node: placements of any pod rest on it."""
         return bool(self._nodes) and bool((self._chosen - {""}) & self._witnessed - self._nodes)
 
     def before(self, last: Instant, *, is_of_content: bool) -> str:

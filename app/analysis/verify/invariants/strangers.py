@@ -49,7 +49,7 @@ def forget(known: KnownClaim) -> None:
 def settle(known: KnownPod, uid: str) -> None:
     """Drops the strangers that a pod was which came without its uid.
 
-    `uid` is that uid, learned later; empty when the pod ended and nobody told it.
+    `uid` is that uid, learned later; empty when the pod ended and no event had it.
     """
     name = known.key.name
     for claim in known.reservers:

@@ -97,7 +97,8 @@ def what_would_help(
 
     Only sets of the smallest helpful size are returned, and of lowered counts only the highest. If
     the release of one claim helps, the release of every other claim that holds devices there is
-    tried too, or the answer states that not all were. Nothing else is said about untried changes.
+    tried too, or the answer states that not all were. It contains nothing else about untried
+    changes.
     """
     steps = looking(allocator, answer, changes_max=changes_max, tries_max=tries_max)
     while True:

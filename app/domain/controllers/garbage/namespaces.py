@@ -1,7 +1,7 @@
 """Deletion of namespaces: contents first, then the namespace itself.
 
 Five seconds after the DELETE the contents are deleted, pods before everything else; the namespace
-waits until they are gone (claims in use wait for their pods), its status tells what remains, and
+waits until they are gone (claims in use wait for their pods), its status shows what remains, and
 the update of `finalize` with an empty list ends it. Parity: controllers.md 5.5.
 """
 
