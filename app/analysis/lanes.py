@@ -43,7 +43,7 @@ class LanesRequest:
     since: Instant | None = None
     until: Instant | None = None
 
-    def takes(self, key: ObjectKey) -> bool:
+    def matches(self, key: ObjectKey) -> bool:
         """Whether an object matches by itself."""
         return self.namespace in ("", key.namespace) and self.name in key.name
 
@@ -280,8 +280,8 @@ def _meant(
                 continue
             if (
                 is_open
-                or wanted.takes(key)
-                or any(wanted.takes(other) for other, _ in _group(chronicle, until, key))
+                or wanted.matches(key)
+                or any(wanted.matches(other) for other, _ in _group(chronicle, until, key))
             ):
                 yield key
 
@@ -291,7 +291,7 @@ def _named(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> list[
     folded = chronicle.spans
     meant: dict[ObjectKey, None] = {}
     for place in (*_PLACES, spans.DEVICES):
-        for key in filter(wanted.takes, folded.named(place, wanted.name)):
+        for key in filter(wanted.matches, folded.named(place, wanted.name)):
             if not _has_begun(chronicle, key, until):
                 continue
             holders = folded.holders_of(key, until) if place == spans.DEVICES else (key,)

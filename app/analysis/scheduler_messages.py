@@ -51,7 +51,7 @@ def _without_values(message: str) -> str:
     return "".join((*parts, message[end:]))
 
 
-def lacks(refusal: str, resource: str) -> bool:
+def names_lack_of(refusal: str, resource: str) -> bool:
     """Whether one of the reasons of a node is that it has too little of a resource."""
     return resource in lacking(refusal)
 

@@ -102,7 +102,7 @@ class NodeAnswer:
         answer = self.answer or (self.without if self.opened is None else None)
         if answer is not None:
             return (
-                yield from counterfactual.looking(
+                yield from counterfactual.what_would_help_in_steps(
                     self.allocator,
                     answer,
                     changes_max=changes_max,
@@ -115,7 +115,7 @@ class NodeAnswer:
         answer = self.without if self.opened is None else self.opened.answer or self.without
         if self.opened is None or answer is None or changes_max < 2:
             return []
-        helps = yield from counterfactual.looking(
+        helps = yield from counterfactual.what_would_help_in_steps(
             self.allocator,
             answer,
             changes_max=changes_max - 1,

@@ -29,7 +29,7 @@ ITEMS_MAX = 100
 """The number of findings in one answer."""
 
 
-def looking(
+def collect_in_steps(
     history: str,
     views: LiveViews,
     chronicle: Chronicle,

@@ -135,7 +135,7 @@ class Material:
         """The claims that were given one of these devices, according to any of their states."""
         return frozenset().union(*(self._holders.get(device, ()) for device in devices))
 
-    def given(self, claims: Collection[ObjectKey]) -> Set[Device]:
+    def devices_given_to(self, claims: Collection[ObjectKey]) -> Set[Device]:
         """The devices that one of these claims was given, according to any of its states."""
         return {device for device, keys in self._holders.items() if not keys.isdisjoint(claims)}
 

@@ -149,7 +149,7 @@ class Reduction:
         tries: dict[Candidate, None] = {}
         for sighting in sightings:
             own = published.keys() & {
-                *self._material.given(sighting.objects),
+                *self._material.devices_given_to(sighting.objects),
                 *sighting.devices,
             }
             for wanted in (own, self._material.sharing(own)) if own else ():

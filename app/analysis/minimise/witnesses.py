@@ -13,7 +13,7 @@ ROUNDS = 3
 """The number of relations followed: from a claim to its pod, then to its node and other claims."""
 
 
-def around(
+def related_objects(
     sighting: Sighting, histories: Iterable[Sequence[Event]], material: Material
 ) -> tuple[ObjectKey, ...]:
     """The objects of a sighting, their owners and consumers, pods' nodes, allocations' pools.
@@ -40,11 +40,11 @@ def _follow(
     for _ in range(ROUNDS):
         for key in list(wanted):
             if key in states:
-                named = _beside(key, states[key].object, uids, material)
+                named = _named_by(key, states[key].object, uids, material)
                 wanted |= dict.fromkeys(named)
 
 
-def _beside(
+def _named_by(
     key: ObjectKey, tree: JsonObject, uids: dict[str, ObjectKey], material: Material
 ) -> Iterator[ObjectKey]:
     for owner in meta.owners(tree):

@@ -285,10 +285,12 @@ def words(
     settings: Iterable[Setting], before: Mapping[Setting, str], after: Mapping[Setting, str]
 ) -> tuple[str, ...]:
     """The settings with their values before and after; rules of a release with their text."""
-    return tuple(_in_words(name, before, after) for name in settings)
+    return tuple(_setting_text(name, before, after) for name in settings)
 
 
-def _in_words(name: Setting, before: Mapping[Setting, str], after: Mapping[Setting, str]) -> str:
+def _setting_text(
+    name: Setting, before: Mapping[Setting, str], after: Mapping[Setting, str]
+) -> str:
     kind, _, rule = name.partition(" ")
     change = f"{name}: {before.get(name, 'none')} → {after.get(name, 'none')}"
     return f"{change} ({RELEASE_RULES[rule][1]})" if kind == "rule" else change

@@ -383,7 +383,7 @@ class Answers:
         )
         answer = await stepwise.worked_out(
             views,
-            lambda: findings.looking(
+            lambda: findings.collect_in_steps(
                 runtime.info.name,
                 views,
                 chronicle,

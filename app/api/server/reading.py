@@ -38,13 +38,13 @@ async def body(request: HttpRequest, model: type[_Body], limits: ApiLimits) -> _
     except ValidationError as problem:
         raise BadRequest(_problem_text(problem)) from problem
     try:
-        json.loads(text, object_pairs_hook=_once)
+        json.loads(text, object_pairs_hook=_without_repeated_names)
     except RecursionError as problem:
         raise BadRequest("the body is too deep") from problem
     return parsed
 
 
-def _once(pairs: list[tuple[str, object]]) -> JsonObject:
+def _without_repeated_names(pairs: list[tuple[str, object]]) -> JsonObject:
     """The fields of an object. Raises BadRequest for one that occurs again, which would be lost."""
     fields = dict(pairs)
     if len(fields) < len(pairs):

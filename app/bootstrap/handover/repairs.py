@@ -39,7 +39,7 @@ class Outcome:
         }
         return {name: theirs for name, (mine, theirs) in parts.items() if mine != theirs}
 
-    def gone(self, other: "Outcome") -> list[str]:
+    def violations_ended_in(self, other: "Outcome") -> list[str]:
         """The violations that occur in this outcome and not in the other."""
         return [each for each in self.violations if each not in other.violations]
 
@@ -113,7 +113,7 @@ def _repair(ran: Ran, again: Ran, fixed: str, marker: str, numbers: tuple[str, .
         marker=marker,
         numbers=numbers,
         parts=before.differing(after),
-        gone=before.gone(after),
+        gone=before.violations_ended_in(after),
     )
 
 

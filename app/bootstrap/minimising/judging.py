@@ -84,7 +84,7 @@ class Judge:
         """A judge for another material of the same history."""
         return Judge(material, self.info, self.settings, self.predicate, self.faults)
 
-    def by(self, predicate: Predicate) -> "Judge":
+    def for_predicate(self, predicate: Predicate) -> "Judge":
         """A judge of the same material for another predicate."""
         return Judge(self.material, self.info, self.settings, predicate, self.faults)
 
@@ -156,7 +156,7 @@ class Judge:
             return Judged(shows=False)
         self.faults = soundness.faults_of(ran, reports)
         placed = [
-            replace(each, objects=witnesses.around(each, histories, self.material))
+            replace(each, objects=witnesses.related_objects(each, histories, self.material))
             for each in sightings[:SIGHTINGS_MAX]
         ]
         return Judged(shows=True, sighting=placed[0], sightings=placed, near=near)

@@ -273,10 +273,10 @@ class _Search:
             if is_minimal is not None:
                 return is_minimal
         if first.near is not None:
-            self._judge_by(self.judge.by(first.near))
+            self._judge_by(self.judge.for_predicate(first.near))
             if not self._search(first, whole):
                 return False
-            self._judge_by(self.judge.by(predicate))
+            self._judge_by(self.judge.for_predicate(predicate))
         is_minimal = self._search(first, whole)
         if (
             is_minimal

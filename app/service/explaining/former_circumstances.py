@@ -271,7 +271,7 @@ async def _renamed(
         name
         for name in requests
         if extended_resources.is_extended(name)
-        and any(scheduler_messages.lacks(reason.text, name) for reason in nodes)
+        and any(scheduler_messages.names_lack_of(reason.text, name) for reason in nodes)
     ]
     reasons: list[Reason] = []
     for name in lacking[:NAMES_MAX]:

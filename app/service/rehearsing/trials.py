@@ -98,7 +98,7 @@ class Trials:
         }
         return msgspec.structs.replace(self.after.info, settings=settings)
 
-    def in_words(self, search: SettingsSearch) -> dict[Finding, Proof]:
+    def proofs_of(self, search: SettingsSearch) -> dict[Finding, Proof]:
         """The settings of each finding as text, with old and new values; none if unknown."""
         return {
             finding: Proof(

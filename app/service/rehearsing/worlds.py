@@ -173,7 +173,7 @@ async def _report(
         ),
         unapplied=_unapplied(before, after),
         doubts=await recorded_doubts.doubts_of(log, history),
-        proofs=trials.in_words(search),
+        proofs=trials.proofs_of(search),
         trials=search.runs,
         unattributed=len(search.unattributed),
         is_cut_short=search.is_cut_short,
@@ -194,7 +194,7 @@ async def _attributed(
         [pod_finding(each.pair) for each in aside],
         changed.subjects,
     )
-    proofs = trials.in_words(search)
+    proofs = trials.proofs_of(search)
     made_by = admission.settings_of(proofs)
     for each in sure:
         if proof := proofs.get(pod_finding(each.pair)):

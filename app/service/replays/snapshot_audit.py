@@ -47,7 +47,7 @@ class _Audited:
         return (self.view.name, self.view.version)
 
     @property
-    def wanted(self) -> frozenset[Revision]:
+    def compared_revisions(self) -> frozenset[Revision]:
         """The revisions at which something is compared."""
         own = self.checkpoint
         return self.states if own is None else self.states | {own.revision}
@@ -101,9 +101,9 @@ class SnapshotAudit:
             page, end = Page(part), part[-1].revision
             for audited in list(self._audited):
                 is_folded = self._fold(audited, page)
-                if is_folded and end in audited.wanted:
+                if is_folded and end in audited.compared_revisions:
                     await self._compare(audited, part[-1])
-                if not is_folded or end >= max(audited.wanted):
+                if not is_folded or end >= max(audited.compared_revisions):
                     self._audited.remove(audited)
             for event in part:
                 event.forget_tree()
@@ -131,7 +131,7 @@ class SnapshotAudit:
 
     def _parts(self, events: Sequence[Event]) -> Iterator[Sequence[Event]]:
         """The events in parts that end where something is compared."""
-        wanted = {revision for each in self._audited for revision in each.wanted}
+        wanted = {revision for each in self._audited for revision in each.compared_revisions}
         begin = 0
         for end, event in enumerate(events, start=1):
             if event.revision in wanted or end == len(events):

@@ -147,7 +147,7 @@ class Commands:
                 return command
         return None
 
-    def beside(self, command: PrintedCommand) -> list[PrintedCommand]:
+    def others_of_group(self, command: PrintedCommand) -> list[PrintedCommand]:
         """The other commands of the group of a command."""
         return [
             other
@@ -157,7 +157,9 @@ class Commands:
 
     def namespace(self, command: PrintedCommand, kind: Kind | None) -> str:
         """The namespace of a table of this kind that a command printed; empty if not known."""
-        others = (each for each in self.beside(command) if kind is None or each.is_of(kind))
+        others = (
+            each for each in self.others_of_group(command) if kind is None or each.is_of(kind)
+        )
         is_sure = all(each.namespace == command.namespace for each in others)
         return command.namespace if is_sure else ""
 

@@ -165,7 +165,7 @@ def _chosen(lines: Sequence[str], at: int, commands: Commands, number: int) -> P
     if command is None or not columns.begins(lines[at], command.columns):
         return Printout()
     kind = command.kinds[0] if len(command.kinds) == 1 and not command.is_open else None
-    alike = (each for each in commands.beside(command) if each.has_columns)
+    alike = (each for each in commands.others_of_group(command) if each.has_columns)
     if kind is None or any(columns.begins(lines[at], each.columns) for each in alike):
         return Printout()
     namespace = commands.namespace(command, kind)
@@ -303,7 +303,7 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
             return meant
     if newest is None or len(newest.kinds) != 1 or newest.is_open:
         return None
-    beside = [each for each in commands.beside(newest) if _may_show(each, titles)]
+    beside = [each for each in commands.others_of_group(newest) if _may_show(each, titles)]
     is_sure = all(each.kinds == newest.kinds and not each.is_open for each in beside)
     return newest.kinds[0] if is_sure else None
 

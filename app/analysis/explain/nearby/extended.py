@@ -26,7 +26,9 @@ def offered_by_nodes(
     Parity: controllers.md 3.10.
     """
     lacking = {
-        name: [reason.node for reason in nodes if scheduler_messages.lacks(reason.text, name)]
+        name: [
+            reason.node for reason in nodes if scheduler_messages.names_lack_of(reason.text, name)
+        ]
         for name in pod_resources.effective(meta.spec(pod), "requests")
         if names_of_resources.is_extended(name)
     }

@@ -100,7 +100,9 @@ def what_would_help(
     tried too, or the answer states that not all were. It contains nothing else about untried
     changes.
     """
-    steps = looking(allocator, answer, changes_max=changes_max, tries_max=tries_max)
+    steps = what_would_help_in_steps(
+        allocator, answer, changes_max=changes_max, tries_max=tries_max
+    )
     while True:
         try:
             next(steps)
@@ -109,7 +111,7 @@ def what_would_help(
             return helps
 
 
-def looking(
+def what_would_help_in_steps(
     allocator: Allocator,
     answer: Answer,
     *,

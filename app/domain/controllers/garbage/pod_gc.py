@@ -101,7 +101,9 @@ class PodGcReconciler(KeyedController[_Key, Views]):
         if tree is None or meta.uid(tree) != uid:
             return None
         node = core.node_name(tree)
-        if not _goes(reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))):
+        if not _still_applies(
+            reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))
+        ):
             return None
         if self._is_paced and reason == TERMINATED and key not in self._too_many():
             return None
@@ -232,7 +234,7 @@ def _is_out_of_service(node: JsonView) -> bool:
     return any(taint.get("key") == OUT_OF_SERVICE_TAINT for taint in taints)
 
 
-def _goes(reason: str, pod: JsonView, node: JsonView | None) -> bool:
+def _still_applies(reason: str, pod: JsonView, node: JsonView | None) -> bool:
     """Whether the reason still applies; a pod that only finalizers keep is done."""
     if reason == ORPHANED:
         return node is None

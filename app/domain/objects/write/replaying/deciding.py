@@ -59,10 +59,10 @@ def decide_replay(
     if command.type is EventType.OBJECT_DELETED:
         return _decide_deletion(present, command, stamp)
     if present is None:
-        if command.before is not None and _is_one(meta.uid(command.before), command.uid):
+        if command.before is not None and _are_of_one_object(meta.uid(command.before), command.uid):
             return _conflict(ConflictReason.DELETED_HERE, command, stamp)
         return _decided(EventType.OBJECT_CREATED, command.tree, command, stamp)
-    if not _is_one(meta.uid(present), command.uid):
+    if not _are_of_one_object(meta.uid(present), command.uid):
         return _decide_replacement(present, command, stamp)
     if rebasing.is_same(present, command.tree):
         return Decided(tree=present)
@@ -95,7 +95,7 @@ def _decide_replacement(present: JsonObject, command: ReplayEvent, stamp: Stamp)
     Either the recording missed the end of the object before it, or clients created the present one.
     """
     before = command.before
-    if before is None or not _is_one(meta.uid(before), meta.uid(present)):
+    if before is None or not _are_of_one_object(meta.uid(before), meta.uid(present)):
         return _conflict(ConflictReason.OTHER_OBJECT, command, stamp)
     deletion = Draft(
         type=EventType.OBJECT_DELETED,
@@ -109,7 +109,7 @@ def _decide_replacement(present: JsonObject, command: ReplayEvent, stamp: Stamp)
 
 
 def _decide_deletion(present: JsonObject | None, command: ReplayEvent, stamp: Stamp) -> Decided:
-    if present is None or not _is_one(meta.uid(present), command.uid):
+    if present is None or not _are_of_one_object(meta.uid(present), command.uid):
         return Decided(tree=present)
     recorded = meta.finalizers(command.before or command.tree)
     own = [name for name in meta.finalizers(present) if name not in recorded]
@@ -128,7 +128,7 @@ def _decide_deletion(present: JsonObject | None, command: ReplayEvent, stamp: St
     return Decided(drafts=(update, conflict), tree=update.tree)
 
 
-def _is_one(uid: Uid, other: str) -> bool:
+def _are_of_one_object(uid: Uid, other: str) -> bool:
     """Whether two states can belong to one object: the uids are equal, or one is missing."""
     return not uid or not other or uid == other
 
