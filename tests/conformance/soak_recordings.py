@@ -93,6 +93,7 @@ class SlowControlPlane:
         self._manager = Bucket(SECOND // 20, 30)
         self._nominated: dict[str, Instant] = {}
         self._placed: dict[str, list[Instant]] = {}
+        self._refused: dict[str, int] = {}
         self._keys: dict[str, ObjectKey] = {}
         self._claims: dict[str, dict[ObjectKey, str]] = defaultdict(dict)
         self._finalized: dict[str, int] = {}
@@ -115,7 +116,8 @@ class SlowControlPlane:
                 due = self._round_from(key, now)
             elif queue == QUEUE:
                 self._busy = max(self._busy, seen) + self._micros(1, 6)
-                due = Instant(self._busy)
+                # The attempt before ends with the answer to the condition that it wrote.
+                due = Instant(max(self._busy, self._refused.get(key[0], 0)))
             else:
                 due = Instant(max(seen, self._manager.free_at))
             self._due[place] = due
@@ -228,6 +230,7 @@ class SlowControlPlane:
                 return  # It is written before the binding.
             if not at:
                 at = self._writes.take(now + self._micros(0, 3)) + self._micros(2, 9)
+            self._refused[event.uid] = at + MILLI
             self.late[event.revision] = Late(at=Instant(at))
 
     def _micros(self, least: int, most: int) -> int:
