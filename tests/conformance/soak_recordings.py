@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from app.domain.controllers.garbage import pod_gc
+from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -34,6 +34,7 @@ CLASS = "gpu.example.com"
 SHARED_CLASS = "shared.example.com"
 GATES = ("DRADeviceTaintRules", "DRAConsumableCapacity", "DRAPrioritizedList")
 MANAGER = "system:serviceaccount:kube-system:"
+_OF_NAMESPACES = (namespaces.NAME, namespaces.CONTENT, namespaces.END)
 RELEASE = "1.36"
 """What the control plane is; a replay must be told so."""
 
@@ -91,6 +92,9 @@ class SlowControlPlane:
         self._writes = Bucket(SECOND // load.rate, load.burst)
         self._reports = Bucket(SECOND // load.rate, load.burst)
         self._manager = Bucket(SECOND // 20, 30)
+        # Many deletions come at once: its client may send twenty times, and at once a hundred times
+        # what others may.
+        self._namespaces = Bucket(SECOND // 400, 3000)
         self._nominated: dict[str, Instant] = {}
         self._placed: dict[str, list[Instant]] = {}
         self._refused: dict[str, int] = {}
@@ -119,7 +123,8 @@ class SlowControlPlane:
                 # The attempt before ends with the answer to the condition that it wrote.
                 due = Instant(max(self._busy, self._refused.get(key[0], 0)))
             else:
-                due = Instant(max(seen, self._manager.free_at))
+                client = self._namespaces if queue in _OF_NAMESPACES else self._manager
+                due = Instant(max(seen, client.free_at))
             self._due[place] = due
         return due
 
@@ -157,7 +162,9 @@ class SlowControlPlane:
     def follow(self, event: Event) -> None:
         """Follow the writes, and the delay of each."""
         user = event.stamp.actor.user
-        if user.startswith(MANAGER):
+        if user == f"{MANAGER}namespace-controller":
+            self._namespaces.take(event.stamp.time)
+        elif user.startswith(MANAGER):
             self._manager.take(event.stamp.time)
         elif user == SCHEDULER:
             self._follow_scheduler(event)
