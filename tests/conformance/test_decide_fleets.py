@@ -7,7 +7,7 @@ deletion by the garbage collector that was answered before the removal of the ow
 devices beside a claim that the scheduler made only after its choice.
 
 The watch streams of such worlds do not name authors. They were accused of reports of claims that a
-quota refused (33), of claims that a user deleted (36), of pods of Jobs that were deleted before
+quota refused (33), of claims that a user deleted (36, 70), of pods of Jobs that were deleted before
 they had a node (37), and of pods that the pod garbage collector removed (39) or may have removed
 (59).
 """
@@ -39,7 +39,7 @@ async def test_recording_of_a_fleet_world_accuses_nobody(seed, acts, tmp_path):
 
 
 @draws.in_turn("ways")
-@pytest.mark.parametrize(("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 59)])
+@pytest.mark.parametrize(("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 59, 70)])
 async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path):
     await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "watch", acts)
 

@@ -241,14 +241,13 @@ class Authors:
 
     def _ender(self, event: Event, before: JsonView) -> str:
         """The author that requested a deletion, or completed it."""
-        resource = event.key.resource
+        resource, owners = event.key.resource, [each.uid for each in meta.owners(event.object)]
         is_asked = bool(json_tree.get(before, "metadata", "deletionTimestamp"))
         if resource == "namespaces":
             return NAMESPACES if is_asked else ""
         if resource == "resourceclaims" and is_asked:
             finalizers = meta.finalizers(before)
             return CLAIMS if well_known.CLAIM_PROTECTION in finalizers else COLLECTOR
-        owners = [owner.uid for owner in meta.owners(event.object)]
         if resource == "resourceclaims" and _is_made(event.object):
             return self._claim_ender(event, owners)
         if not is_asked and event.key.namespace in self._ending:
@@ -265,17 +264,16 @@ class Authors:
     def _claim_ender(self, event: Event, owners: list[Uid]) -> str:
         """The author that deleted a claim made for a pod.
 
-        The claim controller does when the pod has ended, the collector when it is deleted; before
-        that, the scheduler gives up those for extended resources, and clients all others.
+        The claim controller does when the pod has ended, the collector when it is deleted. Before
+        that, the scheduler gives up claims for extended resources, without their finalizer.
         """
-        for owner in owners:
-            is_at_work = self._at_work.get(owner)
-            if is_at_work is None:
-                return COLLECTOR
+        for is_at_work in map(self._at_work.get, owners):
             if not is_at_work:
-                return CLAIMS
-        annotations = meta.annotations_as_stored(event.object)
-        return SCHEDULER if extended_resources.ANNOTATION in annotations else ""
+                return COLLECTOR if is_at_work is None else CLAIMS
+        if event.type is EventType.OBJECT_UPDATED:
+            return ""
+        notes = meta.annotations_as_stored(event.object)
+        return SCHEDULER if extended_resources.ANNOTATION in notes else ""
 
     def _claim_writer(self, before: JsonView, after: JsonView) -> str:
         """The writer of a claim change.

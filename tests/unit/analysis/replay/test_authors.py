@@ -240,6 +240,8 @@ def test_claim_for_extended_resources_is_given_up_by_the_scheduler():
     tree = claim(annotations=notes, ownerReferences=[{"uid": "p"}])
     gone = author(CLAIM, tree, tree, type_=EventType.OBJECT_DELETED, first=[pod("p")])
     assert gone == SCHEDULER
+    # It takes the finalizer first. A client that deletes the claim does not.
+    assert author(CLAIM, tree, claim(**{**tree["metadata"], **ENDS}), first=[pod("p")]) == UNNAMED
 
 
 def test_claim_that_waits_for_its_finalizer_goes_with_it():
