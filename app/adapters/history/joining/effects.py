@@ -6,7 +6,11 @@ Parity: history-formats.md 4.3.
 from app.domain.log.records import (
     BoundEffect,
     Effect,
+    Loss,
+    Op,
     PatchedEffect,
+    Quality,
+    Record,
     ScaledEffect,
     TerminatingEffect,
 )
@@ -150,8 +154,15 @@ def patch(before: JsonObject, effect: PatchedEffect, schemas: Schemas | None) ->
     return merged
 
 
+def is_unanswered_update(record: Record) -> bool:
+    """Whether the object of a record is what an update sent, of which the API takes a part."""
+    is_sent = record.object_quality is Quality.PARTIAL and Loss.NO_RV in record.losses
+    is_update = record.op is Op.MODIFIED and record.verb == "update"
+    return is_sent and is_update and record.subresource in ("", "status")
+
+
 def of_subresource(before: JsonObject, after: JsonObject, subresource: str) -> JsonObject:
-    """The object after a patch of a subresource, which writes no part but its own.
+    """The object after a write of a subresource, which writes no part but its own.
 
     A custom kind is not known here; its status is written without metadata.
     """

@@ -254,6 +254,8 @@ class Resolver:
         record = row.record
         tree = row.tree()
         if record.effect is None:
+            if tree is not None and known is not None and effects.is_unanswered_update(record):
+                tree = effects.of_subresource(self._tree(known) or {}, tree, record.subresource)
             return None if tree is None else _replace(record, object=tree)
         before = self._tree(known) if known is not None else tree
         if before is None:
@@ -292,7 +294,9 @@ class Resolver:
             elif first.key != record.key:
                 self._notes.contradict(contradictions.of_uid(first, record))
                 record = contradictions.marked(record)
-        derived = record.object_quality is Quality.RECONSTRUCTED
+        derived = record.object_quality is Quality.RECONSTRUCTED or (
+            effects.is_unanswered_update(record)
+        )
         own = row.own or (self._known[record.key].own if record.key in self._known else "")
         self._known[record.key] = KnownState(
             uid=record.uid,
