@@ -92,6 +92,7 @@ class ControllerLoop:
         self._priming = priming or Priming(runtime, bounds.replayed_max)
         self._actor = registry.actor_of(name)
         self._linger_seconds = bounds.linger_seconds if name in registry.UNHURRIED else 0.0
+        self._is_awaited = name in registry.AWAITED
         self._mistakes: set[str] = set()
         self._calm_since = 0.0
         self.folded = Revision(0)
@@ -114,17 +115,20 @@ class ControllerLoop:
                 await self._release(token)
 
     async def _acquire(self) -> LeaseToken:
-        history = self._runtime.info.id
-        while True:
-            try:
-                token = await self._leases.acquire(
-                    history, self.name, self._holder, seconds=self._bounds.lease_seconds
-                )
-            except LogUnavailable:
-                token = None
-            if token is not None:
-                return token
+        with self._priming.coming(is_awaited=self._is_awaited):
+            token = await self._try_to_acquire()
+        while token is None:
             await anyio.sleep(self._bounds.standby_seconds)
+            token = await self._try_to_acquire()
+        return token
+
+    async def _try_to_acquire(self) -> LeaseToken | None:
+        try:
+            return await self._leases.acquire(
+                self._runtime.info.id, self.name, self._holder, seconds=self._bounds.lease_seconds
+            )
+        except LogUnavailable:
+            return None
 
     async def _release(self, token: LeaseToken) -> None:
         with anyio.CancelScope(shield=True), anyio.move_on_after(2.0):
@@ -135,7 +139,9 @@ class ControllerLoop:
 
     async def _lead(self, token: LeaseToken) -> None:
         renew_at = self._seconds() + self._bounds.lease_seconds / 3
-        reconciler, self.folded = await self._priming.prime(self._make, self._take_in)
+        reconciler, self.folded = await self._priming.prime(
+            self._make, self._take_in, is_awaited=self._is_awaited
+        )
         if self._restarts_count:
             # After priming: the reconciler has to fold this event, however long the history is.
             await self._runtime.submit_plan(self._restart(), actor=self._actor, lease=token)

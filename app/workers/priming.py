@@ -3,10 +3,14 @@
 A controller that starts folds the objects that were last changed long ago, as an upstream
 controller reads lists, and then the last events one by one. Those that start at about the same
 time share one pass: each event is read, decoded and interpreted once for all of them.
+
+In a long history there are two passes, the first for the controllers that a pod waits for until it
+runs. The others, which have as much to fold, follow while pods are placed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import anyio
 import anyio.lowlevel
@@ -27,10 +31,10 @@ from projections.last_events import plain
 GATHERED_FROM = 10_000
 """The revision of a history from which on a pass waits for controllers that are about to start."""
 
-GATHER_SECONDS = 0.1
-"""The seconds that a pass waits: in this time all controllers of a process acquire their leases."""
+GATHER_SECONDS_MAX = 2.0
+"""The longest time that a pass waits for controllers that acquire their leases."""
 
-TURN = 100
+TURN = 25
 """Events after which a pass yields to the event loop."""
 
 
@@ -47,6 +51,19 @@ class _Starting:
     mistake: Exception | None = None
 
 
+@dataclass(slots=True, eq=False)
+class _Group:
+    """The controllers that wait for the next pass of their group; the lock is held during one.
+
+    `coming` is the number of those that acquire their leases now; `all_came` is set by the last.
+    """
+
+    coming: int = 0
+    all_came: anyio.Event = field(default_factory=anyio.Event)
+    waiting: list[_Starting] = field(default_factory=list)
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+
 class Priming:
     """The start of the controllers of one history in this process."""
 
@@ -54,26 +71,46 @@ class Priming:
         """The last `replayed_max` events are folded one by one."""
         self._runtime = runtime
         self._replayed_max = replayed_max
-        self._waiting: list[_Starting] = []
-        self._lock = anyio.Lock()
+        self._awaited = _Group()
+        self._others = _Group()
+
+    @contextmanager
+    def coming(self, *, is_awaited: bool = False) -> Iterator[None]:
+        """A pass waits while a controller is in this block, which ends before it calls `prime`."""
+        group = self._group(is_awaited)
+        if not group.coming:
+            group.all_came = anyio.Event()
+        group.coming += 1
+        try:
+            yield
+        finally:
+            group.coming -= 1
+            if not group.coming:
+                group.all_came.set()
 
     async def prime(
-        self, make: Callable[[], Reconciler], take_in: Callable[[Reconciler, Event], None]
+        self,
+        make: Callable[[], Reconciler],
+        take_in: Callable[[Reconciler, Event], None],
+        *,
+        is_awaited: bool = False,
     ) -> tuple[Reconciler, Revision]:
         """A new reconciler that has folded the past, and the revision up to which it has.
 
+        In a long history, those that are awaited (`registry.AWAITED`) start before the others.
         `make` is called again when a pass does not end. Raises what `make`, `take_in` or the log
         raise.
         """
         starting = _Starting(make, take_in)
-        self._waiting.append(starting)
+        group = self._group(is_awaited)
+        group.waiting.append(starting)
         try:
-            async with self._lock:
-                if starting in self._waiting:
-                    await self._prime_waiting()
+            async with group.lock:
+                if starting in group.waiting:
+                    await self._prime_waiting(group)
         finally:
-            if starting in self._waiting:
-                self._waiting.remove(starting)
+            if starting in group.waiting:
+                group.waiting.remove(starting)
         if starting.mistake is not None:
             raise starting.mistake
         assert starting.primed is not None, (
@@ -81,10 +118,14 @@ class Priming:
         )
         return starting.primed
 
-    async def _prime_waiting(self) -> None:
+    def _group(self, is_awaited: bool) -> _Group:
+        is_long = self._runtime.views.revision > GATHERED_FROM
+        return self._awaited if is_awaited and is_long else self._others
+
+    async def _prime_waiting(self, group: _Group) -> None:
         if self._runtime.views.revision > GATHERED_FROM:
-            await anyio.sleep(GATHER_SECONDS)
-        starting, self._waiting = self._waiting, []
+            await self._gather(group)
+        starting, group.waiting = group.waiting, []
         try:
             await _Pass(self._runtime, starting).run(self._replayed_max)
         except Exception as problem:
@@ -92,9 +133,19 @@ class Priming:
                 each.mistake = each.mistake or problem
         finally:
             # The one whose task runs the pass was cancelled: the others begin again.
-            self._waiting += [
+            group.waiting += [
                 each for each in starting if each.primed is None and each.mistake is None
             ]
+
+    async def _gather(self, group: _Group) -> None:
+        """Wait until no more controllers come; the others wait until the awaited have started."""
+        with anyio.move_on_after(GATHER_SECONDS_MAX):
+            for each in (self._awaited, group):
+                if each.coming:
+                    await each.all_came.wait()
+        if group is self._others:
+            async with self._awaited.lock:
+                pass
 
 
 class _Pass:

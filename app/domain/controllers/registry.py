@@ -114,6 +114,9 @@ UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
 """The controllers that read every event and that no other work waits for: upstream's collector runs
 10 to 30 ms later (controllers.md 2.3)."""
 
+AWAITED = frozenset({"claims", "scheduling", "kubelet"})
+"""The controllers that a pod waits for until it runs, which start first in a long history."""
+
 PACED = frozenset(
     {
         "namespaces",

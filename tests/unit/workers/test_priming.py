@@ -2,6 +2,7 @@
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from app.analysis.views import LiveViews
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
+from app.workers import priming as priming_module
 from app.workers.priming import Priming
 from bench import folding
 from tests.patience import PATIENCE_SECONDS
@@ -161,3 +163,68 @@ async def test_start_is_made_anew_when_the_one_that_reads_for_all_is_stopped():
     for reader, revision in primed.values():
         assert revision == LAST
         assert [each[:2] for each in reader.folded] == wanted(runtime, LAST, None)
+
+
+async def test_awaited_controllers_of_a_long_history_start_before_the_others(monkeypatch):
+    monkeypatch.setattr(priming_module, "GATHERED_FROM", 0)
+    runtime, order, seen = Runtime(), [], {}
+    priming = Priming(runtime, 10)
+    leads = anyio.Event()
+
+    async def start(name: str, *, is_awaited: bool) -> None:
+        reader, _ = await priming.prime(lambda: Reader(None, name), note, is_awaited=is_awaited)
+        order.append(name)
+        seen[name] = [each[:2] for each in reader.folded]
+        if is_awaited:
+            leads.set()
+
+    def note(reader: Reader, event: Event) -> None:
+        take_in(reader, event)
+        if reader.name == "other" and event.revision == LAST:
+            order.append("other has folded all" if leads.is_set() else "too early")
+
+    async with patient() as tasks:
+        tasks.start_soon(partial(start, "other", is_awaited=False))
+        tasks.start_soon(partial(start, "awaited", is_awaited=True))
+    assert order == ["awaited", "other has folded all", "other"]
+    assert seen["awaited"] == seen["other"] == wanted(runtime, 10, None)
+
+
+async def test_pass_of_a_long_history_waits_for_all_that_acquire_their_leases(monkeypatch):
+    monkeypatch.setattr(priming_module, "GATHERED_FROM", 0)
+    runtime, begun = Runtime(), []
+    priming = Priming(runtime, LAST)
+    leases = [anyio.Event() for _ in range(6)]
+
+    def note(reader: Reader, event: Event) -> None:
+        begun.append(all(lease.is_set() for lease in leases))
+        take_in(reader, event)
+
+    async def start(number: int) -> None:
+        # The first and the last ones are awaited; a pass of each group is enough.
+        is_awaited = number in (0, 5)
+        with priming.coming(is_awaited=is_awaited):
+            await leases[number].wait()
+        await priming.prime(lambda: Reader(None), note, is_awaited=is_awaited)
+
+    async with patient() as tasks:
+        for number in range(6):
+            tasks.start_soon(start, number)
+        for lease in leases:
+            await anyio.wait_all_tasks_blocked()
+            lease.set()
+    assert set(begun) == {True}, "no pass begins before the last lease"
+    alone = Runtime()
+    await Priming(alone, LAST).prime(lambda: Reader(None), take_in)
+    assert runtime.watches.questions == 2 * alone.watches.questions
+
+
+async def test_pass_does_not_wait_for_ever_for_a_lease(monkeypatch):
+    monkeypatch.setattr(priming_module, "GATHERED_FROM", 0)
+    monkeypatch.setattr(priming_module, "GATHER_SECONDS_MAX", 0.05)
+    runtime = Runtime()
+    priming = Priming(runtime, LAST)
+    with priming.coming():
+        async with patient():
+            reader, _ = await priming.prime(lambda: Reader(None), take_in)
+    assert [each[:2] for each in reader.folded] == wanted(runtime, LAST, None)

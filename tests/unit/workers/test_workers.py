@@ -25,7 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime, RuntimeBounds
-from app.workers import supervisor
+from app.workers import priming, supervisor
 from app.workers.loop import LoopBounds
 from app.workers.priming import Priming
 from app.workers.supervisor import WorkerSetting
@@ -315,6 +315,17 @@ async def test_scheduler_goes_on_waiting_for_a_placed_pod_wherever_the_replayed_
         assert (revision, plan) == (last, None)
         assert due is not None, "it looks at the devices again"
         assert seen == dict.fromkeys(seen, (revision, due, plan))
+
+
+async def test_controllers_that_pods_wait_for_lead_first_in_a_long_history(monkeypatch):
+    monkeypatch.setattr(priming, "GATHERED_FROM", 0)
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        loops = supervisor.loops_of(runtime, setting_of(store))
+        for loop in reversed(loops):
+            tasks.start_soon(loop.run)
+        await wait_until(runtime, lambda: len(runtime.leading) == len(loops))
+        assert set([*runtime.leading][: len(registry.AWAITED)]) == registry.AWAITED
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("written", [False, True])
