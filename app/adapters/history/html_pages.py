@@ -1,4 +1,4 @@
-"""The texts in a page of HTML: what is pasted in it, and the files and changes that GitHub shows.
+"""The texts in a page of HTML, or in a part of one: what is pasted, and what GitHub shows of files.
 
 Pasted text stands in `<pre>` and `<textarea>`. GitHub shows a file as a table with a cell for each
 line, and puts its lines as JSON into a script; a change is a table with a marker for each line,
@@ -24,6 +24,23 @@ _HTML = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A page, also behind comments and the declaration of XHTML."""
+
+_PART = re.compile(
+    r"\s*<(?:article|blockquote|div|h[1-6]|li|ol|p|pre|section|span|table|tbody|td|tr|ul)"
+    r"(?:\s[^<>]{0,2000})?>",
+    re.IGNORECASE,
+)
+"""The beginning of a part of a page, such as a comment that was copied or that an API rendered."""
+
+_OTHER_TAG = re.compile(
+    r"</?(?!(?:a|article|b|blockquote|br|clipboard-copy|code|d[dlt]|del|details|div|em|g-emoji|h[1-6r]"
+    r"|i|img|input|ins|kbd|li|mark|ol|p|path|pre|s|samp|section|small|span|strong|su[bp]|summary|svg"
+    r"|table|tbody|t[dhr]|thead|time|tt|u|ul|var)[\s/>])[A-Za-z]",
+    re.IGNORECASE,
+)
+"""A word between angle brackets that is no element which such a part has, such as `<none>`."""
+
+_FENCES = ("```", "~~~")
 
 _LEFT_OUT = re.compile(r"not rendered by default|diff is too large|can.t show files that are this")
 """The text that GitHub writes in the place of a change or file that it does not show."""
@@ -78,8 +95,17 @@ class Texts:
 
 
 def is_html(text: str) -> bool:
-    """True for a page of HTML."""
-    return _HTML.match(text) is not None
+    """True for a page of HTML, and for a part of one with `<pre>`.
+
+    Somebody who writes `<pre>` in Markdown or in a wiki pastes texts as they are, with `<none>` in
+    tables; in a page such a word is escaped.
+    """
+    return _HTML.match(text) is not None or (
+        _PART.match(text) is not None
+        and "</pre>" in text
+        and not any(fence in text for fence in _FENCES)
+        and _OTHER_TAG.search(text) is None
+    )
 
 
 def texts(text: str) -> Texts:

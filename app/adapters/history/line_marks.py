@@ -64,6 +64,7 @@ _NEW_OBJECT = re.compile(r"""\+(?:- )?(?:(?:apiVersion|kind|metadata|items):|\{\
 _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
 _MARK = re.compile(
     r"(?P<fence>```+|~~~+)|\{(?P<jira>code|noformat)(?::[^}\n]{0,200})?\}|(?P<xml><!\[CDATA\[|\]\]>)"
+    r"|(?P<pre><pre(?:\s[^<>\n]{0,200})?>(?:<code(?:\s[^<>\n]{0,200})?>)?|(?:</code>)?</pre>)"
 )
 _IN_A_TEXT = re.compile(r"""["']$|\\[nrt]$""")
 """The text before a mark that lies within a string of JSON or YAML."""
@@ -277,7 +278,7 @@ def _is_new_file(lines: list[str], at: int, end: int) -> bool:
 
 @dataclass(slots=True)
 class Fences:
-    """The state of fences: those of Markdown, the macros of Jira, CDATA of Confluence.
+    """The state of fences: of Markdown, the macros of Jira, CDATA of Confluence, code of HTML.
 
     In chats the marks directly precede and follow the pasted text.
     """
@@ -290,10 +291,11 @@ class Fences:
         """The pieces of a line, with None where a fence begins or ends."""
         at = 0
         for match in islice(_MARK.finditer(line), MARKS_MAX):
-            kind = "xml" if match["xml"] else match["jira"] or "fence"
+            kind = match["jira"] or next(each for each in ("xml", "pre", "fence") if match[each])
             before, after = line[at : match.start()], line[match.end() :]
             if self.indent is None:
-                if match["xml"] == "]]>" or not self._begins(before, after, match):
+                is_end = match["xml"] == "]]>" or (match["pre"] or "").endswith("</pre>")
+                if is_end or not self._begins(before, after, match):
                     continue
                 if before.strip(" \t>-*+.)0123456789"):
                     yield before
@@ -329,6 +331,8 @@ class Fences:
     def _ends(self, before: str, after: str, match: re.Match[str], kind: str) -> bool:
         if kind != self._kind or match["xml"] == "<![CDATA[":
             return False
+        if match["pre"]:
+            return match["pre"].endswith("</pre>")
         return match["xml"] is not None or not before.strip() or not after.strip()
 
 

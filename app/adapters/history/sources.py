@@ -35,7 +35,7 @@ from app.adapters.history.enclosed import (
 from app.adapters.history.formats import component_logs, kshrk
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
-from app.adapters.history.printouts import event_objects
+from app.adapters.history.printouts import event_objects, foreign
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
@@ -231,10 +231,11 @@ class Finder:
                 cure="unpack it, and import the files in it",
             )
         if is_named:
+            problem, cure = foreign.of_file(head)
             raise InputError(
-                "redra does not know the format of the file",
+                problem or "redra does not know the format of the file",
                 place=source.name,
-                cure="name its format with --format; docs/reference/formats.md lists them",
+                cure=cure or "name its format with --format; docs/reference/formats.md lists them",
             )
         if kshrk.is_index(source.name):
             self._notes.count("indexes of captures")

@@ -201,3 +201,41 @@ def test_text_that_a_page_holds_in_two_ways_counts_once(tmp_path):
     body = f"<pre>{text}</pre>\n<textarea>{text}</textarea>\n"
     taken = take_apart(page(body).encode(), "x", DEFAULT_LIMITS)
     assert len(taken.parts) == 1
+
+
+PART_BEGINS = {
+    "a cell": '<td class="comment-body markdown-body">\n<p dir="auto">kind: prose</p>\n{}</td>\n',
+    "a text": '<p dir="auto">What <strong>happened</strong>: kind: Pod</p>\n{}',
+    "the text itself": "{}",
+}
+
+
+@pytest.mark.parametrize("around", PART_BEGINS.values(), ids=PART_BEGINS)
+def test_part_of_a_page_is_read_like_a_page(around, tmp_path):
+    text = "\n".join(map(coloured, LINES))
+    block = f'<div class="highlight" dir="auto"><pre class="notranslate"><code>{text}</code></pre>'
+    records, lost = read(tmp_path, around.format(f"{block}</div>\n"), name="comment.html")
+    assert keys(records) == ONE
+    assert lost == []
+
+
+PASTED = (
+    "NAME   READY   STATUS    RESTARTS   AGE   IP       NODE\n"
+    "web    0/1     Pending   0          1m    <none>   <none>\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("<pre><code>", "</code></pre>"),
+        ("<pre>", "</pre>"),
+        ('<pre lang="yaml"><code>', "</code></pre>"),
+    ],
+)
+def test_text_between_elements_that_a_person_wrote_is_taken_as_it_is(begin, end, tmp_path):
+    """What somebody pastes between them is not escaped: `<none>` is a cell and no element."""
+    text = f"{begin}{CLAIM}{end}\n\nand\n\n{begin}{PASTED}{end}\n"
+    records, lost = read(tmp_path, text)
+    assert keys(records) == [*ONE, (Op.BASELINE, "Pod", "default", "web")]
+    assert lost == []

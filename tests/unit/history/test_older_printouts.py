@@ -1,5 +1,7 @@
 """What kubectl up to 1.13 prints, and what crictl prints: read, or named as what it is."""
 
+import json
+
 import pytest
 
 from app.adapters.history.opening import open_history
@@ -122,3 +124,24 @@ def test_what_a_runtime_keeps_is_named_and_is_no_pod(tmp_path, table):
     assert ["crictl" in problem for problem in problems] == [True]
     with pytest.raises(InputError, match="a table of crictl"):
         read(tmp_path, table)
+
+
+SANDBOX = {
+    "metadata": {"name": "web-1", "uid": "u-1", "namespace": "shop", "attempt": 0},
+    "state": "SANDBOX_READY",
+    "labels": {"io.kubernetes.pod.name": "web-1"},
+}
+
+
+@pytest.mark.parametrize(
+    "tree", [{"items": [{"id": "a1", **SANDBOX}]}, {"status": SANDBOX, "info": {"pid": 1}}]
+)
+def test_what_a_runtime_answers_in_json_is_named(tmp_path, tree):
+    with pytest.raises(InputError, match="output of crictl: pods and containers as a node"):
+        read(tmp_path, json.dumps(tree, indent=2))
+
+
+def test_output_of_gron_is_named_with_its_cure(tmp_path):
+    with pytest.raises(InputError, match="output of gron") as refusal:
+        read(tmp_path, 'json = {};\njson.apiVersion = "v1";\njson.kind = "Pod";\n')
+    assert "gron --ungron" in str(refusal.value.cure)

@@ -73,7 +73,8 @@ ENTRIES = (
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
             "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
             "terminal at its edge, the frame of a terminal program around lines that end before "
-            "it, the marks of HTML around `<pre>`, files and changes of GitHub"
+            "it, the marks of HTML around `<pre>`, also in a part of a page such as a comment, "
+            "files and changes of GitHub"
         ),
         gives="the documents at their lines; of a damaged list its other items",
         lacks=(
@@ -178,7 +179,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Text of a tracker or wiki",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="`{code}` and `{noformat}`, CDATA, `<pre>`",
+        detected_by="`{code}` and `{noformat}`, CDATA, `<pre>`, `<pre><code>`",
         gives="the documents at their lines",
         lacks="the text, which is counted",
         example="the description of an issue in Jira",
@@ -305,7 +306,7 @@ ENTRIES = (
         gives="names, nodes, phases, what a container waits for, whether claims are allocated, "
         "what is being deleted: parts of objects (`printed`)",
         lacks="everything that a table does not show; the namespace, where no command tells it; "
-        "rows that are cut, the output of templates (`jsonpath`) and tables of crictl, which are "
+        "rows that are cut, the output of templates (`jsonpath`) and that of crictl, which are "
         "named; "
         "what a watch shows as `DELETED`",
         example="kubectl get pods -A -o wide > terminal.txt",

@@ -16,7 +16,7 @@ import msgspec
 from app.adapters.history import documents, kinds, path_kinds
 from app.adapters.history.formats import keyed, list_pages
 from app.adapters.history.formats.list_pages import Chains
-from app.adapters.history.printouts import answered_tables
+from app.adapters.history.printouts import answered_tables, foreign
 from app.adapters.history.reading import (
     DumpedPage,
     Listing,
@@ -187,6 +187,8 @@ def _no_object(tree: JsonObject, path: str) -> str:
     if not isinstance(tree.get("metadata"), dict):
         named = f"of kind {kind} " if isinstance(kind, str) and kind else ""
         return f"documents {named}without metadata, which are not objects"
+    if not kind and foreign.is_of_runtime(str(tree.get("state"))):
+        return foreign.RUNTIME_JSON
     if not kind and not path_kinds.completed(tree, path).get("kind"):
         return "documents without a kind, in the document or in the name of the file"
     return ""

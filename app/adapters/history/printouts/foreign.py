@@ -5,6 +5,8 @@ class V1Pod {                                       the client for Java
 Pod(apiVersion=v1, kind=Pod, metadata=…)            fabric8
 V1Pod {                                             the client for JavaScript
 POD ID          CREATED        STATE   NAME         crictl
+{"state": "SANDBOX_READY", …}                       crictl, with -o json
+json.items[0].kind = "Pod";                         gron
 
 A container runtime keeps pods that the API server has deleted, and gives static pods other uids, so
 what it lists is no state of a cluster.
@@ -12,7 +14,9 @@ what it lists is no state of a cluster.
 
 import re
 
-RUNTIME = "a table of crictl: pods and containers as a node's runtime keeps them, which is not read"
+_KEPT = "pods and containers as a node's runtime keeps them, which is not read"
+RUNTIME = f"a table of crictl: {_KEPT}"
+RUNTIME_JSON = f"output of crictl: {_KEPT}"
 OBJECT = "an object as a program prints it in a form that redra does not read"
 
 _KINDS = (
@@ -25,6 +29,8 @@ _OBJECT = re.compile(
     rf"|(?:^|\W){_KINDS}\(apiVersion="
 )
 _RUNTIME = re.compile(r"(?:POD ID|CONTAINER(?: ID)?) {2,}(?:CREATED|IMAGE) {2,}(?:STATE|CREATED)\b")
+_RUNTIME_STATE = re.compile(rb'"state"\s*:\s*"(?:SANDBOX|CONTAINER)_[A-Z]+"')
+_GRON = re.compile(rb"json(?:[.\[][^\n=]{0,400})? = [^\n]{1,400};\s*(?:\n|$)")
 _MARKS = ("{", "(apiVersion=")
 
 
@@ -34,3 +40,17 @@ def problem(line: str) -> str:
         return RUNTIME
     is_shown = any(mark in line for mark in _MARKS) and _OBJECT.search(line) is not None
     return OBJECT if is_shown else ""
+
+
+def is_of_runtime(state: str) -> bool:
+    """True for the state of a sandbox or container, which no object of an API server has."""
+    return state.startswith(("SANDBOX_", "CONTAINER_"))
+
+
+def of_file(head: bytes) -> tuple[str, str]:
+    """What a file is, from its first bytes, and the cure; empty for any other file."""
+    if _RUNTIME_STATE.search(head) is not None:
+        return RUNTIME_JSON, "give what the API server has (kubectl get pods -A -o json)"
+    if _GRON.match(head) is not None:
+        return "output of gron, which redra does not read", "give JSON (gron --ungron)"
+    return "", ""
