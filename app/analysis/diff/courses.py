@@ -9,6 +9,7 @@ from app.analysis.diff.sides import Side
 from app.analysis.replay.writers import CONTROLLER_PREFIX
 from app.domain.controllers.scheduling.binding_cycle import placements
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.kinds import extended_resources
 from app.domain.values import api_resources, condition_types, well_known
 from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.meta import Owner
@@ -122,6 +123,7 @@ class Courses:
         self._claims: dict[str, dict[ObjectKey, JsonView]] = defaultdict(dict)
         self._users: dict[ObjectKey, frozenset[str]] = {}
         self._reserved: dict[tuple[ObjectKey, str], Revision] = {}
+        self._made: dict[str, Revision] = {}
         self._refused: dict[str, str] = {}
         self.preemptors: dict[tuple[str, str], tuple[str, str]] = {}
         starts = sorted(side.start, key=lambda event: event.key.resource == "pods")
@@ -177,6 +179,11 @@ class Courses:
     def _take_claim(self, event: Event) -> None:
         key, tree = event.key, event.object
         is_gone = event.type is EventType.OBJECT_DELETED
+        if event.type is EventType.OBJECT_CREATED and meta.annotation(
+            tree, extended_resources.ANNOTATION
+        ):
+            # The scheduler makes the claim of a pod's extended resources after its choice.
+            self._made |= {owner.uid: event.revision for owner in meta.owners(tree)}
         users = frozenset() if is_gone else frozenset(each.uid for each in dra.consumers(tree))
         for uid in self._users.get(key, frozenset()) - users:
             self._claims[uid].pop(key, None)
@@ -246,6 +253,9 @@ class Courses:
             ),
             default=event.revision,
         )
+        made = self._made.get(event.uid, Revision(0))
+        if made > self._side.common:
+            first = min(first, made)
         start: int | None = None
         if decision is not None:
             first = min(first, decision.revision)

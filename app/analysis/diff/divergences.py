@@ -108,7 +108,16 @@ def of_message(sides: Sides, holds: Holds) -> Parting:
 
 
 def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
-    """The parting of a pod evicted on one side only: the taints of its devices, or its node."""
+    """The parting of a pod evicted on one side only: its node, or the taints of its devices.
+
+    The pods of a node that is gone are ended, whatever its devices were.
+    """
+    known = [sides[side].node_facts.get(node) for side in ("a", "b")]
+    gone = [facts is None or not facts.content for facts in known]
+    if gone[0] != gone[1]:
+        words = ["no such node" if is_gone else "the node is there" for is_gone in gone]
+        cause = ByObject(ObjectKey(*api_resources.NODES, "", node))
+        return Parting(node=node, a=words[0], b=words[1], causes=(cause,))
     for device in devices:
         facts = {side: sides[side].devices.get(device) for side in sides}
         left, right = facts["a"], facts["b"]
@@ -127,7 +136,6 @@ def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
             return Parting(
                 device=device, a=_taints_text(left), b=_taints_text(right), causes=causes
             )
-    known = [sides[side].node_facts.get(node) for side in ("a", "b")]
     if known[0] is not None and known[1] is not None and known[0].content != known[1].content:
         cause = ByObject(ObjectKey(*api_resources.NODES, "", node))
         return Parting(node=node, a="", b="", causes=(cause,))
