@@ -6,6 +6,7 @@ import pytest
 
 from app.domain.allocation import Allocation
 from app.domain.allocation.reasons import counterfactual
+from tests.together import together
 from tests.worlds.builders import (
     allocator,
     claim,
@@ -149,7 +150,7 @@ def test_changes_leave_the_world_as_it_was() -> None:
     assert not isinstance(asked.allocate(node(), [given]), Allocation)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@together(range(40), str)
 def test_every_claim_whose_release_helps_is_named(seed: int) -> None:
     """By counting: as many devices of the model are free then as are asked for."""
     draw = random.Random(seed)

@@ -17,6 +17,7 @@ from app.web.frame import Frame
 from app.web.links import Links
 from app.web.pages import attempts as attempts_page
 from tests.cluster import Cluster
+from tests.together import together
 
 REASONS = (
     "Insufficient cpu", "cannot allocate all claims", "node(s) had untolerated taint(s)",
@@ -29,7 +30,7 @@ ENDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(40))
+@together(range(40), str)
 def test_verdicts_count_every_node_of_a_message(seed):
     chance = random.Random(seed)
     reasons = chance.sample(REASONS, chance.randint(1, 4))

@@ -13,6 +13,7 @@ import pytest
 from app.analysis.rehearse import attribution
 from app.analysis.rehearse.attribution import UNKNOWN, Attribution, Finding, SettingsSearch
 from tests import draws
+from tests.together import together
 
 NAMES = ("quirk a", "quirk b", "rule c", "gate d", "gate e", "gate f", "profile")
 
@@ -58,7 +59,7 @@ def smallest(sets: list[frozenset[str]], names: tuple[str, ...]) -> int:
     raise AssertionError("all of them are enough")
 
 
-@pytest.mark.parametrize("seed", range(200 if draws.WHOLE else 30))
+@together(range(200 if draws.WHOLE else 30), str)
 def test_search_finds_minimal_sets_and_every_single_setting(seed: int) -> None:
     drawn = random.Random(seed)
     names = NAMES[: drawn.randrange(1, len(NAMES) + 1)]
@@ -82,7 +83,7 @@ def test_search_finds_minimal_sets_and_every_single_setting(seed: int) -> None:
         assert not found.is_smallest or len(back) == 1 or least > 1
 
 
-@pytest.mark.parametrize("seed", range(200 if draws.WHOLE else 40))
+@together(range(200 if draws.WHOLE else 40), str)
 def test_set_is_called_smallest_only_after_each_setting_was_tried_alone(seed: int) -> None:
     """In these worlds more settings switched back may bring a finding back that fewer removed."""
     drawn = random.Random(seed)

@@ -11,6 +11,7 @@ from app.domain.objects.access.rules import AccessRequest, AccessRule, Binding, 
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.values import api_groups
+from tests.together import together
 from tests.unit.objects.builders import Cluster
 
 RBAC = api_groups.RBAC
@@ -63,8 +64,9 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("held", "question", "allowed"), ROWS)
-def test_rule_allows_what_it_names(held, question, allowed):
+@together(ROWS, lambda row: f"{row[0]} {row[1]}")
+def test_rule_allows_what_it_names(row):
+    held, question, allowed = row
     assert held.allows(question) is allowed
 
 

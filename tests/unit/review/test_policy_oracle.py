@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import pytest
 from cel_expr_python import cel as other
 
 from app.domain.cel import policy_rules
+from tests.together import together
 
 NAMES = ("object", "oldObject", "request", "namespaceObject", "params")
 DEPLOYMENT: dict[str, Any] = {
@@ -84,7 +84,7 @@ def theirs(expression: str) -> Any:
     return None if result.type() == other.Type.ERROR else result.value()
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@together(EXPRESSIONS, str)
 def test_both_evaluators_agree(expression: str) -> None:
     scope = policy_rules.scope(has_params=True, variables=())
     values = {name: policy_rules.value_of(tree) for name, tree in VALUES.items()}

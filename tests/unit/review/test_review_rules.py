@@ -5,6 +5,7 @@ import pytest
 from app.bootstrap.rules import rules_for
 from app.domain.errors import Invalid
 from app.domain.objects.profile import Profile
+from tests.together import together
 from tests.unit.objects.builders import cluster
 from tests.unit.objects.stored_rules import GONE, right
 
@@ -248,12 +249,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "text"),
-    REFUSED,
-    ids=[f"{row[0]}-{index}" for index, row in enumerate(REFUSED)],
-)
-def test_wrong_object_is_refused_with_its_reason(kind, changes, text):
+@together(REFUSED, lambda row: f"{row[0]}: {row[2][:40]}")
+def test_wrong_object_is_refused_with_its_reason(row):
+    kind, changes, text = row
     made = cluster()
     made.rules = rules_for(Profile())
     with pytest.raises(Invalid) as problem:

@@ -11,6 +11,7 @@ from app.analysis.views import compiler_of
 from app.domain.allocation.quirks import Quirks
 from app.domain.log import Revision
 from tests.cluster import DRIVER, Cluster
+from tests.together import together
 from tests.unit.analysis.capacity.test_fitting import cluster_of
 
 
@@ -137,9 +138,12 @@ def test_search_that_is_given_up_says_so():
     assert short.largest <= 2
 
 
-@pytest.mark.parametrize("count", [1, 2, 31, 32, 33, 100, 12_345, 1_000_000])
-@pytest.mark.parametrize("most", [1, 2, 8, 32])
-def test_moments_are_bounded_and_end_with_the_last(count, most):
+@together(
+    [*itertools.product([1, 2, 31, 32, 33, 100, 12_345, 1_000_000], [1, 2, 8, 32])],
+    lambda row: f"{row[1]} of {row[0]}",
+)
+def test_moments_are_bounded_and_end_with_the_last(row):
+    count, most = row
     revisions = sampling.sampled(Revision(count), most)
     assert 1 <= len(revisions) <= max(most, 1)
     assert revisions[-1] == count

@@ -11,6 +11,7 @@ from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.log import ObjectKey, doubts
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
+from tests.together import together
 from tests.unit.analysis.invariants.model import Switches, expected
 from tests.unit.analysis.invariants.worlds import (
     ADMIN,
@@ -2214,7 +2215,7 @@ STORIES = [
 ]
 
 
-@pytest.mark.parametrize("tell", STORIES, ids=lambda story: story.__name__)
+@together(STORIES, lambda story: story.__name__)
 def test_story(tell):
     story = Story()
     assert sorted(tell(story)) == sorted(story.found())
@@ -2418,8 +2419,9 @@ MESSAGES = [
 """A story of each kind of violation, and the sentence that names what is broken in it."""
 
 
-@pytest.mark.parametrize(("tell", "message"), MESSAGES, ids=[each.__name__ for each, _ in MESSAGES])
-def test_violation_is_named_in_a_sentence(tell, message):
+@together(MESSAGES, lambda row: row[0].__name__)
+def test_violation_is_named_in_a_sentence(row):
+    tell, message = row
     story = Story()
     tell(story)
     watch = InvariantWatch()

@@ -15,6 +15,7 @@ from app.analysis.replay.differences import Aspect, DifferenceKey
 from app.analysis.replay.traces import Trace
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import Instant
+from tests.together import together
 
 FATES = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
 UNPROVED = {DifferenceClass.UNEXPLAINED, DifferenceClass.NOT_COMPARABLE}
@@ -92,7 +93,7 @@ def test_difference_that_no_run_proves_stays_unexplained_beside_one_that_is():
     assert causes.unexplained(found) == 1
 
 
-@pytest.mark.parametrize("seed", range(40))
+@together(range(40), str)
 def test_pod_is_proved_only_when_all_about_it_is(seed):
     drawn = random.Random(seed)
     users = {f"c{n}": set(drawn.sample(["p0", "p1", "p2"], drawn.randrange(3))) for n in range(3)}

@@ -18,6 +18,7 @@ from app.analysis.replay.races import Races
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
+from tests.together import together
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
 IN_FLIGHT = "resource claim ns/c is in the process of being allocated"
@@ -78,27 +79,31 @@ def test_queue_decides_only_where_another_pod_has_what_this_one_had(aspect, ther
     assert class_of(aspect, uid, recorded, again) is reason
 
 
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ([MET], DifferenceClass.IN_FLIGHT),
-        ([REFUSED, MET], DifferenceClass.IN_FLIGHT),
-        ([MET, Bound("n")], DifferenceClass.IN_FLIGHT),
-        ([Bound("n")], DifferenceClass.FOLLOWS),
-        ([Nominated("n")], DifferenceClass.FOLLOWS),
-        ([Allocated(("r: p/a",))], DifferenceClass.FOLLOWS),
-        ([Reserved("p")], DifferenceClass.FOLLOWS),
-        ([REFUSED, Bound("n")], DifferenceClass.FOLLOWS),
-        ([ConditionSet("PodScheduled", "True", "", "")], DifferenceClass.FOLLOWS),
-        ([REFUSED], DifferenceClass.TIMING),
-        ([REFUSED, Released()], DifferenceClass.RACE),
-        ([Released()], DifferenceClass.RACE),
-        ([ConditionSet("Ready", "False", "Unschedulable", IN_FLIGHT)], DifferenceClass.RACE),
-        ([], DifferenceClass.RACE),
-    ],
+CLASSES_OF_FACTS = [
+    ([MET], DifferenceClass.IN_FLIGHT),
+    ([REFUSED, MET], DifferenceClass.IN_FLIGHT),
+    ([MET, Bound("n")], DifferenceClass.IN_FLIGHT),
+    ([Bound("n")], DifferenceClass.FOLLOWS),
+    ([Nominated("n")], DifferenceClass.FOLLOWS),
+    ([Allocated(("r: p/a",))], DifferenceClass.FOLLOWS),
+    ([Reserved("p")], DifferenceClass.FOLLOWS),
+    ([REFUSED, Bound("n")], DifferenceClass.FOLLOWS),
+    ([ConditionSet("PodScheduled", "True", "", "")], DifferenceClass.FOLLOWS),
+    ([REFUSED], DifferenceClass.TIMING),
+    ([REFUSED, Released()], DifferenceClass.RACE),
+    ([Released()], DifferenceClass.RACE),
+    ([ConditionSet("Ready", "False", "Unschedulable", IN_FLIGHT)], DifferenceClass.RACE),
+    ([], DifferenceClass.RACE),
+]
+"""The facts of one side, and the class of the difference."""
+
+
+@together(
+    [(side, *row) for row in CLASSES_OF_FACTS for side in ("there", "here")],
+    lambda row: f"{row[0]} {row[1]}",
 )
-@pytest.mark.parametrize("side", ["there", "here"])
-def test_facts_of_one_side_tell_the_class(facts, reason, side):
+def test_facts_of_one_side_tell_the_class(row):
+    side, facts, reason = row
     there, here = (facts, ()) if side == "there" else ((), facts)
     told = class_of(Aspect.WRITES, "p", trace(), trace(), *there, facts_again=here)
     assert told is reason

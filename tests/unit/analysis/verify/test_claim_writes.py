@@ -15,6 +15,7 @@ from app.domain.log.event import Origin, Revision
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import Cluster
+from tests.together import together
 
 KEY = ObjectKey("resource.k8s.io", "resourceclaims", "default", "shared")
 SCHEDULER = "system:kube-scheduler"
@@ -92,27 +93,31 @@ def judged(events: Sequence[Event]) -> list[tuple[str, int, int | None]]:
     ]
 
 
-@pytest.mark.parametrize("user", [SCHEDULER, CONTROLLER, MANAGER])
-@pytest.mark.parametrize(
-    ("before", "after", "is_wrong"),
-    [
-        ("", "a", False),
-        ("a", "ab", False),
-        ("abc", "abcd", False),
-        ("abc", "ac", False),
-        ("abc", "c", False),
-        ("abc", "", False),
-        ("", "ab", True),
-        ("a", "abc", True),
-        ("a", "ba", True),
-        ("abc", "abdc", True),
-        ("abc", "cba", True),
-        ("abc", "ca", True),
-        ("a", "b", True),
-        ("ab", "ac", True),
-    ],
+RESERVATIONS = [
+    ("", "a", False),
+    ("a", "ab", False),
+    ("abc", "abcd", False),
+    ("abc", "ac", False),
+    ("abc", "c", False),
+    ("abc", "", False),
+    ("", "ab", True),
+    ("a", "abc", True),
+    ("a", "ba", True),
+    ("abc", "abdc", True),
+    ("abc", "cba", True),
+    ("abc", "ca", True),
+    ("a", "b", True),
+    ("ab", "ac", True),
+]
+"""The reservations before and after a write, and whether the write is wrong."""
+
+
+@together(
+    [(user, *row) for row in RESERVATIONS for user in (SCHEDULER, CONTROLLER, MANAGER)],
+    lambda row: " ".join(map(str, row[:3])),
 )
-def test_reservation_is_appended_alone(user: str, before: str, after: str, is_wrong: bool) -> None:
+def test_reservation_is_appended_alone(row: tuple[str, str, str, bool]) -> None:
+    user, before, after, is_wrong = row
     log = Log()
     for count in range(1, len(before) + 1):
         log.write(before[:count])
