@@ -6,7 +6,7 @@ process leads. Counters begin at zero with the process, as those of the real com
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -65,6 +65,9 @@ QUEUE_NAMES = {
 }
 """Upstream's names for the queues of controllers; queues without a name are not published."""
 
+PRIMED_AT_ONCE = 25
+"""Claims that a start reads before other tasks run."""
+
 _ClaimLabels = tuple[str, str, str]
 
 
@@ -78,7 +81,7 @@ class _BindingWait:
 
 
 class HistoryMeter:
-    """Measures one history: `prime` with the present objects, then `fold` every event.
+    """Measures one history: `prime` with the present objects, then `fold` every event since then.
 
     `publish` writes the gauges; counters are written as events come. The profile determines names
     that differ between releases.
@@ -94,14 +97,19 @@ class HistoryMeter:
         self._leads: set[str] = set()
         self._counted: WeakKeyDictionary[AnyQueue, dict[str, int]] = WeakKeyDictionary()
 
-    def prime(self, objects: ObjectsReader) -> None:
-        """Replace the known claims by the present ones."""
+    def prime(self, objects: ObjectsReader) -> Iterator[None]:
+        """Replace the known claims by the present ones; yields after each PRIMED_AT_ONCE of them.
+
+        Objects may change meanwhile: events since the first part are folded after the last one.
+        """
         for known in tuple(self._claims):
             self._set_claim(known, None)
-        for key in objects.keys(*api_resources.RESOURCE_CLAIMS):
-            tree = objects.get(key)
-            if tree is not None:
-                self._set_claim(key, labels_of(tree))
+        for number, key in enumerate(objects.keys(*api_resources.RESOURCE_CLAIMS), 1):
+            # A copy, so that no object is decoded for good; half of it would be its managers.
+            if event := objects.event(key):
+                self._set_claim(key, labels_of(event.without_managers().object))
+            if number % PRIMED_AT_ONCE == 0:
+                yield
 
     def fold(self, event: Event, objects: ObjectsReader) -> None:
         """Count one event."""

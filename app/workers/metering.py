@@ -3,6 +3,7 @@
 import logging
 
 import anyio
+import anyio.lowlevel
 
 from app.domain.errors import Expired, LogUnavailable
 from app.ports import Meter
@@ -27,9 +28,10 @@ async def run(runtime: HistoryRuntime, meter: Meter) -> None:
     counted = HistoryMeter(meter, runtime.info.name, runtime.rules.profile)
     while True:
         objects = runtime.views.objects
-        counted.prime(objects)
         try:
             with runtime.subscribe(after=objects.revision) as followed:
+                for _ in counted.prime(objects):
+                    await anyio.lowlevel.checkpoint()
                 while True:
                     for event in await followed.next_batch(POLL_SECONDS):
                         counted.fold(event, objects)

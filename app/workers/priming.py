@@ -31,7 +31,7 @@ from projections.last_events import plain
 GATHERED_FROM = 10_000
 """The revision of a history from which on a pass waits for controllers that are about to start."""
 
-GATHER_SECONDS_MAX = 2.0
+GATHER_SECONDS_MAX = 5.0
 """The longest time that a pass waits for controllers that acquire their leases."""
 
 TURN = 25

@@ -309,7 +309,7 @@ async def _folded_by_controllers(store):
         meter.fold(event, views.objects)
         for controller in working:
             controller.fold(event, views)
-    HistoryMeter(Telemetry(), NAME, profile).prime(views.objects)
+    list(HistoryMeter(Telemetry(), NAME, profile).prime(views.objects))
 
 
 async def _served(rng, store):

@@ -1,10 +1,13 @@
 """Metrics counted from the events of a history, under the names of the real components."""
 
+import pytest
+
 from app.adapters.telemetry import Telemetry
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
+from app.service import metering
 from app.service.metering import HistoryMeter
 from tests.cluster import Cluster
 
@@ -67,11 +70,47 @@ def test_claims_that_were_there_before_are_in_the_gauge_and_not_in_the_counter()
     cluster = with_pods(2, devices=2)
     meter = Telemetry()
     history = HistoryMeter(meter, "h")
-    history.prime(cluster.line.views.objects)
-    history.prime(cluster.line.views.objects)
+    for _ in range(2):
+        list(history.prime(cluster.line.views.objects))
     history.publish({})
     assert claims(meter, True) == 2
     assert meter.value(CREATES, history="h", status="success", admin_access="false") == 0
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 4, 5])
+def test_claims_that_change_while_a_start_reads_them_are_counted_as_they_are_in_the_end(
+    monkeypatch, parts
+):
+    monkeypatch.setattr(metering, "PRIMED_AT_ONCE", 1)
+    cluster = Cluster()
+    for name in "abcd":
+        cluster.claim(name)
+    cluster.settle()
+    views, meter = cluster.line.views, Telemetry()
+    history, begun = HistoryMeter(meter, "h"), views.objects.revision
+    reading = history.prime(views.objects)
+    for _ in range(parts):
+        next(reading, None)
+    for name in "bd":
+        cluster.delete("resourceclaims", name)
+    cluster.claim("e")
+    cluster.settle()
+    list(reading)
+    for event in cluster.line.events:
+        if event.revision > begun:
+            history.fold(event, views.objects)
+    history.publish({})
+    assert claims(meter, False, source="") == 3
+
+
+def test_start_decodes_no_claim_for_good():
+    cluster = with_pods(3, devices=2)
+    objects = cluster.line.views.objects
+    held = list(objects.events("resource.k8s.io", "resourceclaims"))
+    for event in held:
+        event.forget_tree()
+    list(HistoryMeter(Telemetry(), "h").prime(objects))
+    assert [event.tree for event in held] == [None] * 3
 
 
 def test_attempts_are_counted_by_result():
