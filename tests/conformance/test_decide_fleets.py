@@ -12,14 +12,18 @@ they had a node (37), and of pods that the pod garbage collector removed (39) or
 (59).
 """
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.analysis.replay.classes import UNPROVED
+from app.analysis.replay.report import Agreement, DecideReport
 from app.bootstrap import process_settings, replays, stores
 from app.domain.objects.profile import Profile
 from app.service.replays.verifying import VerifyOutcome
+from app.settings import Settings
 from tests import draws
 from tests.conformance.fleet_recordings import record
 
@@ -44,10 +48,52 @@ async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path
     await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "watch", acts)
 
 
-async def _accuses_nobody(profile: Profile, recorded: Path, acts: int) -> None:
-    settings = process_settings.settings(
+@draws.in_turn("ways")
+async def test_snapshots_of_a_fleet_world_accuse_nobody(tmp_path):
+    profile = record(tmp_path, 36, ACTS)
+    lines = [
+        json.loads(line)
+        for path in sorted((tmp_path / "watch").iterdir())
+        for line in path.read_text().splitlines()
+    ]
+    versions = sorted(_version(line["object"]) for line in lines)
+    folder = tmp_path / "snapshots"
+    folder.mkdir()
+    for number in (1, 2, 3):
+        until = versions[len(versions) * number // 4]
+        state = {}
+        for line in lines:
+            metadata = line["object"]["metadata"]
+            place = (line["object"]["kind"], metadata.get("namespace"), metadata["name"])
+            if _version(line["object"]) > until:
+                continue
+            state[place] = None if line["type"] == "DELETED" else line["object"]
+        items = [tree for tree in state.values() if tree and tree["kind"] != "Event"]
+        listed = {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
+        (folder / f"{number}.json").write_text(json.dumps(listed))
+    report = await _decided(profile, folder)
+    assert report.agreement is Agreement.PARTLY
+
+
+def _version(tree: dict[str, Any]) -> int:
+    return int(tree["metadata"]["resourceVersion"])
+
+
+async def _decided(profile: Profile, recorded: Path) -> DecideReport:
+    settings = _settings(profile)
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (recorded,))
+    return await replays.decide(store, settings, history, "", lambda *_: None)
+
+
+def _settings(profile: Profile) -> Settings:
+    return process_settings.settings(
         profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
     )
+
+
+async def _accuses_nobody(profile: Profile, recorded: Path, acts: int) -> None:
+    settings = _settings(profile)
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (recorded,))
     verified = await replays.verify(store, settings, history, "", lambda *_: None)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from app.analysis.replay.instants import is_derived
 from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.last_lines import LastLines
 from app.analysis.replay.unsure.odd_times import OddTimes
@@ -98,6 +99,7 @@ class Lacks:
         self._implied: dict[str, Instant] = {}
         self._templates: dict[ObjectKey, list[tuple[Instant, str]]] = defaultdict(list)
         self._renewed: dict[ObjectKey, list[Instant]] = defaultdict(list)
+        self._has_only_looks: bool | None = None
         lacks_ends = any(each.code == Loss.NO_DELETES and not each.kind for each in recorded)
         self.omissions = Omissions(lacks_ends=lacks_ends)
         self.versions = Versions()
@@ -139,6 +141,10 @@ class Lacks:
     def conclude(self) -> None:
         """Notes what the recording as a whole shows; call it after the last event."""
         self.odd_times.conclude()
+        for kind in _NEEDED if self._has_only_looks else ():
+            # Anything may have been otherwise between two looks, and come and gone.
+            why = doubts.text_of(Loss.COLLAPSED)
+            self._stretches.append(_Stretch(ObjectKey(*kind, "", ""), "", why, Instant(0)))
         are_others_lost = self.omissions.lost.has_any
         for line in self.last_lines.lost_lines(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
@@ -347,6 +353,8 @@ class Lacks:
     def _note_object(self, event: Event, known: Instant) -> None:
         codes = doubts.of_event(event)
         self._written[event.key] = known
+        if event.key[:2] in _NEEDED and event.stamp.verb != BASELINE_VERB:
+            self._note_look(event)
         if event.stamp.verb == BASELINE_VERB and codes:
             # It existed before, in unknown states.
             stretch = _Stretch(event.key, event.uid, _text(codes), Instant(0), known)
@@ -360,6 +368,15 @@ class Lacks:
             self._note_renewed(event.key, known)
             if event.key[:2] == api_resources.RESOURCE_CLAIM_TEMPLATES:
                 self._templates[event.key].append((known, event.uid))
+
+    def _note_look(self, event: Event) -> None:
+        """Notes whether only snapshots show changes: each change is all that happened between two.
+
+        What a single snapshot shows beside other sources is the lack of one object.
+        """
+        origin = event.stamp.origin
+        is_look = origin is not None and Loss.COLLAPSED in origin.losses and is_derived(event)
+        self._has_only_looks = is_look and self._has_only_looks is not False
 
     def _note_renewed(self, key: ObjectKey, known: Instant) -> None:
         """Notes the first write of a pod or claim since all of its kind were unseen."""

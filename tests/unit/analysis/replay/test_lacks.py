@@ -9,7 +9,7 @@ from app.analysis.replay.unsure.lacks import Lacks
 from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
-from app.domain.log.records import Loss
+from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -19,9 +19,9 @@ POD = ObjectKey("", "pods", "default", "p")
 REPORT = ObjectKey("", "events", "default", "e")
 
 
-def event(key, type_=EventType.OBJECT_UPDATED, *, losses=(), verb="update", made=None):
+def event(key, type_=EventType.OBJECT_UPDATED, *, losses=(), verb="update", made=None, **origin):
     """An event at time 0, of an object that is as many seconds old as `made` is negative."""
-    origin = Origin(source="audit", losses=tuple(each.value for each in losses))
+    origin = Origin(source="audit", losses=tuple(each.value for each in losses), **origin)
     stamp = Stamp(time=Instant(0), actor=Actor(user="alice"), verb=verb, origin=origin)
     uid = f"uid of {key.name}"
     metadata = {} if made is None else {"creationTimestamp": timestamps.seconds_text(at(made))}
@@ -48,6 +48,33 @@ def test_kind_that_decisions_need_is_lacking_for_every_difference():
     doubt = Doubt(code=NEVER_SEEN, affects=Affects.CONTENT, kind="deviceclasses", count=0, text="")
     assert between(Lacks((doubt,)), 1, 2) == "the recording has no deviceclasses"
     assert between(Lacks(()), 1, 2) == ""
+
+
+def look(key, type_=EventType.OBJECT_UPDATED, losses=(Loss.COLLAPSED,)):
+    return event(key, type_, losses=losses, verb="observe", time_quality="derived")
+
+
+def test_recording_of_snapshots_alone_speaks_for_no_time_between_them():
+    existing = event(SLICE, EventType.OBJECT_CREATED, verb=BASELINE_VERB)
+    gone = look(CLAIM, EventType.OBJECT_DELETED, (Loss.COLLAPSED, Loss.SYNTHETIC_DELETE))
+    lacks = lacks_after((0, existing), (10, look(POD)), (20, gone))
+    lacks.conclude()
+    assert between(lacks, 1, 2)
+    assert between(lacks, 12, 14, keys=[CLAIM])
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param(look(CLAIM, losses=()), id="a watched change"),
+        pytest.param(event(CLAIM, EventType.OBJECT_CREATED, verb="create"), id="a request"),
+        pytest.param(event(CLAIM, losses=[Loss.COLLAPSED]), id="a removal with its mark"),
+    ],
+)
+def test_one_snapshot_beside_other_sources_is_no_lack_of_all(beside):
+    lacks = lacks_after((5, beside), (10, look(POD)))
+    lacks.conclude()
+    assert between(lacks, 1, 2) == ""
 
 
 def test_object_is_unknown_from_a_write_without_its_body_to_the_next_with_it():
