@@ -119,6 +119,34 @@ async def test_failed_insert_leaves_no_gap(database_url: str):
         check_complete(await log.read(history, after=Revision(0), limit=99), 3)
 
 
+KEEP_OUT = """
+CREATE FUNCTION keep_out() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RETURN CASE WHEN new.name <> 'claim-000001' THEN new END; END $$;
+CREATE TRIGGER keep_out BEFORE INSERT ON log_events FOR EACH ROW EXECUTE FUNCTION keep_out();
+"""
+"""A trigger of the database's owner that drops one row, as one that moves rows elsewhere does."""
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("size", [1, 2, 1_500])
+async def test_append_of_which_the_database_keeps_rows_out_is_refused_as_a_whole(
+    database_url: str, size: int
+):
+    async with open_database(database_url) as database:
+        log = PostgresLog(database)
+        history = await new_history(log)
+        events = claims(Head(), size)
+        assert events[0].key.name == "claim-000001"
+        await say(database_url, KEEP_OUT)
+        with pytest.raises(LogUnavailable, match="trigger or rule"):
+            await log.append(history, expected=Head(), events=events)
+        assert (await log.head(history)).revision == 0
+        assert await log.read(history, after=Revision(0), limit=9) == []
+        await say(database_url, "DROP TRIGGER keep_out ON log_events")
+        await log.append(history, expected=Head(), events=events)
+        check_complete(await log.read(history, after=Revision(0), limit=size), size)
+
+
 @draws.in_turn("ways")
 @pytest.mark.database
 async def test_two_writer_processes_share_a_history(database_url: str):

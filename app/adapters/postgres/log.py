@@ -12,9 +12,9 @@ from app.adapters.postgres import columns, deletion, statements
 from app.adapters.postgres import rows as rows_of
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import channel
-from app.adapters.postgres.problems import no_history, of_history
+from app.adapters.postgres.problems import KEPT_OUT, no_history, of_history
 from app.adapters.postgres.statements import Range
-from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
+from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, LogUnavailable, StaleLease
 from app.domain.log import (
     Event,
     Head,
@@ -423,7 +423,7 @@ async def _copy(
             return None
         before = head["before"]
         first = head["revision"] - len(rows) + 1
-        await connection.copy_records_to_table(
+        copied = await connection.copy_records_to_table(
             "log_events",
             columns=_COPY_COLUMNS,
             records=(
@@ -434,6 +434,8 @@ async def _copy(
                 for place, row in enumerate(rows)
             ),
         )
+        if copied != f"COPY {len(rows)}":
+            raise LogUnavailable(KEPT_OUT)
         await connection.execute(statements.NOTIFY, channel(history), str(head["revision"]))
         return head
 

@@ -21,11 +21,15 @@ Unreachable = (
 The last one is an internal error of the driver, as when the server is killed during a statement.
 """
 
+KEPT_OUT = "the database leaves out appended events: drop the trigger or rule that does that"
+"""The message when fewer rows are stored than were appended."""
+
 _BY_STATE: dict[str, str] = {
     "53100": "the disk of the database is full; free some space (acknowledged writes are safe)",
     "53200": "the database is out of memory",
     "53300": "the database accepts no more connections; raise its max_connections or close some",
     "53400": "a limit that the database's administrator set is reached",
+    "22012": KEPT_OUT,
     "25006": "the database is read-only, as a standby is; name the primary server",
     "55P03": "another session holds the history's lock and did not give it back in time",
     "57014": "a statement took longer than allowed and was cancelled",

@@ -189,6 +189,7 @@ head AS (
 # A key-share lock keeps take-overs out until the commit, but lets the holder renew the lease. After
 # a wait for the head row, PostgreSQL checks the condition again against the committed row: then no
 # row is advanced and nothing is inserted.
+# Rows that a trigger of the database's owner keeps out undo the append: the division by zero.
 
 _COLUMNS = (
     ("time", "timestamptz"), ("clock", "timestamptz"), ("type", "text"), ("group", "text"),
@@ -212,8 +213,11 @@ appended AS (
     SELECT $1, $2 + new.place, new.time, greatest(new.clock, before.time), new.type, new.group,
            new.resource, new.namespace, new.name, new.uid, new.stamp, new.object, $20, {hash}
     FROM head, before, {rows}
+    RETURNING 1
 )
-SELECT revision, epoch, hash, time, pg_notify($21, revision::text) FROM head
+SELECT revision, epoch, hash, time, pg_notify($21, revision::text),
+       1 / ((SELECT count(*) FROM appended) = revision - $2)::int
+FROM head
 """  # noqa: S608 (constants only)
 
 
