@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from app.domain.objects.profile import Profile
+from tests.api.custom import CRDS, WIDGETS, definition, version, widget
 from tests.api.serving import serving
 
 PATCHES = "/apis/resource.k8s.io/v1alpha3/resourceslicepatches"
@@ -193,6 +194,11 @@ def set_of(kind, **fields):
     return made
 
 
+def named(name, tree):
+    tree["metadata"]["name"] = name
+    return tree
+
+
 def rolling(**fields):
     return {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": fields}}
 
@@ -258,7 +264,7 @@ IGNORED = [
     *NOBODY_ACTS,
     (
         f"{APPS}/deployments",
-        workload("Deployment", containers=[RESTARTS]),
+        workload("Deployment", containers=[{"name": "other", "image": "i"}, RESTARTS]),
         "spec.template.spec.containers[].restartPolicy",
         "emulated kubelets read the policy of the pod",
     ),
@@ -310,10 +316,27 @@ async def test_workloads_with_defaults_get_no_warning():
             (f"{APPS}/statefulsets", set_of("StatefulSet")),
             (f"{APPS}/daemonsets", set_of("DaemonSet")),
             (f"{APPS}/deployments", set_of("Deployment")),
+            # The defaults, written out.
+            (
+                f"{APPS}/statefulsets",
+                named("b", set_of("StatefulSet", **rolling(maxUnavailable=1))),
+            ),
+            (f"{APPS}/daemonsets", named("b", set_of("DaemonSet", **rolling(maxSurge=0)))),
+            (f"{APPS}/daemonsets", named("c", set_of("DaemonSet", **rolling(maxSurge="0%")))),
             (f"{BATCH}/jobs", job(**INDEXED)),
         ):
             answer = await server.raw("POST", path, tree)
             assert (answer.status_code, warnings(answer)) == (201, []), answer.text
+
+
+async def test_custom_kind_with_the_name_of_a_workload_gets_no_warning():
+    """What happens to its objects is up to its own controller."""
+    spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    async with serving() as server:
+        await server.post(CRDS, definition(version(spec=spec), kind="CronJob", plural="cronjobs"))
+        tree = widget(schedule="0 * * * *") | {"kind": "CronJob"}
+        answer = await server.raw("POST", WIDGETS.replace("widgets", "cronjobs"), tree)
+        assert (answer.status_code, warnings(answer)) == (201, []), answer.text
 
 
 async def test_ordinary_pod_gets_no_warning():

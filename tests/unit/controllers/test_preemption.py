@@ -221,6 +221,17 @@ def test_of_equal_priority_the_later_started_pod_goes():
     assert victims(cluster) == ["young"]
 
 
+def test_of_pods_that_start_together_the_later_created_goes():
+    cluster = fleet("2")
+    for name in ("b", "a"):
+        pod(cluster, name, node="n1", started="2026-01-02T01:00:00Z")
+        cluster.wait(5)
+    pod(cluster, "big", "1", priority="high")
+    cluster.settle()
+    assert victims(cluster) == ["a"]
+    check_again(cluster)
+
+
 @pytest.mark.parametrize("begins_anew", [False, True])
 def test_of_pods_alike_the_last_by_name_goes_also_after_a_new_start(begins_anew):
     """A scheduler that begins reads the pods by their last changes, not as they were bound."""

@@ -7,6 +7,7 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
+from projections import objects
 from projections import packed as packed_values
 from projections.last_events import PackedEvent
 from projections.objects import ObjectsProjection
@@ -117,6 +118,7 @@ def test_view_with_compressed_objects_shows_what_a_plain_one_shows(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed_values, "SAMPLE_USES_MAX", 3)
+    monkeypatch.setattr(objects, "DUMPED_AT_ONCE", 1 + seed)
     pick = random.Random(seed)
     small, plain = ObjectsProjection(2, plain_max=3), ObjectsProjection()
     most = 0

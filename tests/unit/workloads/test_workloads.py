@@ -638,6 +638,15 @@ class TestJob:
         cluster.wait(120)
         assert cluster.names("jobs") == []
 
+    def test_unfinished_job_of_another_controller_outlives_its_time_to_live(self):
+        cluster = cluster_of()
+        workload(
+            cluster, "Job", pod=job_template(), ttlSecondsAfterFinished=0,
+            managedBy="example.com/queue",
+        )  # fmt: skip
+        cluster.wait(30)
+        assert cluster.names("jobs") == ["web"]
+
     def test_restart_on_failure_keeps_the_pod(self):
         cluster = cluster_of()
         workload(cluster, "Job", pod=job_template(code="1", policy="OnFailure"), backoffLimit=2)
