@@ -204,7 +204,20 @@ async def test_clock_that_is_off_is_a_gap_and_times_are_the_servers(tmp_path):
         assert not [doubt for doubt in await recording.doubts() if doubt.code == "gap"]
 
 
-async def test_clock_that_stays_off_is_one_gap_over_restarts(tmp_path):
+class FastClock(SystemClock):
+    """A clock that is an hour ahead of the server's."""
+
+    def now(self):
+        return super().now() + 3_600 * SECOND
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize(
+    ("off", "way"),
+    [(ShiftedClock, "ahead of"), (FastClock, "behind")],
+    ids=["ahead", "behind"],
+)
+async def test_clock_that_stays_off_is_one_gap_over_restarts(tmp_path, off, way):
     async with serving_source(tmp_path) as source:
         recording = recording_of(source)
         right = recording.store
@@ -218,9 +231,10 @@ async def test_clock_that_stays_off_is_one_gap_over_restarts(tmp_path):
             return [said for kind, said in await recording.gaps() if kind == "clocks"]
 
         seen = []
-        for clock in (ShiftedClock, ShiftedClock, SystemClock):
+        for clock in (off, off, SystemClock):
             seen.append(await offsets(clock()))
         assert [len(each) for each in seen] == [1, 1, 2]
+        assert f" s {way} the clock" in seen[0][0]
         assert seen[-1][-1].endswith("agree again")
 
 
