@@ -15,6 +15,8 @@ from tests.web.invented import (
 )
 from tests.web.reported_incidents import lab, one
 
+BY = r"by \S+ at 20\S+"
+
 
 def patch_removes_what_a_selector_reads(new):
     """An administrator's patch removes the attribute that the selector of a request reads."""
@@ -189,7 +191,27 @@ def bandwidth_is_used_from_another_namespace(new):
     )  # fmt: skip
 
 
+def driver_left_all_nodes_that_have_other_devices(new):
+    """The only slice of a driver was deleted; its node has devices of another driver, as well."""
+    team = new("gpu")
+    driver, other, mine = f"{team}.example.com", "cut.example.com", new("slice")
+    return Invented(
+        about="job",
+        told=(rf"class c selects driver {driver}, which publishes no slice here; slices here are",
+              rf"slice {mine} of pool {driver}/n, for node n, was deleted, {BY}"),
+        steps=(
+            {"apply": lab(driver, one(driver, mine), one(other, "cut"))},
+            {"wait": 60},
+            {"delete": f"resourceslice/{mine}"},
+            {"wait": 60},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
 ASKED = (
+    driver_left_all_nodes_that_have_other_devices,
     patch_removes_what_a_selector_reads,
     patch_removes_what_a_held_device_was_chosen_for,
     attachment_fails_each_time,

@@ -8,7 +8,8 @@ import pytest
 from tests import draws
 from tests.api.serving import serving
 from tests.web import asked_incidents
-from tests.web.invented import Names
+from tests.web.invented import Names, ask, claim, node, pod
+from tests.web.reported_incidents import lab, one
 from tests.web.test_incident_stories import stored, texts
 
 
@@ -69,6 +70,22 @@ async def test_waiting_for_a_condition_that_failed_before_is_a_finding_with_the_
     (waiting,) = [one for one in findings if one["kind"] == "WaitingPods" and one["present"]]
     assert "not true yet" in waiting["text"]
     assert any(line.startswith("its binding failed 2 times") for line in waiting["causes"])
+
+
+@draws.BY_DAY
+async def test_cause_that_pods_of_a_finding_share_is_told_once():
+    made = asked_incidents.patch_removes_what_a_selector_reads(Names(4))
+    cluster = [*lab("d.test", one("d.test")), node("closed", unschedulable=True)]
+    wants = [claim("a", "lab", ask("c", count=2)), claim("b", "lab", ask("c", count=3))]
+    pods = [pod("a", "lab", claim="a"), pod("b", "lab", claim="b")]
+    steps = ({"apply": cluster}, {"apply": [*wants, *pods]}, {"wait": 20})
+    findings, _ = await answers(replace(made, steps=steps), "pod", "a")
+    (waiting,) = [one for one in findings if one["kind"] == "WaitingPods"]
+    causes = [cause.partition(": ")[::2] for cause in waiting["causes"]]
+    assert [sorted(who.split(", ")) for who, cause in causes if "is cordoned" in cause] == [
+        ["lab/a", "lab/b"]
+    ]
+    assert sorted(who for who, cause in causes if " wants " in cause) == ["lab/a", "lab/b"]
 
 
 @draws.BY_DAY

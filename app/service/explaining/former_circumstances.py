@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from app.analysis import scheduler_messages, scope
 from app.analysis.explain import circumstances, lives, sources, waits
+from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
@@ -44,7 +45,7 @@ async def reasons(
     """The changes of other objects that removed what the pod lacks according to the nodes."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
-        *await _withdrawn(evidence, nodes),
+        *await _withdrawn(evidence, pod, nodes),
         *await _shrunk(evidence, nodes),
         *await _renamed(evidence, pod, nodes),
     ]
@@ -103,11 +104,15 @@ def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]
             yield f"{name}={old[name]} until that was taken away"
 
 
-async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
-    """Deleted slices of nodes that see no device, or of pools that lack slices."""
+async def _withdrawn(
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
+    """Deleted slices of nodes that see no device, of pools that lack slices, or of lost drivers."""
     names = circumstances.without_devices(nodes)
     lacking = {pool for one in nodes if one.explained for pool, _ in one.explained.pools}
-    if not names and not lacking:
+    excluding = any(circumstances.excluded(nodes, CauseKind.SELECTOR))
+    lost = drivers_nearby.missing(evidence.views, pod) if excluding else set[str]()
+    if not names and not lacking and not lost:
         return []
     inventory, objects = evidence.views.inventory, evidence.views.objects
     trees = [objects.get(ObjectKey(*api_resources.NODES, "", name)) for name in names]
@@ -123,8 +128,10 @@ async def _withdrawn(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> 
         for one in Inventory.of_slices([tree]).slices():
             current = newest(inventory.slices_of(one.pool))
             pool = inventory.pool(one.pool)
-            is_missed = "/".join(one.pool) in lacking or (
-                pool is None and any(_is_seen_by(one, node) for node in empty_nodes)
+            is_missed = (
+                "/".join(one.pool) in lacking
+                or one.pool[0] in lost
+                or (pool is None and any(_is_seen_by(one, node) for node in empty_nodes))
             )
             is_replaced = bool(current) and current[0].generation > one.generation
             if is_missed and not is_replaced and evidence.sight.sees(deletion):

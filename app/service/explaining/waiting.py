@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import node_answers, waits
-from app.analysis.explain.reasons import NAMES_MAX
+from app.analysis.explain.reasons import NAMES_MAX, listed
 from app.analysis.findings import devices
 from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.report import Finding, FindingKind, Findings
@@ -67,15 +67,17 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
 
 
 def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> tuple[str, ...]:
-    """The lines of all pods; each line begins with its pod if the pods may have different causes.
+    """The lines of all pods; each line begins with its pods if pods may have different causes.
 
     `are_all` is whether the lines of all waiting pods of the finding are known.
     """
     if len(causes) == 1 and are_all:
         return next(iter(causes))
-    return tuple(
-        f"{pod.namespace}/{pod.name}: {line}" for lines, pod in causes.items() for line in lines
-    )
+    pods_of: dict[str, list[str]] = {}
+    for lines, pod in causes.items():
+        for line in lines:
+            pods_of.setdefault(line, []).append(f"{pod.namespace}/{pod.name}")
+    return tuple(f"{listed(names, len(names))}: {line}" for line, names in pods_of.items())
 
 
 class _Attempts:

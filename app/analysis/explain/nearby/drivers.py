@@ -1,7 +1,9 @@
 """Drivers that selectors require and that publish nothing, with those of nearly the same name."""
 
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import partial
+from itertools import takewhile
 
 from app.analysis import scope
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -45,7 +47,7 @@ def _missing(
     for driver in _required(expression):
         if driver in published:
             continue
-        near = scope.nearest(driver, published)
+        near = scope.nearest(driver, [other for other in published if _is_typed_as(driver, other)])
         there = near or f"slices here are of {listed(published, len(published))}"
         yield Reason(
             text=f"{subject} selects driver {driver}, which publishes no slice here; {there}",
@@ -74,6 +76,32 @@ def _selectors(views: LiveViews, pod: JsonObject) -> Iterator[tuple[str, ObjectK
                 for tree in wish.selectors:
                     whose = f"request {name} of claim {key.namespace}/{key.name}"
                     yield whose, key, dra.selector_expression(tree)
+
+
+def missing(views: LiveViews, pod: JsonObject) -> set[str]:
+    """The drivers without slices that the pod's claims without devices select."""
+    published = _published(views)
+    return {
+        driver
+        for _, _, expression in _selectors(views, pod)
+        for driver in _required(expression)
+        if driver not in published
+    }
+
+
+def _is_typed_as(driver: str, other: str) -> bool:
+    """Whether somebody may have typed a driver for another one.
+
+    What both names end with, such as a domain, does not make them similar.
+    """
+    ends = zip(reversed(driver), reversed(other), strict=False)
+    shared = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], ends))
+    own, theirs = driver[: len(driver) - shared], other[: len(other) - shared]
+    return SequenceMatcher(None, own, theirs).ratio() >= _ALIKE_MIN
+
+
+_ALIKE_MIN = 0.6
+"""The similarity from which on a name counts as a typing error of another one."""
 
 
 def _required(expression: str) -> tuple[str, ...]:
