@@ -42,6 +42,9 @@ NOT_DEVICES = {
 NO_NODES = "there are no nodes"
 """The text about a pod in a cluster without nodes."""
 
+BY_DRIVERS = "drivers decide what they report"
+"""Why the reports that a pod waits for are not proved to help."""
+
 ENDS_ATTEMPT = (
     "an error on any node that is asked ends the scheduler's attempt, even if other nodes would "
     "take the pod"
@@ -116,7 +119,8 @@ def waiting(
         return _unasked(views, tree, early, changes, reads_events=reads_events)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
-        return PodFindings(text=early, children=lacking)
+        reported = [*waits.remedies(views, tree)] if help and lacking else []
+        return _with_remedies(PodFindings(text=early, children=lacking), reported, BY_DRIVERS)
     fitting: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
     erring: list[NodeAnswer] = []
@@ -210,18 +214,23 @@ def _unasked(
     if all(reason.rests_on for reason in known):
         # A reader who may see none of these is told the cause as well.
         known = (Reason(text=early), *known)
-    if not changes:
-        return PodFindings(text=early, children=known)
     why = "no node is asked about the pod before it"
-    if untried.missing_classes(views, tree):
+    if changes and untried.missing_classes(views, tree):
         why = "what a class selects is not known before it is there"
+    return _with_remedies(PodFindings(text=early, children=known), changes, why)
+
+
+def _with_remedies(placed: PodFindings, changes: Sequence[str], why: str) -> PodFindings:
+    """The findings with changes that help and are not proved, because of `why`."""
+    if not changes:
+        return placed
     helpful = Reason(
         text=f"what would help, not proved, because {why}",
         children=tuple(Reason(text=change) for change in changes),
         is_kept=True,
     )
     helps_json: JsonObject = {"node": "", "changes": [*changes]}
-    return PodFindings(text=early, children=(helpful, *known), helps=(helps_json,))
+    return replace(placed, children=(helpful, *placed.children), helps=(helps_json,))
 
 
 def _help(

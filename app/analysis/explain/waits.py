@@ -73,6 +73,22 @@ def _is_true(condition: Condition | None) -> bool:
     return condition is not None and condition.status == "True"
 
 
+def remedies(views: Views, tree: JsonObject) -> Iterator[str]:
+    """What drivers have to report so that the pod is bound, one sentence for each condition."""
+    for claim in _claims(views, tree):
+        for result in () if claim.allocation is None else dra.results_of(claim.allocation):
+            reported = binding_conditions.conditions_of(claim.tree, result)
+            wanted = dict.fromkeys(result.binding_conditions, "True")
+            for kind in result.binding_failure_conditions if wanted else ():
+                if _is_true(reported.get(kind)):
+                    wanted[kind] = "False"
+            for kind, status in wanted.items():
+                condition = reported.get(kind)
+                if condition is None or condition.status != status:
+                    where = f"of {result.text} in the status of claim {claim.name}"
+                    yield f"report condition {kind} {where} as {status}"
+
+
 def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iterator[Reason]:
     """The claims of a waiting pod whose devices could not be made ready, so that no node fits."""
     for claim in _claims(views, tree):
