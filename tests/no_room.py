@@ -12,8 +12,8 @@ from unittest import mock
 def no_room(size: int) -> Iterator[None]:
     """Let no file of this process and of new ones grow beyond `size` bytes.
 
-    Python keeps no compiled modules meanwhile: it would keep their first `size` bytes for whoever
-    imports them next.
+    Python keeps no compiled modules meanwhile: it would keep their first `size` bytes for the next
+    process that imports them.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with (

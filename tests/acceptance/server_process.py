@@ -70,7 +70,7 @@ class ServerProcess:
         assert how is signal.SIGKILL or process.returncode == 0, self.log.read_text()
 
     def wait_exit(self):
-        """Wait until it ends by itself; its exit code."""
+        """Wait until the process ends without a signal; returns its exit code."""
         process, self._process = self._process, None
         self.serves.clear()
         process.communicate(timeout=PATIENCE_SECONDS)

@@ -1,6 +1,6 @@
 """Exported tests that a machine alters in one decisive thing fail, and name an object that it hits.
 
-pytest runs them in an empty folder in a process of its own, as whoever gets such a file does.
+pytest runs them in an empty folder in a process of its own, as a user who gets such a file does.
 """
 
 import re

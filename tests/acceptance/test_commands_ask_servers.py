@@ -66,7 +66,7 @@ def job_list(client: httpx.Client) -> list[object]:
 
 
 def wait_until(holds: Callable[[], object]) -> None:
-    """Wait until something holds that tells nobody of itself."""
+    """Wait until a condition holds that nothing reports."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         assert time.monotonic() < deadline, "in vain"

@@ -178,7 +178,7 @@ def test_codes_of_problems() -> None:
 
 
 def test_no_command_ends_by_itself() -> None:
-    """`exit_codes.conclude` also reaches whoever stops reading early."""
+    """`exit_codes.conclude` also handles readers that stop early."""
     found = []
     for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

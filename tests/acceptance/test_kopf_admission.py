@@ -1,4 +1,4 @@
-"""kopf's admission: an operator registers its webhooks by itself, and the server asks them."""
+"""kopf's admission: an operator registers its own webhooks, and the server calls them."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""A moment is said in one way: every option that takes one takes all of its forms."""
+"""A moment has the same forms in every option that takes one."""
 
 import itertools
 import json

@@ -140,7 +140,7 @@ def marked(text: str, marker: str) -> str:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What pytest says of exported files, by name, run by one process as whoever has them does."""
+    """The results of pytest for exported files, by name, run in one process as by a user."""
     folder = tmp_path_factory.mktemp("exported")
     texts = {name: repaired(name, folder) for name in MARKED}
     files = {each: marked(texts[MARKED[0]], f"pytest.mark.redra({each})") for each in SWITCHES}

@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Fetched(HTMLParser):
-    """What a browser loads by itself from a page, and the links that a person may follow."""
+    """The files that a browser loads with a page, and the links that a reader may follow."""
 
     def __init__(self) -> None:
         super().__init__()

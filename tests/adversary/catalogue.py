@@ -1,4 +1,4 @@
-"""The register of alterations: what each does, to which recordings, and what must be said of it."""
+"""The register of alterations: what each does, to which recordings, and the due verdict."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

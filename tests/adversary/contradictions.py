@@ -85,7 +85,7 @@ def devices_of(claim: Json) -> list[Device]:
 
 
 def allocations(log: Log, sort: str) -> Iterator[Place]:
-    """The devices of written allocations, with another one of the pool that was not to be had."""
+    """The devices of written allocations, with another one of the pool that was not available."""
     held = _Held()
     for number, line in enumerate(log.lines):
         body = line.get("responseObject")

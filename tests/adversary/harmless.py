@@ -36,7 +36,7 @@ _SOME = (QUICKSTART, MIG, TAINTS, TPU)
 
 
 def harmless(recordings: tuple[str, ...] = SMALL) -> Callable[[Change], Change]:
-    """Registers an alteration after which everything is said as before."""
+    """Registers an alteration after which all answers stay the same."""
     return alteration("harmless", recordings, verify=SAME, decide=SAME)
 
 

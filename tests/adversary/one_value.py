@@ -377,7 +377,7 @@ def answers(name: str, log: Log, folder: Path) -> Iterator[tuple[str, Answer]]:
 
 
 def outcome(name: str, log: Log, place: Place, folder: Path) -> str:
-    """What is said of an altered log: that it failed, of this object, or less than before."""
+    """The verdict on an altered log: it failed, with this object, or confirms less than before."""
     about = place.about or log.lines[place.line]["objectRef"].get("name", "")
     result = UNNOTICED
     for mode, answer in answers(name, log, folder):

@@ -39,7 +39,7 @@ SOAK_LINES = 1000
 
 @dataclass(frozen=True)
 class Answer:
-    """What redra said of a log."""
+    """The answer of redra about a log."""
 
     code: int
     text: str

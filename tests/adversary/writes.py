@@ -240,7 +240,7 @@ def bound_beyond_the_cpu_of_the_node(log: Log) -> None:
 
 @alteration("wrong", (QUICKSTART, MIG), verify=AGREES, decide=FAILS)
 def message_of_another_cause(log: Log) -> None:
-    """A pod that waits for devices is told that CPU is missing, in condition and Event (4.3)."""
+    """A pod that waits for devices has a condition and an Event about missing CPU (4.3)."""
     done = False
     for line in log.lines:
         if line["objectRef"]["resource"] in ("pods", "events"):

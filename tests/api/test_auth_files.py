@@ -1,4 +1,4 @@
-"""Token and policy files: what they say, and how a mistake in them is told."""
+"""Token and policy files: their content, and the errors for mistakes in them."""
 
 import pytest
 

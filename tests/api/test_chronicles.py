@@ -1,4 +1,4 @@
-"""What happened in long histories is read to its end, or it is said that it cannot be."""
+"""Long histories are read to their end, or the answer says that they cannot be."""
 
 import anyio
 import msgspec

@@ -1,4 +1,4 @@
-"""What clients are told is served."""
+"""Everything that discovery announces is served."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Watches over real connections, which are told together while their clients keep up."""
+"""Watches over real connections, which get changes together while their clients keep up."""
 
 import json
 import socket

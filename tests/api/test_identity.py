@@ -1,4 +1,4 @@
-"""Who asks, and what they are told about themselves."""
+"""The identity of the sender of a request, and the API that returns it."""
 
 from app.api.access.authorization import Authorization
 from app.api.identity.authentication import ADMIN, Credentials

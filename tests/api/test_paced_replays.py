@@ -1,4 +1,4 @@
-"""A paced replay over the API: orders, what refuses them, and what clients that follow are told."""
+"""A paced replay over the API: orders, what refuses them, and what clients that follow receive."""
 
 from contextlib import asynccontextmanager
 

@@ -1,6 +1,6 @@
 """Pods of a further profile of a recorded scheduler are its own, those of another program are not.
 
-The same recorded cluster is told three times: with the default name, with that of a profile, whose
+The same cluster is recorded three times: with the default name, with that of a profile, whose
 answers are the same, and with another program that bound its pods.
 """
 

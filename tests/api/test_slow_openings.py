@@ -1,4 +1,4 @@
-"""A history that takes long to open: the others are served meanwhile, and its requests are told."""
+"""A history that takes long to open: the others are served, and its requests get a status."""
 
 from contextlib import asynccontextmanager
 from functools import partial

@@ -32,7 +32,7 @@ Alter = Callable[[Lines, random.Random], Told]
 
 
 def swap_the_devices_of_two_claims(lines: Lines, draw: random.Random) -> Told:
-    """Two claims of different nodes have each other's devices, in all that is said of them."""
+    """Two claims of different nodes have each other's devices, in every line about them."""
     chosen = [each for each in allocations(lines) if len(each.results) == 1]
     pairs = [
         (one, other)

@@ -55,7 +55,7 @@ def swap_two_bindings(lines: Lines, draw: random.Random) -> str:
 
 
 def bind_to_another_node(lines: Lines, draw: random.Random) -> str:
-    """A pod with a claim of one node is bound to another one, in all that is said of it."""
+    """A pod with a claim of one node is bound to another one, in every line about it."""
     users = {
         (each.claim[0], user["name"])
         for each in allocations(lines)
@@ -264,7 +264,7 @@ def node_of(binding: dict[str, Any]) -> str:
 
 
 def move_pod(lines: Lines, pod: tuple[str, str], node: str) -> None:
-    """The pod is on another node, in all that is said of it."""
+    """The pod is on another node, in every line about it."""
     for line in of(lines, "pods"):
         if name_of(line) != pod:
             continue

@@ -88,7 +88,7 @@ def taint_from_the_beginning(lines: Lines, draw: random.Random) -> Told:
 
 
 def bind_to_a_cordoned_node(lines: Lines, draw: random.Random) -> Told:
-    """The node of a bound pod takes no pods, in all that is said of the node."""
+    """The node of a bound pod takes no pods, in every line about the node."""
     made = {name_of(line)[1] for line in of(lines, "nodes") if line["verb"] == "create"}
     options = [line for line in bound(lines) if node_of(line) in made]
     line = one_of(options, draw)

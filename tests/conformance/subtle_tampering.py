@@ -210,7 +210,7 @@ def reserve_for_who_went(lines: Lines, draw: random.Random) -> str:
 
 
 def defuse_rules(lines: Lines, draw: random.Random) -> str:
-    """No rule ends pods, in anything that is said of rules; the evictions stay."""
+    """No rule ends pods, in any line about rules; the evictions stay."""
     changed = False
     for line in of(lines, "devicetaintrules"):
         for tree in bodies(line):

@@ -1,4 +1,4 @@
-"""What clients were answered is in the log, whoever died meanwhile; see `recorded_answers`."""
+"""The answers that clients got are in the log, whichever process died; see `recorded_answers`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Lets more important pods come to clusters that are full, and compares who goes with a model.
+"""Creates more important pods in full clusters, and compares the evicted pods with a model.
 
 `python -m tests.fuzz preemption --cases N --seed S` judges N worlds (`tests/truth/preemption`).
 """

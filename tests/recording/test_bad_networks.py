@@ -55,7 +55,7 @@ async def test_connections_that_are_slow_cut_silent_and_repeat_lose_nothing(tmp_
 @draws.in_turn("ways")
 @pytest.mark.parametrize("seed", draws.seeds(1))
 async def test_lines_that_are_lost_are_a_gap_and_what_exists_is_recorded(tmp_path, seed):
-    """Nothing in the protocol tells of a line that never came: comparing with the cluster does."""
+    """The protocol does not show a line that never came: a comparison with the cluster does."""
     async with serving_source(tmp_path) as source, proxying(source, seed) as proxy:
         writer = Writer(source, seed)
         recording = recording_of(

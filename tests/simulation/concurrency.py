@@ -1,7 +1,7 @@
 """A timeline on which controllers act at the same time, as the loops of a live server do.
 
 A controller makes a plan from the state that it sees. Until the plan is stored, other controllers
-and clients may write, and the controller does not see it. The seed decides who comes next.
+and clients may write, and the controller does not see it. The seed decides which of them runs next.
 """
 
 import random

@@ -341,7 +341,7 @@ FACTS: Mapping[str, Callable[[str], Fact]] = {
 
 
 def superfluous(path: Path, fact: Fact, *, is_recorded: bool = False) -> Iterator[str]:
-    """The pieces without which the fact still shows, in words."""
+    """The descriptions of the pieces without which the fact still shows."""
     deciding = Deciding(path, is_recorded=is_recorded)
     assert deciding.count == len(deciding.lines), "the engine takes the same lines for inputs"
     wanted = fact(deciding.whole)

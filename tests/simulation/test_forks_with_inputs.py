@@ -339,7 +339,7 @@ def left_of(events: Sequence[Event]) -> set[tuple[str, bool]]:
 
 
 async def test_pod_whose_attempts_said_nothing_new_waits_for_the_one_before_it() -> None:
-    """Such attempts wrote nothing; one decision tells of all of them."""
+    """Such attempts wrote nothing; one decision covers all of them."""
     cluster = Cluster()
     cluster.node("n1")
     cluster.device_class()

@@ -378,7 +378,7 @@ ONE_OF_MANY = re.compile(
 
 
 async def why(facts: Facts, ask: Ask, key: tuple[str, str, str]) -> list[str]:
-    """What is said about one object of any kind."""
+    """The answer about one object of any kind."""
     kind, namespace, name = key
     answer = await ask("why", kind=kind, namespace=namespace, name=name)
     lines = list(sentences(answer["reasons"]))

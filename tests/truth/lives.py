@@ -87,7 +87,7 @@ def generation(lines: list[dict], device: Device) -> int | None:
 
 
 async def life(lines: list[dict], ask: Ask, device: Device) -> list[str]:
-    """Differences of what `why` tells of the life of a device up to the last of the lines."""
+    """Differences in the life of a device as `why` shows it, up to the last of the lines."""
     answer = await ask("why", kind="device", namespace="", name="/".join(device))
     said = list(sentences(answer["reasons"]))
     return [f"life of {'/'.join(device)}: {one}" for one in _judged(lines, device, said)]

@@ -78,7 +78,7 @@ async def stored(incident):
 
 
 def names_cause(name, incident, text):
-    """Whether a page names the incident, its number, its cause or what was said of it."""
+    """Whether a page names the incident, its number, its cause or its message."""
     numbers = [number.strip() for number in incident.number.split(",") if number.strip()]
     said = [" ".join(fact.says.split()) for fact in incident.finding if fact.says]
     words = [name, *said, *([SHOWN_AS[name]] if name in SHOWN_AS else [])]

@@ -1,4 +1,4 @@
-"""A fact beside a refusal is told where it is, and not in a world that differs in it alone."""
+"""A fact beside a refusal is shown where it holds, and not in a world that differs in it alone."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Incidents that nothing reports, altered by one value: what is said of each, and what is not."""
+"""Incidents that nothing reports, altered by one value: the answers about each."""
 
 import copy
 from dataclasses import replace

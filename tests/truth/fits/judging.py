@@ -95,7 +95,7 @@ def asked(world: FitWorld) -> Fit:
 
 
 def lived(cluster: Cluster, documents: list[dict]) -> tuple[Counter, str]:
-    """The nodes that copies get, and what is said of the first that gets none."""
+    """The nodes that copies get, and the refusal of the first that gets none."""
     *beside, pod = copy.deepcopy(documents)
     for tree in beside:
         cluster.apply(tree)

@@ -38,7 +38,7 @@ def judge_fit(seed: int) -> list[str]:
 
 
 def _lived(world: FullWorld) -> tuple[Counter, str, list[str]]:
-    """The nodes that copies get, and what is said of the first that gets none, with the victims."""
+    """The nodes that copies get, and the refusal of the first that gets none, with the victims."""
     nodes: Counter = Counter()
     for number in range(judging.COPIES_MAX):
         tree = copy.deepcopy(world.documents[0])

@@ -89,7 +89,7 @@ class States:
     # Deletion.
 
     def deletion(self, key: Key) -> Iterator[str]:
-        """What has to be said of who asked for a deletion, and until when."""
+        """The sentences that are due about the author of a deletion, and its end."""
         since = self.since(key, lambda tree: "deletionTimestamp" in tree["metadata"])
         if since is None or since.tree is None:
             return
@@ -182,7 +182,7 @@ class States:
         return outcome, f"{devices} device{plural}" if devices else "no device is allocated"
 
     def consumers(self, name: str) -> Iterator[str]:
-        """What has to be said of each pod that a claim is reserved for."""
+        """The sentences that are due about each pod that a claim is reserved for."""
         key = ("resourceclaims", *name.split("/"))
         for one in (self.facts.claims[name].get("status") or {}).get("reservedFor") or ():
             uid = one["uid"]

@@ -70,7 +70,7 @@ def offered(node: dict, resource: str) -> int:
 
 
 def used(facts: Facts, node: dict, resource: str) -> int:
-    """What the pods of a node want of a resource, whoever serves them."""
+    """The amount of a resource that the pods of a node request, whatever serves it."""
     pods = (facts.pods[name] for name in facts.on_node(node["metadata"]["name"]))
     return sum(asks(one, resource) for one in pods if one["status"].get("phase") not in FINISHED)
 

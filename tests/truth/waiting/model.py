@@ -82,7 +82,7 @@ class Wish:
 
     @property
     def count(self) -> int:
-        """How many devices it wants; nothing is said for mode All."""
+        """The number of requested devices; without a meaning for mode All."""
         return int(self.tree.get("count") or 1)
 
     @property

@@ -1,4 +1,4 @@
-"""A cluster that goes away says so in words of people, once for all that is recorded of it."""
+"""A cluster that is not reachable is reported in one plain sentence for all recorded kinds."""
 
 import asyncio
 from contextlib import asynccontextmanager

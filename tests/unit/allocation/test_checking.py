@@ -1,4 +1,4 @@
-"""What the checker reads by itself: quantities, amounts, node selection."""
+"""The readers of the checker: quantities, amounts, node selection."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Outcomes that a test compares: what differs is told in the order of the history."""
+"""Outcomes that a test compares: differences are in the order of the history."""
 
 from app.analysis.handover.outcomes import DIFFERENCES_SHOWN_MAX, Outcomes
 

@@ -1,4 +1,4 @@
-"""What people who use kubectl type, and redra answers otherwise, is told in a sentence."""
+"""Words that users of kubectl type, and that redra answers with one sentence."""
 
 from pathlib import Path
 

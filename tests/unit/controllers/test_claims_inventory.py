@@ -418,7 +418,7 @@ def names_of(line: ReplayTimeline) -> str:
 
 
 def state_of(line: ReplayTimeline) -> str:
-    """Claim `c` in words; empty when it does not exist."""
+    """The state of claim `c` as text; empty when it does not exist."""
     key = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
     tree = line.views.objects.get(key)
     if tree is None:

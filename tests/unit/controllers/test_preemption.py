@@ -1,4 +1,4 @@
-"""Pre-emption over whole clusters: who goes, who stays, what is said and written."""
+"""Pre-emption over whole clusters: the victims, the pods that stay, messages and writes."""
 
 import pytest
 

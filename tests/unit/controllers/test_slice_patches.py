@@ -1,4 +1,4 @@
-"""A patch whose selector fails is told about once, with the device."""
+"""A patch whose selector fails is reported once, with the device."""
 
 from typing import Any
 

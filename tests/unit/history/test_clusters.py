@@ -16,7 +16,7 @@ def namespace(name, uid, rv=5):
 
 
 def lost(folder, **files):
-    """What is said to be lost of files with these contents."""
+    """The losses of files with these contents."""
     for name, content in files.items():
         (folder / name).write_text(content)
     with open_history([folder], ReadOptions()) as recorded:

@@ -1,4 +1,4 @@
-"""Sources that contradict each other, or themselves: what is said of them, and what is left out."""
+"""Sources that contradict each other, or themselves: the notes about them, and what is left out."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def allocated(device, *, rv=7, **metadata):
 
 
 def read(*paths):
-    """The records of the files, what is said of them, and the report about them."""
+    """The records of the files, the notes about them, and the report."""
     with open_history(list(paths), ReadOptions()) as recorded:
         records = list(recorded.records())
         collector = FidelityCollector()

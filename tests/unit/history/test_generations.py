@@ -1,4 +1,4 @@
-"""Generations of recorded objects: a step that no server makes is said."""
+"""Generations of recorded objects: a step that no server makes is reported."""
 
 import pytest
 

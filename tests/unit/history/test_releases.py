@@ -1,4 +1,4 @@
-"""The release of a recording is taken from the recording, and what says so is told."""
+"""The release of a recording is taken from the recording, and the evidence is named."""
 
 import json
 

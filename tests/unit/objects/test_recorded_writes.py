@@ -79,7 +79,7 @@ class Recorded:
 
 @dataclass
 class Tally:
-    """What came out: equal answers, and each difference in words."""
+    """The results: equal answers, and the description of each difference."""
 
     same: int = 0
     refused_alike: int = 0

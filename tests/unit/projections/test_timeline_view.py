@@ -22,7 +22,7 @@ def log() -> LogOf:
 
 
 def told(log: LogOf) -> list[tuple[str, str]]:
-    """Kind and text of everything told so far."""
+    """Kind and text of every entry so far."""
     keys = sorted(key for keys in log.view.take_changed().values() for key in keys)
     rows = [log.row("view_timeline", *key) for key in keys]
     return [(row["kind"], row["text"]) for row in rows]

@@ -50,7 +50,7 @@ def policy(*expressions: str, name: str = "p", rules: Any = None, **spec: Any) -
 
 
 def binding(*actions: str, name: str = "b", to: str = "p", **spec: Any) -> JsonObject:
-    """A binding; it denies unless it is told what to do."""
+    """A binding; it denies unless other actions are given."""
     return {
         "apiVersion": ADMISSION,
         "kind": "ValidatingAdmissionPolicyBinding",

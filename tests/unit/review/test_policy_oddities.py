@@ -1,4 +1,4 @@
-"""Policies that nobody means: whatever an expression does, a write is taken or refused in words."""
+"""Unusual policies: whatever an expression does, a write is accepted, or refused with a message."""
 
 import contextlib
 from typing import Any

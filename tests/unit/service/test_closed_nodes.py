@@ -1,4 +1,4 @@
-"""Nodes that are closed to a waiting pod: which taints close one, and what is told of it."""
+"""Nodes that are closed to a waiting pod: which taints close one, and the reasons that name it."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def tree(kind: str, name: str, spec: object, **more: object) -> dict[str, object
 
 
 async def told(folder: Path, node: object, **pod: object) -> list[str]:
-    """What is told of node n0 in the reasons of a pod that waits beside it."""
+    """The reasons of a waiting pod that are about node n0."""
     waits = {"phase": "Pending", "conditions": [
         {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
          "message": "0/1 nodes are available"}]}  # fmt: skip

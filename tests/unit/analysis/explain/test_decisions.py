@@ -1,4 +1,4 @@
-"""What recorded decisions say, in words."""
+"""The sentences about recorded decisions."""
 
 from app.analysis.explain import decisions
 

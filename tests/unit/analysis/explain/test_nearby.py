@@ -1,4 +1,4 @@
-"""Facts beside a refusal: none is told that is wrong, or that says nothing about the pod."""
+"""Facts beside a refusal: none is wrong or irrelevant for the pod."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said of objects of which only a row of `kubectl get` is known."""
+"""Answers about objects of which only a row of `kubectl get` is known."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Workloads whose pods the API refuses, told once whoever owns them, and Jobs that failed."""
+"""Workloads whose pods the API refuses, each in one finding, and Jobs that failed."""
 
 import pytest
 

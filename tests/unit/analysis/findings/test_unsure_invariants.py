@@ -1,4 +1,4 @@
-"""What is unsure about a violated invariant is said as it is, in live histories and recordings."""
+"""The doubts about a violated invariant, in live histories and recordings."""
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import cluster

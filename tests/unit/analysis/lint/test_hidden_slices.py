@@ -1,4 +1,4 @@
-"""Slices that no allocation sees: the cause is told, and not what follows from it."""
+"""Slices that no allocation sees: the cause is reported, not its consequences."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said of a pod from what runs have shown of its differences, one by one."""
+"""The judgement about a pod from what runs have shown of its differences, one by one."""
 
 import random
 

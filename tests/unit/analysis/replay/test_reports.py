@@ -1,4 +1,4 @@
-"""Reports of a decide replay, and what they rest on: facts in words, waits, outcomes, owners."""
+"""Reports of a decide replay and their basis: facts as sentences, waits, outcomes, owners."""
 
 import json
 from collections import Counter
