@@ -1,0 +1,67 @@
+"""Wrong decisions in recordings of fleet worlds are accused, by `verify` or by `decide`.
+
+The verdict follows from each alteration and was fixed before any run. Fleets have partitions that
+draw on counters, shares of a capacity, devices with binding conditions and extended resources.
+Rows come in turn.
+"""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from app.analysis.replay.report import Agreement
+from app.bootstrap import process_settings, replays, stores
+from app.service.replays.verifying import VerifyOutcome
+from tests import draws
+from tests.conformance import fleet_tampering
+from tests.conformance.fleet_recordings import record
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+ACCUSING = (Agreement.UNEXPLAINED, Agreement.IMPOSSIBLE)
+ROWS = (
+    (fleet_tampering.give_held_device, 33, 60),
+    (fleet_tampering.give_held_device_elsewhere, 37, 60),
+    (fleet_tampering.give_next_device, 33, 60),
+    (fleet_tampering.give_larger_partition, 33, 60),
+    (fleet_tampering.give_less_capacity, 33, 60),
+    (fleet_tampering.bind_elsewhere, 33, 60),
+    (fleet_tampering.bind_to_cordoned_node, 33, 60),
+    (fleet_tampering.bind_before_conditions, 81, 40),
+    (fleet_tampering.allocate_tainted_device, 33, 60),
+    (fleet_tampering.evict_despite_toleration, 33, 60),
+    (fleet_tampering.evict_too_early, 58, 80),
+    (fleet_tampering.leave_eviction_out, 33, 60),
+    (fleet_tampering.keep_claim, 33, 60),
+    (fleet_tampering.exceed_quota, 33, 60),
+)
+"""Each alteration with the seed and the acts of a world that has an occasion for it."""
+
+
+async def is_accused(path, profile):
+    settings = process_settings.settings(
+        profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
+    )
+    settings = replace(settings, decide_runs_max=8, verify_processes=1)
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (path,))
+    verified = await replays.verify(store, settings, history, "", lambda *_: None)
+    if verified.outcome is VerifyOutcome.FAILED:
+        return True
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
+    return report.agreement in ACCUSING
+
+
+@draws.in_turn("wrongs")
+@pytest.mark.parametrize(("alter", "seed", "acts"), ROWS)
+async def test_wrong_decision_in_a_fleet_is_accused(alter, seed, acts, tmp_path):
+    profile = record(tmp_path, seed, acts)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    changed = alter(lines, random.Random(f"{seed}-{acts} {alter.__name__} 0"))
+    assert changed, "the world has no occasion"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert await is_accused(path, profile), changed
