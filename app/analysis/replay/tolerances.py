@@ -122,10 +122,10 @@ class Tolerances:
         "15 requests at the limit of 50 a second",
     )
     slower_min: int = _row(
-        20,
+        2,
         "requests",
         "so many long waits speak against the bucket before the limit is taken for a slower one",
-        "a fifth of the burst",
+        "one may be a client that stood still; waits of first attempts are certain",
     )
     wait_seen: int = _row(
         100 * MILLI,

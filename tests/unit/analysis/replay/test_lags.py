@@ -94,6 +94,15 @@ def test_slower_limit_than_usual_is_seen_in_the_conditions():
     assert writes[60] - BURST[60] > SECOND
 
 
+@pytest.mark.parametrize(("known", "is_seen"), [((58, 62), True), ((62,), False)])
+def test_two_waits_that_the_usual_limit_does_not_explain_show_a_slower_one(known, is_seen):
+    """A small load has few pods whose first attempt fails while requests wait."""
+    writes = sent(BURST, rate=20, burst=20)
+    made = Waits([(writes[number], BURST[number]) for number in known], writes).of(writes[60])
+    assert made.has_waited is is_seen
+    assert not is_seen or made.first <= BURST[60] <= made.last
+
+
 @pytest.mark.parametrize(("rate", "burst"), [(50, 100), (20, 20)])
 def test_report_of_a_later_attempt_of_the_same_text_is_no_pair(rate, burst):
     """Each pod is tried three times, the first time without a report; the third says the same.
