@@ -11,7 +11,7 @@ from anyio import lowlevel
 from app.analysis.edits import Apply, Edit, commands_of
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay import facts
-from app.analysis.replay.beginning import Beginning, waits_for_devices
+from app.analysis.replay.beginning import Beginning, end_of_placement, waits_for_devices
 from app.analysis.replay.variants import Switches
 from app.domain.controllers import registry
 from app.domain.controllers.scheduling.binding_cycle import waiting_binding
@@ -137,6 +137,15 @@ async def end_of_write(log: EventLog, history: HistoryInfo, end: Head) -> Head:
             last = event.revision
         after = last
     return end if last == end.revision else await end_at(log, history, last)
+
+
+async def _after_begun_claims(log: EventLog, history: HistoryInfo, end: Head) -> Head:
+    """The head after the scheduler has completed what it is writing in a recording, if it does."""
+    first = Revision(max(end.revision - _WRITE_PAGE, 0))
+    before = await log.read(history.id, after=first, limit=end.revision - first)
+    after = await log.read(history.id, after=end.revision, limit=_WRITE_PAGE)
+    complete = end_of_placement(before, after)
+    return end if complete is None else await end_at(log, history, complete)
 
 
 async def settings_of(
@@ -318,6 +327,8 @@ class Forker:
             await moments.check_inside(log, parent, moment, now, is_past=True)
             named = await moments.find_revision(log, parent, moment, now)
             end = await end_of_write(log, parent, await end_at(log, parent, named))
+            if wanted.until is not None and parent.settings.get("recorded"):
+                end = await _after_begun_claims(log, parent, end)
             if end.revision != named:
                 notes = (_WITHIN.format(named=named, end=end.revision),)
         if wanted.until is not None:

@@ -10,8 +10,9 @@ import pytest
 
 from app.analysis.edits import Apply, DeleteEdit, Edit
 from app.bootstrap import process_settings, replays, stores
-from app.domain.log import Event
+from app.domain.log import Event, EventType
 from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND
 from tests import draws
 from tests.cluster import DRIVER, Cluster
@@ -120,8 +121,37 @@ async def test_change_is_the_root_of_what_it_does_to_a_pod(
     assert outcome.diff.unexplained == 0
 
 
+async def test_fork_amid_the_writes_for_extended_resources_begins_after_them(
+    tmp_path: Path,
+) -> None:
+    """The claim is made, protected and allocated, then the pod names it and is bound: one act."""
+    cluster = Cluster(kubelet=True)
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "gpu", spec={"extendedResourceName": GPUS})
+    cluster.node()
+    cluster.slice(devices=2)
+    cluster.pod("late", requests={GPUS: "1"})
+    cluster.settle().wait(60)
+    recording, events = await recorded(cluster, tmp_path)
+    (made,) = (
+        each.revision
+        for each in events
+        if each.key.resource == "resourceclaims" and each.type is EventType.OBJECT_CREATED
+    )
+    bound = next(
+        each.revision
+        for each in events
+        if json_tree.get(each.object, "spec", "nodeName") == "n1" and each.key.resource == "pods"
+    )
+    assert bound - made >= 3
+    for at in range(made - 1, bound + 1):
+        fork, outcome = await recording.fork(at)
+        assert outcome.diff.is_same, f"at {at}: {outcome.diff.to_json()['differences']}"
+        assert (outcome.unapplied, outcome.unlike) == ((), ()), f"at {at}"
+        assert fork.parent_revision == (bound if at >= made else at)
+
+
 @draws.in_turn("ways")
-@pytest.mark.parametrize(("seed", "at"), [(301, 452), (302, 361)])
+@pytest.mark.parametrize(("seed", "at"), [(301, 452), (302, 361), (306, 266), (309, 634)])
 async def test_fork_without_a_change_ends_with_the_decisions_of_a_fleet_world(
     seed: int, at: int, tmp_path: Path
 ) -> None:

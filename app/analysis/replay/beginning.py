@@ -15,6 +15,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import DECISION, Actor, Event, EventType, Head, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.objects.kinds import extended_resources
 from app.domain.values import api_resources, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import NO_UID
@@ -52,19 +53,55 @@ def waits_for_devices(objects: Iterable[Event]) -> list[Event]:
     `objects` are the last events of all objects at a moment of a recording. Such a pod has a
     nominated node and no binding, and a claim with conditions that is reserved for it.
     """
-    pods: dict[str, Event] = {}
+    unbound: dict[str, Event] = {}
     began: dict[str, Instant] = {}
     for event in objects:
         if event.key[:2] == api_resources.PODS and _may_wait(event.object):
-            pods[event.uid] = event
+            unbound[event.uid] = event
         elif event.key[:2] == api_resources.RESOURCE_CLAIMS:
             allocation = dra.allocation(event.object)
             if allocation is not None and binding_conditions.has_conditions(allocation):
                 at = _allocated_at(event, allocation)
                 for uid in consumers(event.object):
                     began[uid] = max(at, began.get(uid, at))
-    waits = [_wait(pods[uid], at) for uid, at in began.items() if uid in pods]
+    waits = [_wait(unbound[uid], at) for uid, at in began.items() if uid in unbound]
     return sorted(waits, key=lambda event: (event.stamp.time, event.key))
+
+
+def end_of_placement(before: Iterable[Event], after: Iterable[Event]) -> Revision | None:
+    """The revision with which the pods are bound whose claims for extended resources are made.
+
+    `before` are the last events before a moment of a recording, `after` those that follow. The
+    scheduler makes such a claim, protects it, allocates it, has the pod name it, and binds the pod.
+    Another scheduler would not finish what one has begun. None if nothing is begun, or where it
+    does not end. A pod whose device has binding conditions goes on waiting (`waits_for_devices`).
+    """
+    begun: set[str] = set()
+    for event in before:
+        _follow_extended(begun, event)
+    if begun:
+        for event in after:
+            _follow_extended(begun, event)
+            if not begun:
+                return event.revision
+    return None
+
+
+def _follow_extended(begun: set[str], event: Event) -> None:
+    """Keep the pods (their uids) for whose extended resources a placement is begun."""
+    tree, is_gone = event.object, event.type is EventType.OBJECT_DELETED
+    match event.key[:2]:
+        case api_resources.RESOURCE_CLAIMS if meta.annotation(tree, extended_resources.ANNOTATION):
+            owners = {owner.uid for owner in meta.owners(tree)}
+            allocation = dra.allocation(tree)
+            if event.type is EventType.OBJECT_CREATED:
+                begun |= owners
+            elif is_gone or (allocation and binding_conditions.has_conditions(allocation)):
+                begun -= owners
+        case api_resources.PODS if is_gone or core.has_node(tree):
+            begun.discard(event.uid)
+        case _:
+            pass
 
 
 def under_way(
