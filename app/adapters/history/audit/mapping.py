@@ -373,6 +373,13 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> RequestOutcome
         )
     is_removal = reference.subresource != "status" and _was_removed_by_write(tree)
     op = Op.DELETED if is_removal else Op.MODIFIED
+    if event.verb == "create":
+        # The server gives the object a uid of its own, whatever was sent.
+        tree = {**tree, "metadata": {**meta.metadata(tree)}}
+        tree["metadata"].pop("uid", None)
+    else:
+        # It refuses an update that names another object.
+        common["uid"] = common["uid"] or meta.uid(tree)
     return RequestOutcome(
         op=Op.ADDED if event.verb == "create" else op,
         tree=tree,

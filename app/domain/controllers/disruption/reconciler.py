@@ -213,7 +213,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         if generation := metadata.get("generation"):
             condition["observedGeneration"] = generation
         body = {
-            "metadata": {"uid": metadata["uid"]},
+            "metadata": meta.same_object(pod),
             "status": conditions.patch_of(pod, condition),
         }
         patch = PatchObject(

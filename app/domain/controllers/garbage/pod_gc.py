@@ -261,7 +261,7 @@ def _commands(tree: JsonObject, now: Instant, *, is_orphan: bool) -> tuple[Comma
                 version="v1",
                 type=PatchType.STRATEGIC,
                 body={
-                    "metadata": {"uid": metadata["uid"]},
+                    "metadata": meta.same_object(tree),
                     "status": _failed(tree, now, is_orphan=is_orphan),
                 },
                 subresource="status",

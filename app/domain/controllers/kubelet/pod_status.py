@@ -131,7 +131,7 @@ def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
         key=pod_key(metadata["namespace"], metadata["name"]),
         version="v1",
         type=PatchType.STRATEGIC,
-        body={"metadata": {"uid": metadata["uid"]}, "status": status},
+        body={"metadata": meta.same_object(pod), "status": status},
         subresource="status",
         options=KUBELET,
     )

@@ -285,7 +285,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
             commands.append(pod_status.ended(tree, pod_status.exit_of(tree, KILLED), now))
         if grace or not metadata.get("finalizers"):
             commands.append(
-                DeleteObject(key=key, grace_seconds=0, uid=metadata["uid"], options=KUBELET)
+                DeleteObject(key=key, grace_seconds=0, uid=meta.uid(tree), options=KUBELET)
             )
         return tuple(commands)
 

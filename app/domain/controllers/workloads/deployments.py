@@ -244,7 +244,7 @@ def _forget_old(rollout: _Rollout) -> list[Step]:
             key=ObjectKey(
                 *api_resources.REPLICA_SETS, rollout.situation.key.namespace, s["metadata"]["name"]
             ),
-            uid=s["metadata"]["uid"],
+            uid=meta.uid(s),
             options=MANAGER,
         )
         for s in empty[: max(0, surplus)]

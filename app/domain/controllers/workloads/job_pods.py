@@ -89,7 +89,7 @@ def freed(pod: JsonView) -> PatchObject | None:
         key=ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"]),
         version="v1",
         type=PatchType.MERGE,
-        body={"metadata": {"uid": metadata["uid"], "finalizers": left or None}},
+        body={"metadata": {**meta.same_object(pod), "finalizers": left or None}},
         options=MANAGER,
     )
 

@@ -107,7 +107,7 @@ def delete(pod: JsonView) -> DeleteObject:
     """The command that deletes a pod, with its grace period."""
     metadata = meta.metadata(pod)
     key = ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"])
-    return DeleteObject(key=key, uid=metadata["uid"], options=MANAGER)
+    return DeleteObject(key=key, uid=meta.uid(pod), options=MANAGER)
 
 
 def fresh_name(

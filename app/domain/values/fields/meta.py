@@ -106,6 +106,15 @@ def known_deletion_timestamp(tree: JsonView) -> str:
     return "" if text == UNKNOWN_TIME else text
 
 
+def same_object(tree: JsonView) -> JsonObject:
+    """The metadata of a patch that no other object of the name takes.
+
+    Empty where no uid was recorded: an audit log has none of what is created at level Request.
+    """
+    own = uid(tree)
+    return {"uid": own} if own else {}
+
+
 def annotation(tree: JsonView, key: str) -> str:
     """The value of an annotation; empty when the object does not have it."""
     return json_tree.text(tree, "metadata", "annotations", key)

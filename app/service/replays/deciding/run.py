@@ -247,8 +247,9 @@ class Run:
         """Sets an alarm for each instant at which the variant has a pod tried."""
         if self._pace is None:
             return
-        for uid in sorted(self._variant.tried):
-            key = self._recording.trace.keys[uid]
+        keys = self._recording.trace.keys
+        for uid in sorted(self._variant.tried & keys.keys()):
+            key = keys[uid]
             for each in self._pace.attempts(uid):
                 self._at(each.first, partial(self._try_now, key))
 
