@@ -362,6 +362,38 @@ async def test_pod_whose_attempts_said_nothing_new_waits_for_the_one_before_it()
     }
 
 
+async def test_pod_whose_reason_was_stated_before_the_moment_keeps_its_place_in_the_queue() -> None:
+    """Its later attempts wrote nothing; the pod behind it stated its reason after the moment."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class()
+    cluster.slice("n1", devices=1)
+    bearing = [{"key": scripted.KEY, "operator": "Exists"}]
+    cluster.template("plain")
+    cluster.template("tolerant", tolerations=bearing)
+    names = ("holder", "gone", "ahead", "behind")
+    for rank, name in enumerate(names):
+        value = 1_000 - rank
+        never = {"preemptionPolicy": "Never"}
+        cluster.create("scheduling.k8s.io/v1", "PriorityClass", f"p-{name}", value=value, **never)
+    for name in names[:3]:
+        template = "tolerant" if name == "ahead" else "plain"
+        cluster.pod(name, template=template, priorityClassName=f"p-{name}")
+        cluster.settle().wait(1_000)
+    at = cluster.line.events[-1].revision
+    cluster.wait(1_000)
+    cluster.pod("behind", template="tolerant", priorityClassName="p-behind")
+    cluster.settle().wait(2_000)
+    cluster.finish("holder")
+    cluster.settle().wait(400)
+    assert devices(cluster.line.events) == {"holder": "gpu-0", "gone": "gpu-0"}
+    script = Script(devices=(), acts=())
+    log, info = await recorded(cluster, script)
+    tainted = edit_of(cluster, script, Act(0, 1, "taint", "rule", "gpu-0:NoSchedule"))
+    _, events = await fork(log, info, at, tainted)
+    assert devices(events) == {"holder": "gpu-0", "ahead": "gpu-0"}
+
+
 async def test_pod_of_a_removed_node_goes_when_it_went() -> None:
     """PodGC waits 40 s from the removal of the node, of which the objects show nothing."""
     cluster = Cluster()

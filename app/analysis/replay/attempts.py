@@ -42,7 +42,8 @@ class PodTries:
     `failures` are reports (instant of the attempt, note; empty when repeated), `refusals` are
     conditions (instant of the request, message). Where the source has resource versions, `seen` are
     the pod versions that the reports name, `written` those that the conditions created, in order.
-    `was_refused` is True when the pod had a condition before the first of them.
+    `was_refused` is True when the pod had a condition before the first of them. `stated` is the
+    message of its condition where the recording was entered; empty without one.
     """
 
     failures: list[tuple[Instant, str]] = field(default_factory=list)
@@ -51,6 +52,7 @@ class PodTries:
     written: list[int] = field(default_factory=list)
     placings: list[Placing] = field(default_factory=list)
     was_refused: bool = False
+    stated: str = ""
 
     def seen_by(self, report: int) -> int:
         """The pod version that a report names; 0 where the source has none."""
@@ -125,6 +127,7 @@ def attempts_of(
     `have_waited` a placement may have waited longer than `waits` assumes.
     """
     refused, tried = _failures(tries, waits, slack, are_apart=are_apart)
+    stated = messages.note(tries.stated)
     for placing in tries.placings:
         earliest = placing.began if placing.earliest is None else placing.earliest
         made = waits.of(placing.began)
@@ -151,7 +154,7 @@ def attempts_of(
         )
     tried.sort(key=lambda each: each.instant)
     before: Instant | None = None
-    version, message = 0, ""
+    version, message = 0, stated
     for each in tried:
         # An attempt without a report, such as a third one, saw at least the last version seen.
         version = each.version = max(each.version, version)
@@ -162,7 +165,7 @@ def attempts_of(
         each.first = Instant(min(each.first, each.instant))
         before = each.instant if each.is_exact else each.first
         if not each.tried.message and each.placing is None:
-            each.tried = AttemptOutcome(message=_message_at(refused, each.instant))
+            each.tried = AttemptOutcome(message=_message_at(refused, each.instant) or stated)
             # The condition of the attempt before may have arrived after the pod was deleted.
             each.also = frozenset(
                 (
@@ -174,22 +177,20 @@ def attempts_of(
     return tried
 
 
-def attempts_decided(
-    decided: Sequence[DecidedAttempt], placings: Sequence[Placing]
-) -> list[Try] | None:
+def attempts_decided(decided: Sequence[DecidedAttempt], tries: PodTries) -> list[Try] | None:
     """All attempts of a pod whose decisions are recorded; None where its writes show others.
 
-    Each was made on the state that the scheduler had seen. `placings` are those that the writes
-    show. An attempt that wrote nothing had the reason that an earlier one had stated.
+    Each was made on the state that the scheduler had seen. The placings of `tries` are those that
+    the writes show. An attempt that wrote nothing had the reason that an earlier one had stated.
     """
-    if sum(each.is_placed for each in decided) != len(placings):
+    if sum(each.is_placed for each in decided) != len(tries.placings):
         return None
-    written = iter(placings)
+    written = iter(tries.placings)
     tried: list[Try] = []
-    messages: list[str] = []
+    reasons = [messages.note(tries.stated)] if tries.stated else []
     for each in decided:
         placing = next(written) if each.is_placed else None
-        outcome = AttemptOutcome(message=each.message or (messages[-1] if messages else ""))
+        outcome = AttemptOutcome(message=each.message or (reasons[-1] if reasons else ""))
         if placing is not None:
             outcome = AttemptOutcome(node=placing.node, devices=tuple(sorted(placing.devices)))
         at = each.at if not tried else Instant(max(each.at, tried[-1].instant + 1))
@@ -201,11 +202,11 @@ def attempts_decided(
                 last=Instant(max(at + tolerances.TABLE.sure_after, claims_at)),
                 tried=outcome,
                 placing=placing,
-                also=frozenset(messages) if not (each.is_placed or each.message) else frozenset(),
+                also=frozenset(reasons) if not (each.is_placed or each.message) else frozenset(),
             )
         )
         if each.message:
-            messages.append(each.message)
+            reasons.append(each.message)
     return tried
 
 

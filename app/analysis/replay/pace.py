@@ -115,13 +115,15 @@ class RecordedPace:
         skew: int = 0,
         decided: Mapping[str, Sequence[DecidedAttempt]] = MappingProxyType({}),
         refused: Refused = Refused(),
+        stated: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Learns the acts of controllers; `names` maps user names to controllers.
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
         afterwards was made before. `apart` and `waited` are pods as in a variant. Clocks differ by
         `skew`. `decided` are recorded decisions about attempts, also such that wrote nothing, and
-        `refused` the scheduler's requests that were refused.
+        `refused` the scheduler's requests that were refused. `stated` has the messages that
+        conditions of pods had where the recording was entered.
         """
         for act in acts:
             self._learn_freed(act)
@@ -146,7 +148,8 @@ class RecordedPace:
             self._note_order()
         for uid in dict.fromkeys((*self._tries, *decided)):
             tries, gone = self._tries[uid], removed.get(uid)
-            attempts = attempts_decided(decided.get(uid, ()), tries.placings)
+            tries.stated = stated.get(uid, "")
+            attempts = attempts_decided(decided.get(uid, ()), tries)
             if not attempts:
                 attempts = attempts_of(
                     tries, waits, gone, slack, are_apart=uid in apart, have_waited=uid in waited

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 
+from app.analysis.replay.acts import refusal_of
 from app.analysis.replay.attempts import leave_under_way
+from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.lags import Refused
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
@@ -14,11 +16,20 @@ _WRITTEN = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 
 
 class Paces:
-    """The paces of one recording. `names` maps user names to controllers."""
+    """The paces of one recording from its `beginning` on.
 
-    def __init__(self, recording: Recording, names: Mapping[str, Sequence[str]]) -> None:
+    `names` maps user names to controllers.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        names: Mapping[str, Sequence[str]],
+        beginning: Beginning | None = None,
+    ) -> None:
         self._recording = recording
         self._names = names
+        self._beginning = beginning
         self._learned: dict[tuple[Set[str], Set[str]], RecordedPace] = {}
 
     def of(self, variant: Variant) -> RecordedPace:
@@ -57,6 +68,16 @@ class Paces:
         )
         return Refused(deleted=tuple(deleted))
 
+    @cached_property
+    def _stated(self) -> Mapping[str, str]:
+        """The messages of pods that were refused before the beginning.
+
+        A later attempt with the same reason writes nothing.
+        """
+        begun = () if self._beginning is None else self._beginning.objects
+        pods = (each for each in begun if each.key[:2] == api_resources.PODS)
+        return {each.uid: message for each in pods if (message := refusal_of(each.object))}
+
     def _learn(self, apart: Set[str], waited: Set[str]) -> RecordedPace:
         recording = self._recording
         pace = RecordedPace(recording.node_reasons)
@@ -69,6 +90,7 @@ class Paces:
             skew=recording.skew,
             decided=recording.attempted,
             refused=self._refused,
+            stated=self._stated,
         )
         if not recording.is_over:
             leave_under_way(map(pace.attempts, recording.trace.keys), recording.last)

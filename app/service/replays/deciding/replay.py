@@ -135,7 +135,7 @@ class Runs:
 
     @cached_property
     def _paces(self) -> Paces:
-        return Paces(self.recording, self.writers.names)
+        return Paces(self.recording, self.writers.names, self.beginning)
 
     @cached_property
     def end(self) -> End:
