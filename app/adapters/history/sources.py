@@ -28,6 +28,7 @@ from app.adapters.history.enclosed import (
     checkpoints,
     emails,
     helm_releases,
+    journals,
     managed_states,
     otlp,
     texts,
@@ -168,6 +169,8 @@ class Finder:
                 self._check_depth(source, depth)
                 for part in emails.parts(source):
                     yield from self._in_source(part, is_named=False, depth=depth + 1)
+            elif journals.is_export(head):
+                yield from self._in_journal(source, is_named=is_named)
             else:
                 yield from self._in_file(source, head, is_named=is_named)
         except InputError as problem:
@@ -175,6 +178,21 @@ class Finder:
                 self._notes.refuse(problem)
             else:
                 self._notes.lose(problem)
+
+    def _in_journal(self, source: ByteSource, *, is_named: bool) -> Iterator[SourceFile]:
+        lines = journals.as_lines(source.whole())
+        for number in lines.broken:
+            self._notes.lose(
+                InputError(
+                    "an entry of the journal is cut or damaged",
+                    place=f"{source.name}:{number}",
+                    cure="export the journal again",
+                )
+            )
+        entries = unpacking.bytes_source(lines.content, source.name, source.limits)
+        head = entries.head(detection.HEAD_BYTES)
+        for file in self._in_file(entries, head, is_named=is_named):
+            yield dataclasses.replace(file, whole=source)
 
     def _in_zip(self, source: ByteSource, depth: int) -> Iterator[SourceFile]:
         self._check_depth(source, depth)

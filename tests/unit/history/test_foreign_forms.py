@@ -75,3 +75,47 @@ def test_object_in_a_form_that_nobody_reads_is_named(tmp_path, form):
 )
 def test_words_are_no_objects(line):
     assert foreign.problem(line) == ""
+
+
+TITLES = ("Name", "Namespace", "Containers", "Restarts", "Controlled By", "Node", "QoS", "Age")
+CELLS = ("web-1", "shop", "1", "0", "ReplicaSet", "n1", "BestEffort", "3d")
+
+
+@pytest.mark.parametrize("between", ["\t", "\n"])
+@pytest.mark.parametrize("columns", [len(TITLES), 3])
+def test_table_of_a_window_is_named_with_its_cure(tmp_path, between, columns):
+    rows = [(*TITLES[: columns - 1], "Age", "Status"), (*CELLS[: columns - 1], "3d", "Running")]
+    text = "".join(f"{between.join(row)}\n" for row in rows)
+    with pytest.raises(InputError, match="a table of a program with windows") as refusal:
+        read(tmp_path, text, "pods.txt")
+    assert "kubectl get" in str(refusal.value.cure)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shop\tweb-1\tn1\tx\nshop\tweb-2\t\ty\n",
+        '"shop","web-1",0\n"shop","say ""x"", y",1\n',
+        '"a","b"\n',
+    ],
+    ids=["tsv", "csv", "one row"],
+)
+def test_rows_without_titles_are_named_with_their_cure(tmp_path, text):
+    with pytest.raises(InputError, match="rows of cells without titles") as refusal:
+        read(tmp_path, text, "pods.txt")
+    assert "kubectl get" in str(refusal.value.cure)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name of the game\nAge\n",
+        "a\tb\nc\nd\n",
+        "A\tB\nc\td\n",
+        "one, two\nthree, four\n",
+        "plain words\n",
+    ],
+)
+def test_words_are_no_table(tmp_path, text):
+    with pytest.raises(InputError, match="does not know the format"):
+        read(tmp_path, text, "words.txt")

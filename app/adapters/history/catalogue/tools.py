@@ -137,9 +137,10 @@ ENTRIES = (
         name="kube-scheduler log",
         formats=(Format.SCHEDULER_LOG,),
         detected_by=(
-            "lines of klog, also behind other words (`--prefix`, stern, a journal), in a cell of a "
-            "table or in any field of JSON or YAML, on one line or over many (gcloud, Loki, "
-            "Elasticsearch); lines of `--logging-format=json`; sentences of releases up to 1.19"
+            "lines of klog, also behind other words (`--prefix`, stern, a journal, `journalctl -o "
+            "export`), in a cell of a table or in any field of JSON or YAML, on one line or over "
+            "many (gcloud, Loki, Elasticsearch); lines of `--logging-format=json`; sentences of "
+            "releases up to 1.19"
         ),
         gives="attempts to place pods and what came of them, as observed requests",
         lacks="every object; the year, unless `--at` names it",

@@ -7,6 +7,8 @@ V1Pod {                                             the client for JavaScript
 POD ID          CREATED        STATE   NAME         crictl
 {"state": "SANDBOX_READY", …}                       crictl, with -o json
 json.items[0].kind = "Pod";                         gron
+Name  Namespace  Containers  …  Age  Status         Lens, one cell a line or with tabs
+shop  web-1  n1  Running                            jq with @tsv or @csv, without titles
 
 A container runtime keeps pods that the API server has deleted, and gives static pods other uids, so
 what it lists is no state of a cluster.
@@ -31,6 +33,17 @@ _OBJECT = re.compile(
 _RUNTIME = re.compile(r"(?:POD ID|CONTAINER(?: ID)?) {2,}(?:CREATED|IMAGE) {2,}(?:STATE|CREATED)\b")
 _RUNTIME_STATE = re.compile(rb'"state"\s*:\s*"(?:SANDBOX|CONTAINER)_[A-Z]+"')
 _GRON = re.compile(rb"json(?:[.\[][^\n=]{0,400})? = [^\n]{1,400};\s*(?:\n|$)")
+_WINDOW = re.compile(
+    rb"\s*Name[ \t]*[\t\n]\s*(?:[A-Z][A-Za-z ]{0,40}[\t\n]\s*){1,20}?Age[ \t]*[\t\n]"
+)
+"""The titles of a table in a window: words as people write them, where kubectl has capitals."""
+
+_CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
+_CSV_ROW = re.compile(rf'(?=[^\n]*"){_CELL}(?:,{_CELL})+')
+_ROWS_SEEN_MAX = 50
+"""Rows without titles that are compared with each other."""
+
+_OBJECTS = "give the objects (kubectl get pods -A -o yaml), or what kubectl get prints"
 _MARKS = ("{", "(apiVersion=")
 
 
@@ -53,4 +66,23 @@ def of_file(head: bytes) -> tuple[str, str]:
         return RUNTIME_JSON, "give what the API server has (kubectl get pods -A -o json)"
     if _GRON.match(head) is not None:
         return "output of gron, which redra does not read", "give JSON (gron --ungron)"
+    if _WINDOW.match(head) is not None:
+        return (
+            "a table of a program with windows, such as Lens, which redra does not read",
+            _OBJECTS,
+        )
+    if _is_untitled(head):
+        return "rows of cells without titles, which do not say what they are about", _OBJECTS
     return "", ""
+
+
+def _is_untitled(head: bytes) -> bool:
+    """True for rows with equally many cells, of which the first is no row of titles."""
+    rows = head.decode("utf-8", "replace").rstrip("\n").split("\n")[:_ROWS_SEEN_MAX]
+    # The last row of a beginning may be cut.
+    rows = rows[:-1] or rows
+    if all(_CSV_ROW.fullmatch(row) is not None for row in rows):
+        return True
+    tabs = rows[0].count("\t")
+    is_title = rows[0].isupper()
+    return bool(tabs) and not is_title and all(row.count("\t") == tabs for row in rows)
