@@ -38,6 +38,9 @@ class CauseSettings:
     cause_workload_pods_max: int = setting(
         200, ge=0, description="Names of pods among which the deleted pods of a workload are found"
     )
+    cause_waiting_pods_max: int = setting(
+        20, ge=0, description="Waiting pods of which it is examined whether a cordon keeps them out"
+    )
     cause_slice_writes_max: int = setting(
         20, ge=0, description="Writes of one ResourceSlice that are compared, newest first"
     )

@@ -207,6 +207,20 @@ def ask_nodes(
     preparation, at which the caller may let other tasks run.
     """
     nodes = yield from indexing(rules, views)
+    yield from answers(rules, views, nodes, tree, now=now, node=node, opened_max=opened_max)
+
+
+def answers(
+    rules: SchedulerRules,
+    views: MergingViews,
+    nodes: NodeIndex,
+    tree: JsonObject,
+    *,
+    now: Instant,
+    node: str = "",
+    opened_max: int = 0,
+) -> Iterator[NodeAnswer]:
+    """The answers of `ask_nodes`, from an index of the nodes and bound pods of these views."""
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(views.objects, pod.facts)
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
@@ -314,13 +328,18 @@ def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
     return made
 
 
+def uncordoning(name: str) -> str:
+    """The change that opens a cordoned node."""
+    return f"uncordon node {name}"
+
+
 def _openings(cycle: Cycle, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
     """The changes that open a node one after the other, each with the node as it is then."""
     opened = info
     if info.is_unschedulable and not filters.is_tolerated(cycle.pod, filters.UNSCHEDULABLE_TAINT):
         taints = tuple(taint for taint in info.taints if taint.get("key") != _CORDON)
         opened = replace(info, is_unschedulable=False, taints=taints)
-        yield f"uncordon node {info.name}", opened
+        yield uncordoning(info.name), opened
     closing = [
         taint
         for taint in opened.taints

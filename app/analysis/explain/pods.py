@@ -72,6 +72,7 @@ class ExplainBounds:
     cause_nodes_max: int = 20
     cause_pods_events_max: int = 100
     cause_workload_pods_max: int = 200
+    cause_waiting_pods_max: int = 20
     cause_slice_writes_max: int = 20
     cause_pool_slices_max: int = 200
     refusal_nodes_max: int = 200

@@ -23,6 +23,7 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
         cause_nodes_max=settings.cause_nodes_max,
         cause_pods_events_max=settings.cause_pods_events_max,
         cause_workload_pods_max=settings.cause_workload_pods_max,
+        cause_waiting_pods_max=settings.cause_waiting_pods_max,
         cause_slice_writes_max=settings.cause_slice_writes_max,
         cause_pool_slices_max=settings.cause_pool_slices_max,
         refusal_nodes_max=settings.refusal_nodes_max,

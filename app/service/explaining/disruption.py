@@ -91,6 +91,9 @@ async def among(evidence: ExplainedMoment, events: Sequence[Event]) -> list[Reas
     elif condition.reason in (BY_REQUEST, BY_NODE_TAINT):
         is_drain = condition.reason == BY_REQUEST
         children = await closed_nodes.before_eviction(evidence, since, is_drain=is_drain)
+        if not is_drain:
+            before = await evidence.views_at(Revision(since.revision - 1))
+            children += budgets.passed_over(before, since.key, since.object)
     text = f"{condition.reason}: {condition.message}"
     return [
         Reason(

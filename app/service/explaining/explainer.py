@@ -33,11 +33,11 @@ from app.service import recorded_doubts
 from app.service.explaining import (
     claims,
     disruption,
+    evictions,
     hardware,
     namespaces,
     pods,
     quotas,
-    rule_evictions,
     workloads,
 )
 from app.service.explaining.evidence import ExplainedMoment, Sight, ViewsAt, body
@@ -158,7 +158,8 @@ class Explainer:
                 return await self._other(key, tree, decision, known)
             case "poddisruptionbudgets":
                 protected = budgets.of_budget(evidence.views, key, tree)
-                return await self._other(key, tree, decision, protected)
+                passed = await evictions.past_budget(evidence, key)
+                return await self._other(key, tree, decision, (*protected, *passed))
             case "resourceclaimtemplates":
                 reads_events = evidence.sight.reads_events
                 used = untried.of_template(evidence.views, key, reads_events=reads_events)
@@ -226,7 +227,7 @@ class Explainer:
         children += await disruption.of(evidence, key)
         children += (await workloads.of(evidence, key, last.object)).reasons
         if key.resource == "devicetaintrules":
-            children += await rule_evictions.reasons(evidence, key)
+            children += await evictions.of_rule(evidence, key)
         if key.resource == "deviceclasses":
             children += untried.waiting_for_class(evidence.views, key.name)
         outcome = "Terminating" if is_open else "Deleted"

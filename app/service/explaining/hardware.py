@@ -11,7 +11,7 @@ from app.analysis import device_map, scope
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import questions, sources, tainted
 from app.analysis.explain.hardware import biography as biographies
-from app.analysis.explain.hardware import classes, devices, nodes, patches, pools, rules
+from app.analysis.explain.hardware import classes, cordons, devices, nodes, patches, pools, rules
 from app.analysis.explain.hardware.biography import Biography
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import successors
@@ -27,11 +27,11 @@ from app.domain.devices.model import Consumption
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, identifiers
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
 from app.service import recorded_doubts
-from app.service.explaining import former_circumstances, rule_evictions, unfinished
+from app.service.explaining import evictions, former_circumstances, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
@@ -287,14 +287,19 @@ async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> 
 async def node(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:
     """Whether pods may be scheduled to a node, and how much of it is in use."""
     events = await evidence.changes(key)
-    quirks = evidence.rules.allocator_quirks
-    reasons = tuple(nodes.reasons(evidence.views, events, key.name, tree, quirks))
+    quirks, rules_now, now = evidence.rules.allocator_quirks, evidence.rules, await evidence.now()
+    kept: tuple[Reason, ...] = ()
+    if core.unschedulable(tree):
+        most = evidence.bounds.cause_waiting_pods_max
+        kept = await evidence.run(
+            lambda views: cordons.kept_out(rules_now, views, key.name, most, now)
+        )
     return _explained(
         evidence,
         subject=questions.named(key),
         outcome=nodes.state_of(tree),
         text="",
-        reasons=reasons,
+        reasons=tuple(nodes.reasons(evidence.views, events, key.name, tree, quirks, kept)),
     )
 
 
@@ -322,7 +327,7 @@ async def rule(
         outcome=conditions[0].reason if conditions else "NotProcessed",
         text=f"selects {devices_text(len(reasons.devices))}, {count} allocated "
         f"{'claim' if count == 1 else 'claims'}",
-        reasons=(*reasons.reasons, *await rule_evictions.reasons(evidence, key), radius, *decided),
+        reasons=(*reasons.reasons, *await evictions.of_rule(evidence, key), radius, *decided),
         decision=decision,
         details={
             "devices": reasons.devices,

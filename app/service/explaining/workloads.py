@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from app.analysis.explain import attempts, lives, untried
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain.reasons import NAMES_MAX, Reason
-from app.analysis.explain.workloads import members, refused
+from app.analysis.explain.workloads import members, policies, refused
 from app.analysis.explain.workloads.members import EndedPod, PodGroup
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.event import KeyFilter
@@ -64,6 +64,8 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
     if text := members.in_turn(key, tree, shown):
         reasons.append(Reason(text=text, is_kept=True))
     reasons += [*members.left_out(views, key, tree), *members.restarts(views, present)]
+    states = [state for pod in present if (state := views.objects.get(pod)) is not None]
+    reasons += policies.judged(key, tree, states, ended)
     for number, alike in enumerate(members.together(ended)):
         reasons.append(await _ended(evidence, alike, is_explained=number < NAMES_MAX))
     reasons += unread

@@ -30,12 +30,20 @@ def state_of(tree: JsonView) -> str:
 
 
 def reasons(
-    views: LiveViews, events: Sequence[Event], name: str, tree: JsonView, quirks: Quirks
+    views: LiveViews,
+    events: Sequence[Event],
+    name: str,
+    tree: JsonView,
+    quirks: Quirks,
+    kept_out: Sequence[Reason] = (),
 ) -> Iterator[Reason]:
-    """The node's readiness, taints, devices by pool, and pods."""
+    """The node's readiness, taints, devices by pool, and pods.
+
+    `kept_out` are the reasons about pods that wait for it to be uncordoned.
+    """
     if core.unschedulable(tree):
         since = sources.since(events, core.unschedulable)
-        yield sources.made(since, "cordoned: no new pod is placed on it")
+        yield sources.made(since, "cordoned: no new pod is placed on it", *kept_out)
     ready = meta.condition(tree, condition_types.READY)
     if ready is not None and ready.status != "True":
         since = sources.since(events, lambda state: not meta.is_true(state, condition_types.READY))

@@ -50,19 +50,23 @@ def of_budget(views: Views, key: ObjectKey, tree: JsonObject) -> Iterator[Reason
 
 
 def passed_over(before: Views, pod: ObjectKey, tree: JsonView) -> Iterator[Reason]:
-    """The budgets of a pod that allowed no eviction when it was evicted for a taint of a device.
+    """The budgets of a pod that allowed no eviction when it was evicted for a taint.
 
     Parity: controllers.md 1.5.
     """
     for key in before.objects.keys(*api_resources.POD_DISRUPTION_BUDGETS, pod.namespace):
-        budget = before.objects.get(key) or {}
-        status, selector = meta.status(budget), disruption_budgets.selector_of(budget)
-        if "observedGeneration" not in status or json_tree.integer(status, "disruptionsAllowed"):
-            continue
-        if selector is not None and selector.matches(meta.labels(tree)):
+        if allows_none(before.objects.get(key) or {}, tree):
             text = f"poddisruptionbudget {key.namespace}/{key.name} allowed no eviction then; who "
-            text += "evicts for taints of devices asks no budget"
+            text += "evicts for taints of devices and nodes asks no budget"
             yield Reason(text=text, about=key, is_kept=True, rests_on=(key,))
+
+
+def allows_none(budget: JsonView, pod: JsonView) -> bool:
+    """Whether a budget protects a pod and allows no eviction, as its status says."""
+    status, selector = meta.status(budget), disruption_budgets.selector_of(budget)
+    if "observedGeneration" not in status or json_tree.integer(status, "disruptionsAllowed"):
+        return False
+    return selector is not None and selector.matches(meta.labels(pod))
 
 
 def on_node(views: Views, node: str) -> Iterator[Reason]:

@@ -65,6 +65,11 @@ def replaces_failed_only(spec: JsonView) -> bool:
     """Whether the Job waits for terminating pods: by its policy, or because it judges failures."""
     if json_tree.text(spec, "podReplacementPolicy") == "Failed":
         return True
+    return has_failure_policy(spec)
+
+
+def has_failure_policy(spec: JsonView) -> bool:
+    """Whether a Job judges the failures of its pods by rules of its own."""
     return isinstance(spec.get("podFailurePolicy"), dict)
 
 

@@ -38,12 +38,23 @@ _INDEX_DIGITS_MAX = 10
 _POLICY_REASON = "PodFailurePolicy"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PodFailure:
-    """The verdict on a failed pod: whether it counts; with a `message` the Job has failed."""
+IGNORE = "Ignore"
+"""The action of a rule whose failed pods do not count."""
 
-    counts: bool = True
-    message: str = ""
+FAIL_JOB = "FailJob"
+"""The action of a rule whose failed pods end the Job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidingRule:
+    """The rule of a podFailurePolicy that decides about a failed pod.
+
+    `matched` describes the part of the pod that it matches.
+    """
+
+    number: int
+    action: str
+    matched: str
 
 
 class _JobSpec(FieldRecord, frozen=True):
@@ -139,16 +150,17 @@ def _count_ended(job: _Job) -> list[Step]:
         steps.append(command)
         field = "succeeded" if job_pods.has_succeeded(pod) else "failed"
         if field == "failed":
-            verdict = _judge_failure(job.spec, pod)
-            if verdict.message and not job.condition(condition_types.FAILURE_TARGET):
+            rule = deciding_rule(job.spec, pod)
+            ends = rule is not None and rule.action == FAIL_JOB
+            if rule is not None and ends and not job.condition(condition_types.FAILURE_TARGET):
                 _put(
                     job,
                     condition_types.FAILURE_TARGET,
                     "True",
                     _POLICY_REASON,
-                    verdict.message,
+                    f"{rule.matched} matching {rule.action} rule at index {rule.number}",
                 )
-            if not verdict.counts:
+            if rule is not None and rule.action == IGNORE:
                 continue
         index = job_pods.index_of(pod)
         if field == "succeeded" and job.is_indexed and index is not None:
@@ -375,19 +387,13 @@ def _ranges(indexes: set[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def _judge_failure(spec: JsonView, pod: JsonView) -> _PodFailure:
-    """The verdict of the Job's policy on a failed pod."""
+def deciding_rule(spec: JsonView, pod: JsonView) -> DecidingRule | None:
+    """The first rule of a Job's podFailurePolicy that a failed pod matches; None without one."""
     for number, rule in enumerate(json_tree.objects(spec, "podFailurePolicy", "rules")):
-        what = _matching_part(rule, pod)
-        if not what:
-            continue
-        action = json_tree.text(rule, "action")
-        if action == "Ignore":
-            return _PodFailure(counts=False)
-        if action == "FailJob":
-            return _PodFailure(message=f"{what} matching {action} rule at index {number}")
-        return _PodFailure()
-    return _PodFailure()
+        if matched := _matching_part(rule, pod):
+            action = json_tree.text(rule, "action")
+            return DecidingRule(number=number, action=action, matched=matched)
+    return None
 
 
 def _matching_part(rule: JsonView, pod: JsonView) -> str:
