@@ -1,6 +1,5 @@
 """The long-running processes: `redra up` and `redra work`."""
 
-import resource
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from app.analysis.oversight import Oversight
 from app.analysis.views import ReleaseCompilers
 from app.api.application import Application, create_app
 from app.api.redra.beside import Beside, Holders
+from app.api.server import listening
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import fleets, garbage_collection, heads, kubeconfigs
 from app.bootstrap.access import Door, open_door
@@ -41,7 +41,7 @@ from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.stores import Store, find_history, memory_store, open_store, with_lost_secrets
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import registry
-from app.domain.errors import HistoryBroken, InputError
+from app.domain.errors import HistoryBroken
 from app.ports import Meter
 from app.service.alarms import Alarms
 from app.service.histories import DEFAULT_HISTORY, Histories
@@ -185,7 +185,9 @@ async def serve(
     garbage_collection.look_once()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
-        listener = stack.enter_context(closing(bind(door.address.host, door.address.port)))
+        listener = stack.enter_context(
+            closing(listening.bind(door.address.host, door.address.port))
+        )
         store = await stack.enter_async_context(
             open_store(settings, migrate=True, stays=True, note=note)
         )
@@ -212,7 +214,7 @@ async def serve(
         holders = store.leases.holders
         application = _application(histories, settings, door, telemetry, companions, holders)
         server = _Server(_server_config(application, door, settings))
-        take_connections(listener)
+        listening.take_connections(listener)
         url = _url(door, listener)
         place = stack.enter_context(notice.claimed(settings.data))
         kubeconfig = _publish(url, door, store, settings, place, note)
@@ -325,7 +327,7 @@ async def serve_in_memory(
     """
     store = memory_store()
     door = open_door(settings)
-    listener = bind(door.address.host, door.address.port)
+    listener = listening.bind(door.address.host, door.address.port)
     try:
         async with open_histories(store, settings) as histories:
             supervise(histories, store, settings, with_projector=False)
@@ -346,7 +348,7 @@ async def serve_in_memory(
                 ),
             )
             server = _Server(_server_config(application, door, settings))
-            take_connections(listener)
+            listening.take_connections(listener)
             task_status.started((_url(door, listener), histories))
             await server.serve(sockets=[listener])
     finally:
@@ -364,9 +366,6 @@ _WATCHED_AT_ONCE = 10
 """Events that are judged before requests are served."""
 _KEEP_ALIVE_SECONDS = 120
 """Clients drop idle connections after 90 seconds; the server must not do so just before them."""
-_BACKLOG = 2048
-"""Connections that may wait to be accepted; the same as uvicorn's default."""
-_FILES_WANTED = 65_536
 _FILES_OF_OURS = 200
 """Files and sockets not used by clients: the database, the log, the program."""
 
@@ -422,7 +421,7 @@ async def _announce_start(server: _Server, announce: Callable[[], None]) -> None
 
 def _server_config(application: Application, door: Door, settings: Settings) -> uvicorn.Config:
     bounds = ConnectionBounds(
-        connections_max=min(settings.clients_max, _raise_files_max() - _FILES_OF_OURS),
+        connections_max=min(settings.clients_max, listening.raise_files_max() - _FILES_OF_OURS),
         header_bytes_max=settings.header_bytes_max,
         header_seconds_max=settings.header_seconds_max,
     )
@@ -450,50 +449,3 @@ def _url(door: Door, listener: socket.socket) -> str:
         host = "127.0.0.1"
     scheme = "https" if door.context is not None else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def _raise_files_max() -> int:
-    """Raise the limit of open files to what the system allows; returns the limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = resource.RLIM_INFINITY
-    wanted = _FILES_WANTED if hard == unlimited else min(hard, _FILES_WANTED)
-    if soft != unlimited and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return wanted
-    return _FILES_WANTED if soft == unlimited else soft
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A socket bound to the address, not listening yet. Raises InputError when it is taken.
-
-    If another process has bound the address without listening, only `take_connections` notices.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as problem:
-        listener.close()
-        raise _unusable_address(host, port, problem) from problem
-    return listener
-
-
-def take_connections(listener: socket.socket) -> None:
-    """Listen. Raises InputError when another process began to listen after the bind.
-
-    The event loop would not report it: it would continue with a socket without connections.
-    """
-    try:
-        listener.listen(_BACKLOG)
-    except OSError as problem:
-        host, port = listener.getsockname()[:2]
-        raise _unusable_address(host, port, problem) from problem
-
-
-def _unusable_address(host: str, port: int, problem: OSError) -> InputError:
-    return InputError(
-        f"{host}:{port} cannot be used as the address: {problem.strerror}",
-        place="--listen",
-        cure="choose another port, or 0 for a free one",
-    )

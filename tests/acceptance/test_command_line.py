@@ -19,7 +19,8 @@ import pytest
 from typer.core import TyperGroup
 
 from app.adapters.running import notice
-from app.bootstrap import child_processes, kubeconfigs, serving
+from app.api.server import listening
+from app.bootstrap import child_processes, kubeconfigs
 from app.cli.application import SECTIONS, program
 from app.domain.errors import InputError
 from tests import draws
@@ -418,12 +419,12 @@ def test_moment_below_zero_is_refused() -> None:
 
 
 def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> None:
-    with serving.bind("127.0.0.1", 0) as first:
+    with listening.bind("127.0.0.1", 0) as first:
         port = first.getsockname()[1]
-        with serving.bind("127.0.0.1", port) as second:
-            serving.take_connections(first)
+        with listening.bind("127.0.0.1", port) as second:
+            listening.take_connections(first)
             with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be used as the address"):
-                serving.take_connections(second)
+                listening.take_connections(second)
 
 
 @draws.in_turn("ways")
