@@ -25,7 +25,8 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.ports import UidSource
-from app.service.replays.deciding.replay import ControlPlane, Proofs
+from app.service.replays.deciding.replay import Proofs
+from app.service.replays.deciding.runs import ControlPlane
 from app.service.replays.replaying import ReplayBounds
 from app.settings import Settings
 

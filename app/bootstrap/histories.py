@@ -30,7 +30,8 @@ from projections.objects import DECODED_MAX
 
 if TYPE_CHECKING:  # heavy: only forks need them
     from app.bootstrap.control_planes import ForkPlanes
-    from app.service.replays.deciding.replay import ControlPlane, Proofs
+    from app.service.replays.deciding.replay import Proofs
+    from app.service.replays.deciding.runs import ControlPlane
     from app.service.replays.replaying import ReplayBounds
 
 

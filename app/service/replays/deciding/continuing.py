@@ -23,7 +23,8 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, RecordFact
 from app.ports import EventLog
 from app.service.replays.deciding.altered import Alteration
-from app.service.replays.deciding.replay import ControlPlane, Proofs, Runs, prover_of, runs_of
+from app.service.replays.deciding.replay import Proofs, prover_of, runs_of
+from app.service.replays.deciding.runs import ControlPlane, Runs
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 
 

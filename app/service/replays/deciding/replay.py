@@ -9,19 +9,14 @@ runs of variants prove. Nothing is written to a history. Parity: design 8, contr
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
-from typing import Protocol
-
-from anyio import lowlevel
 
 from app.analysis.replay import authors, differences, judgements, report, tolerances
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.classes import End, Judgement, Sought
-from app.analysis.replay.differences import Aspect, Compared
+from app.analysis.replay.classes import Judgement, Sought
+from app.analysis.replay.differences import Compared
 from app.analysis.replay.instants import known_instants
-from app.analysis.replay.lateness import Delay, PacedRun, queued_since
-from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.budget import Budget
 from app.analysis.replay.proving.evidence import Evidence, Switched, possible
 from app.analysis.replay.proving.prover import Prover
@@ -29,37 +24,23 @@ from app.analysis.replay.proving.runs import IsOver, MadeRun
 from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
-from app.analysis.replay.steering import FirstTurns, SteeredPace
-from app.analysis.replay.traces import Trace, profiles_bound
-from app.analysis.replay.unsure.earliness import Early, early_acts
+from app.analysis.replay.traces import Trace
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
-from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
-from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
-from app.domain.log.doubts import Doubt
 from app.domain.objects.rules import Rules
-from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
-from app.ports import EventLog, UidSource
+from app.ports import EventLog
 from app.service import recorded_doubts
-from app.service.replays.deciding.altered import Alteration
-from app.service.replays.deciding.circumstances import RecordedTies, starts_of
+from app.service.replays.deciding.circumstances import RecordedTies
 from app.service.replays.deciding.first_run import first_run
-from app.service.replays.deciding.paces import Paces
-from app.service.replays.deciding.run import Run
-from app.service.replays.deciding.shared_steps import SharedSteps
-from app.service.replays.deciding.violations import delays_of, judged, sure_of, violations_of
+from app.service.replays.deciding.runs import ControlPlane, Runs
+from app.service.replays.deciding.violations import judged, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
-
-_LOOKS = 7
-"""The number of checks whether a run is over: after half of its inputs, a quarter, and so on."""
 
 
 class Pacing(StrEnum):
@@ -69,26 +50,6 @@ class Pacing(StrEnum):
     """At the instants at which they acted in the recording."""
     VIRTUAL = "virtual"
     """As soon as there is work; bindings take no time."""
-
-
-class ControlPlane(Protocol):
-    """Makes the rules, controllers and uids of a run, with some switches changed."""
-
-    def rules(self, switches: Switches) -> Rules:
-        """The rules of objects under these switches."""
-
-    def controllers(
-        self,
-        switches: Switches,
-        tie_break: TieBreak,
-        pace: Pace | None,
-        bind_delay: BindDelay | None,
-        profiles: frozenset[str] = frozenset(),
-    ) -> Sequence[Reconciler]:
-        """New reconcilers under these switches; the scheduler has further `profiles`."""
-
-    def uids(self) -> UidSource:
-        """The uids for objects without a recorded one; they are the same in each run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,139 +69,6 @@ class Proofs:
     runs_max: int = 0
     events_max: int = 1_000_000
     deciders: Callable[[], Deciders] | None = None
-
-
-@dataclass
-class Runs:
-    """Makes runs of one recording; with `seals` off, their events get no hash."""
-
-    recording: Recording
-    plane: ControlPlane
-    writers: Writers
-    until: Revision
-    last: Instant
-    progress: Progress
-    bounds: ReplayBounds
-    doubts: tuple[Doubt, ...] = ()
-    beginning: Beginning | None = None
-    ties: set[str] = field(default_factory=set)
-    step: str = "deciding again"
-    seals: bool = True
-    made: list[tuple[Variant, PacedRun, Sequence[Early]]] = field(default_factory=list)
-
-    @cached_property
-    def _shared(self) -> SharedSteps:
-        decoded = len(self.recording.inputs) * self.recording.stays_decoded
-        return SharedSteps(self.bounds.shared_events_max - decoded)
-
-    @cached_property
-    def _paces(self) -> Paces:
-        return Paces(self.recording, self.writers.names, self.beginning)
-
-    @cached_property
-    def end(self) -> End:
-        """The end of the comparison."""
-        one = self.recording
-        queued = queued_since(one.acts, one.refusals, one.last)
-        return End(at=one.last, later=one.later, is_of_recording=not one.is_over, queued=queued)
-
-    def pace(self, variant: Variant = Variant()) -> RecordedPace:
-        """A new recorded pace for a variant, at its beginning."""
-        return self._paces.of(variant)
-
-    async def run(
-        self,
-        variant: Variant,
-        until: Instant | None = None,
-        *,
-        keep_events: bool = False,
-        plane: ControlPlane | None = None,
-        alteration: Alteration | None = None,
-        is_over: IsOver | None = None,
-    ) -> Run:
-        """Makes one run, up to the instant `until` if it is given, and until `is_over`.
-
-        `plane` replaces the control plane. With an `alteration` the run is in a changed world.
-        """
-        is_of_recording = plane is None and alteration is None
-        plane = plane or self.plane
-        rules = plane.rules(variant.switches)
-        recording = self.recording
-        profiles = profiles_bound(recording.trace, recording.ranks)
-        pace = None
-        if variant.is_paced:
-            control = None if alteration is None else alteration.control
-            keys, starts = recording.trace.keys, starts_of(recording, self.beginning)
-            turns = None if recording.lacks.is_any else FirstTurns()
-            pace = SteeredPace(self.pace(variant), variant, keys, control, starts, turns)
-            pace.busy_until = recording.busy_until
-        nodes = differences.nodes(recording.later) | differences.nodes(recording.trace)
-        ties = RecordedTies(nodes, pace)
-        run = Run(
-            recording,
-            variant,
-            rules=rules,
-            controllers=plane.controllers(
-                variant.switches, ties, pace, None if pace is None else pace.bind_delay, profiles
-            ),
-            uids=plane.uids(),
-            pace=pace,
-            keep_events=keep_events,
-            beginning=self.beginning,
-            alteration=alteration,
-        )
-        if not self.seals:
-            run.timeline.seal_nothing()
-        run.timeline.followers.append(partial(self._check_size, run))
-        if is_of_recording:
-            run.share(self._shared.course(rules))
-        looks = {len(recording.inputs) >> step for step in range(_LOOKS)}
-        for number, given_input in enumerate(run.inputs()):
-            if is_over is not None and number in looks and is_over(run.trace, run.timeline.now):
-                run.is_cut_short = True
-                return run
-            if until is not None and given_input.time > until:
-                break
-            run.take(given_input)
-            if number % 200 == 0:
-                self.progress(self.step, given_input.event.revision, self.until)
-            # Deciding is pure computation; this lets other tasks run.
-            await lowlevel.checkpoint()
-        last = self.last if until is None else min(until, self.last)
-        run.finish(last)
-        self.ties = ties.taken
-        if pace is not None:
-            pace.run.note_due(run.trace, self.end.since(Aspect.WRITES))
-        if pace is not None and alteration is None and until is None:
-            pace.run.keep_written(run.trace)
-            early = early_acts(pace.run, recording.trace, run.trace, recording.acts, self._known)
-            self.made.append((variant, pace.run, tuple(early)))
-        return run
-
-    def mistimed(self, variant: Variant) -> Sequence[Delay | Early]:
-        """Acts of the run with this variant that were recorded too late, or before their reason.
-
-        Empty for a variant without a pace.
-        """
-        for each, made, early in self.made:
-            if each == variant:
-                delays = delays_of(self.recording, self.pace(), made)
-                return (*delays, *sure_of(self.recording, early))
-        return ()
-
-    @cached_property
-    def _known(self) -> Mapping[Instant, Event]:
-        """The recorded events by the instants at which others could see them."""
-        inputs = ((each.time, each.event) for each in self.recording.inputs)
-        return {**dict(inputs), **{act.known: act.event for act in self.recording.acts}}
-
-    def _check_size(self, run: Run, last: Event) -> None:
-        if run.made > self.bounds.events_max:
-            raise InputError(
-                f"by {timestamps.seconds_text(last.stamp.time)} the history that is decided again "
-                f"has more than {self.bounds.events_max} events of its own",
-                cure="end it at an earlier moment, or raise REDRA_DECIDE_EVENTS_MAX",
-            )
 
 
 async def decide(
