@@ -5,12 +5,12 @@ was not made, a switch. The facts that only one side has determine which hypothe
 Only its run shows whether a hypothesis holds (`proving`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import DifferenceClass
-from app.analysis.replay.differences import PLACEMENTS, Aspect, DifferenceKey, Sides
+from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
 from app.analysis.replay.facts import (
     ClaimsNamed,
     ConditionSet,
@@ -376,48 +376,6 @@ class Proposals:
             *again.of_pod.get(sides.uid, ()),
         )
         return sorted({step.key for step in steps if step.key.resource == "resourceclaims"})
-
-
-def parts(
-    chosen: Mapping[DifferenceKey, Hypothesis],
-) -> Sequence[Mapping[DifferenceKey, Hypothesis]]:
-    """Two parts of hypotheses with different changes; equal changes stay together."""
-    wide = {each.change for each in chosen.values() if not each.is_local}
-    first = {each.change: None for each in chosen.values() if each.is_local}
-    if not (wide and first):
-        changes = list(wide or first)
-        first = dict.fromkeys(changes[: len(changes) // 2])
-    return (
-        {key: each for key, each in chosen.items() if each.change in first},
-        {key: each for key, each in chosen.items() if each.change not in first},
-    )
-
-
-class Untried:
-    """The hypotheses about single objects that are still to try.
-
-    What holds for another difference may explain a part of this one: the rest has new hypotheses.
-    """
-
-    def __init__(self, proposals: Proposals) -> None:
-        self._proposals = proposals
-        self._sides: dict[DifferenceKey, Sides] = {}
-        self._left: dict[DifferenceKey, list[Hypothesis]] = {}
-
-    def next(
-        self, differences: Mapping[DifferenceKey, Sides], again: Trace
-    ) -> dict[DifferenceKey, Hypothesis]:
-        """The next hypothesis about each difference that has one left."""
-        for key, sides in differences.items():
-            if key not in self._sides or self._sides[key].again != sides.again:
-                self._sides[key] = sides
-                self._left[key] = list(self._proposals.local(sides, again))
-        return {key: self._left[key][0] for key in differences if self._left[key]}
-
-    def drop(self, failed: Iterable[DifferenceKey]) -> None:
-        """Drops the hypotheses that failed; those that hold settle their differences."""
-        for key in failed:
-            self._left[key].pop(0)
 
 
 def _is_tried_more(sides: Sides) -> bool:

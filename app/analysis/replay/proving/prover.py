@@ -14,17 +14,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 
-from app.analysis.replay import classes, hypotheses
+from app.analysis.replay import classes
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.hypotheses import Proposals, Untried
+from app.analysis.replay.hypotheses import Proposals
 from app.analysis.replay.proving import together
 from app.analysis.replay.proving.budget import Budget, Exhausted
 from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver, RunVariant
 from app.analysis.replay.proving.switches import Open, SwitchSearch, with_switches
-from app.analysis.replay.proving.together import Chosen
+from app.analysis.replay.proving.together import Chosen, Untried
 from app.analysis.replay.races import Races
 from app.analysis.replay.steering import NEVER
 from app.analysis.replay.traces import Trace
@@ -452,7 +452,7 @@ class Prover:
         changes stay together, because one run tries them all.
         """
         failed = set[DifferenceKey]()
-        for half in hypotheses.parts(chosen):
+        for half in together.parts(chosen):
             if part := {key: each for key, each in half.items() if key in self._open}:
                 failed |= set(await self._try_together(part))
         return failed
