@@ -221,43 +221,6 @@ class Settings(GroupedSettings):
     import_entries_max: int = setting(200_000, description="Files in a folder or archive")
     import_archive_depth_max: int = setting(4, description="Archives within archives")
 
-    # Recording a cluster
-    record_page_max: int = setting(500, ge=1, description="Objects of a cluster listed at once")
-    record_watch_seconds_max: int = setting(
-        300, ge=1, description="Longest watch of a cluster's kind before it is requested again"
-    )
-    record_window_seconds: float = setting(
-        0.25,
-        ge=0,
-        description="Time that a change waits for earlier ones of other kinds, so that the log "
-        "has the order of the cluster",
-    )
-    record_window_max: int = setting(
-        10_000,
-        ge=1,
-        description="Changes that may wait to be recorded; beyond, watches are not read",
-    )
-    record_batch_max: int = setting(1_000, ge=1, description="Changes that are appended at once")
-    record_pause_seconds_max: float = setting(
-        10.0, gt=0, description="Longest pause before a failed request to a cluster is repeated"
-    )
-    record_denied_seconds: float = setting(
-        60.0, gt=0, description="Pause before a kind that is denied or not served is tried again"
-    )
-    record_audit_seconds: float = setting(
-        60.0, gt=0, description="Shortest time between comparisons of a kind with the cluster"
-    )
-    record_audit_pages_per_minute: float = setting(
-        60.0, gt=0, description="Pages listed for these comparisons; more objects, fewer of them"
-    )
-    record_stop_seconds: float = setting(10.0, gt=0, description="Longest shutdown of a recorder")
-    record_report_seconds: float = setting(
-        300.0, gt=0, description="Longest time without a fidelity report while a cluster changes"
-    )
-    record_clock_seconds: float = setting(
-        2.0, gt=0, description="Difference to the cluster's clock from which on it is a gap"
-    )
-
     # Verification
     decide_runs_max: int = setting(
         64, ge=0, le=10_000, description="Runs that prove the differences of a decide replay"
