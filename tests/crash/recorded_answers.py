@@ -93,7 +93,7 @@ async def live(folder: Path, seed: int, kills: int) -> Record:
                 info = await log.find_history("default")
                 assert info is not None
                 events = await log.read(info.id, after=Revision(0), limit=1_000_000)
-            judge(record, events)
+            check_answers(record, events)
             await anyio.to_thread.run_sync(_verify, stack, record)
         finally:
             stack.stop()
@@ -176,7 +176,7 @@ async def _sign(url: str, record: Record) -> None:
             await anyio.sleep(0.1)  # waits: some heads are enough
 
 
-def judge(record: Record, events: list[Event]) -> None:
+def check_answers(record: Record, events: list[Event]) -> None:
     """Compare what clients know with the stored log. Raises AssertionError."""
     by_revision = {event.revision: event for event in events}
     revisions: dict[str, list[int]] = {}

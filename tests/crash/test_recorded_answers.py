@@ -54,7 +54,7 @@ def change(record: Record, number: int, **values: object) -> None:
 
 
 def test_whole_story_agrees() -> None:
-    recorded_answers.judge(*told())
+    recorded_answers.check_answers(*told())
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_judge_notices_an_answer_that_the_log_does_not_hold(
     record, events = told()
     change(record, 1, **values)
     with pytest.raises(AssertionError, match=words):
-        recorded_answers.judge(record, events)
+        recorded_answers.check_answers(record, events)
 
 
 def test_judge_notices_what_nobody_asked_for() -> None:
     record, events = told()
     del record.writes[1]
     with pytest.raises(AssertionError, match="never asked for"):
-        recorded_answers.judge(record, events)
+        recorded_answers.check_answers(record, events)
 
 
 def test_judge_notices_a_head_of_nothing() -> None:
     record, events = told()
     record.heads.append({"revision": 2, "hash": "sha256:" + "0" * 64})
     with pytest.raises(AssertionError, match="a head of no stored event"):
-        recorded_answers.judge(record, events)
+        recorded_answers.check_answers(record, events)

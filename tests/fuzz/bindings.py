@@ -5,7 +5,7 @@
 
 import anyio
 
-from tests.truth.bindings.judging import judge
+from tests.truth.bindings.judging import world_differences
 
 
 def run(cases: int, seed: int) -> None:
@@ -17,4 +17,4 @@ def run(cases: int, seed: int) -> None:
 
 
 async def _judged(seeds: range) -> list[str]:
-    return [f"seed {seed}: {one}" for seed in seeds for one in await judge(seed)]
+    return [f"seed {seed}: {one}" for seed in seeds for one in await world_differences(seed)]

@@ -4,9 +4,9 @@
 """
 
 from tests.fuzz.judged import judge_worlds
-from tests.truth.fits.judging import judge
+from tests.truth.fits.judging import world_differences
 
 
 def run(cases: int, seed: int) -> None:
     """Judges so many worlds; raises the differences."""
-    judge_worlds(cases, seed, judge)
+    judge_worlds(cases, seed, world_differences)

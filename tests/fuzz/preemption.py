@@ -4,8 +4,8 @@
 """
 
 from tests.fuzz.judged import awaited, judge_worlds
-from tests.truth.preemption.fitting import judge_fit
-from tests.truth.preemption.judging import judge
+from tests.truth.preemption.fitting import fit_differences
+from tests.truth.preemption.judging import world_differences
 from tests.truth.preemption.telling import told_differences
 from tests.truth.preemption.worlds import PreemptionWorld
 
@@ -16,4 +16,4 @@ async def _told(seed: int) -> list[str]:
 
 def run(cases: int, seed: int) -> None:
     """Judges so many worlds; raises the differences."""
-    judge_worlds(cases, seed, judge, judge_fit, awaited(_told))
+    judge_worlds(cases, seed, world_differences, fit_differences, awaited(_told))

@@ -4,9 +4,9 @@
 """
 
 from tests.fuzz.judged import awaited, judge_worlds
-from tests.truth.quotas.judging import judge
+from tests.truth.quotas.judging import world_differences
 
 
 def run(cases: int, seed: int) -> None:
     """Judges so many worlds; raises the differences."""
-    judge_worlds(cases, seed, awaited(judge))
+    judge_worlds(cases, seed, awaited(world_differences))

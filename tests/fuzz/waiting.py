@@ -8,7 +8,7 @@ from functools import partial
 from tests.fuzz.judged import awaited, judge_worlds
 from tests.truth.waiting import alternatives
 from tests.truth.waiting.extended_worlds import ExtendedWorld
-from tests.truth.waiting.judging import judge, judge_helps
+from tests.truth.waiting.judging import help_differences, world_differences
 from tests.truth.waiting.prioritized import PrioritizedWorld
 from tests.truth.waiting.privileged import PrivilegedWorld
 from tests.truth.waiting.worlds import SmallWorld
@@ -22,7 +22,11 @@ async def _choices(seed: int) -> list[str]:
 
 
 JUDGES = (
-    *(partial(judged, made=world) for world in WORLDS for judged in (judge, judge_helps)),
+    *(
+        partial(judged, made=world)
+        for world in WORLDS
+        for judged in (world_differences, help_differences)
+    ),
     _choices,
 )
 

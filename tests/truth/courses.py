@@ -208,7 +208,7 @@ async def pace(known: Lives, ask: Ask) -> list[str]:
     wrong = list(differences("pods that began", answer["count"], len(counted)))
     for step, row in zip(STEPS, answer["steps"], strict=True):
         done = sorted(
-            seconds for _, steps, _, _ in counted.values() for seconds in _of(step, steps)
+            seconds for _, steps, _, _ in counted.values() for seconds in _seconds_of(step, steps)
         )
         wrong += differences(f"pods that ended {step}", row["count"], len(done))
         most = done[-1] if done else 0.0
@@ -235,7 +235,7 @@ async def pace(known: Lives, ask: Ask) -> list[str]:
     return wrong
 
 
-def _of(step: str, steps: list[tuple[str, float]]) -> list[float]:
+def _seconds_of(step: str, steps: list[tuple[str, float]]) -> list[float]:
     return [seconds for name, seconds in steps if name == step]
 
 

@@ -73,7 +73,7 @@ class _Maker:
         return made
 
     def classes(self) -> list[dict]:
-        def of(name: str, *expressions: str) -> dict:
+        def device_class(name: str, *expressions: str) -> dict:
             return {
                 "metadata": {"name": name},
                 "spec": {
@@ -86,10 +86,12 @@ class _Maker:
             }
 
         return [
-            of("gpu", f'device.driver == "{GPU}"'),
-            of("nic", f'device.driver == "{NIC}"'),
-            of("any"),
-            of("even", f'device.driver == "{GPU}"', f'device.attributes["{GPU}"].kind == 0'),
+            device_class("gpu", f'device.driver == "{GPU}"'),
+            device_class("nic", f'device.driver == "{NIC}"'),
+            device_class("any"),
+            device_class(
+                "even", f'device.driver == "{GPU}"', f'device.attributes["{GPU}"].kind == 0'
+            ),
         ]
 
     def slices(self, node: str) -> list[dict]:

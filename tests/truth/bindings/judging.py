@@ -38,7 +38,7 @@ def _time(instant: int) -> datetime:
     return datetime.fromisoformat(timestamps.micro_text(instant))
 
 
-async def judge(seed: int) -> list[str]:
+async def world_differences(seed: int) -> list[str]:
     """The differences between a world, its metrics and `why` of its pods, and the model."""
     world = BindingWorld(seed)
     happenings = happenings_of(world)

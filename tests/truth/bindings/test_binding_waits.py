@@ -11,7 +11,7 @@ import pytest
 
 from tests import draws
 from tests.truth.bindings import model
-from tests.truth.bindings.judging import happenings_of, judge
+from tests.truth.bindings.judging import happenings_of, world_differences
 from tests.truth.bindings.worlds import BindingWorld
 
 WORLDS = 4
@@ -22,7 +22,7 @@ WORLDS = 4
 @pytest.mark.parametrize("first", draws.seeds(7))
 async def test_waits_end_as_counted_and_metrics_and_why_tell_so(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert await judge(seed) == [], f"seed {seed}"
+        assert await world_differences(seed) == [], f"seed {seed}"
 
 
 @draws.ONLY

@@ -36,7 +36,7 @@ def asked(world: UsedWorld, change: compare.Change) -> BlastRadius:
     return compare.blast(frozen, [change])
 
 
-def judge(seed: int) -> list[str]:
+def world_differences(seed: int) -> list[str]:
     """The differences between the answer and what happened in one world."""
     world = UsedWorld(seed)
     drawn = changes.draw(world, seed)

@@ -11,7 +11,7 @@ import pytest
 from app.analysis.blast.radius import Fate, Prospect
 from tests import draws
 from tests.truth.blasts import changes, living
-from tests.truth.blasts.judging import asked, differences, judge
+from tests.truth.blasts.judging import asked, differences, world_differences
 from tests.truth.blasts.worlds import UsedWorld
 
 WORLDS = 3
@@ -22,12 +22,12 @@ WORLDS = 3
 @pytest.mark.parametrize("first", draws.seeds(14))
 def test_change_does_what_it_was_said_to_do(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert judge(seed) == [], f"seed {seed}"
+        assert world_differences(seed) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [47, 99, 180, 202, 1942])
 def test_worlds_that_showed_a_defect_come_true(seed):
-    assert judge(seed) == []
+    assert world_differences(seed) == []
 
 
 @draws.ONLY

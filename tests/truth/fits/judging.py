@@ -125,7 +125,7 @@ def _message(cluster: Cluster, name: str) -> str:
     return "; ".join(cluster.messages(about=name))
 
 
-def judge(seed: int) -> list[str]:
+def world_differences(seed: int) -> list[str]:
     """The differences between the answer and what happened in one world."""
     world = FitWorld(seed)
     try:

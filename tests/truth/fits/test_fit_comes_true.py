@@ -10,7 +10,14 @@ import pytest
 
 from app.domain.errors import Forbidden
 from tests import draws
-from tests.truth.fits.judging import COPIES_MAX, FitWorld, asked, differences, judge, lived
+from tests.truth.fits.judging import (
+    COPIES_MAX,
+    FitWorld,
+    asked,
+    differences,
+    lived,
+    world_differences,
+)
 
 WORLDS = 6
 """Worlds of one row."""
@@ -20,18 +27,18 @@ WORLDS = 6
 @pytest.mark.parametrize("first", draws.seeds(14))
 def test_as_many_copies_fit_as_are_placed(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert judge(seed) == [], f"seed {seed}"
+        assert world_differences(seed) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [429, 430, 656])
 def test_equal_nodes_are_taken_in_the_order_of_their_arrival(seed):
-    assert judge(seed) == []
+    assert world_differences(seed) == []
 
 
 def test_claim_of_all_copies_that_a_quota_refuses_is_refused():
     with pytest.raises(Forbidden, match="exceeded quota"):
         asked(FitWorld(6))
-    assert judge(6) == []
+    assert world_differences(6) == []
 
 
 @draws.ONLY

@@ -25,7 +25,7 @@ class FullWorld(PreemptionWorld):
         self.documents[0]["metadata"]["labels"] = {}
 
 
-def judge_fit(seed: int) -> list[str]:
+def fit_differences(seed: int) -> list[str]:
     """The differences between `fit` and what happened in one world."""
     world = FullWorld(seed)
     answer = judging.asked(world)

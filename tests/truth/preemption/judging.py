@@ -65,7 +65,7 @@ def _is_attempt(event: Event) -> bool:
     )
 
 
-def judge(seed: int) -> list[str]:
+def world_differences(seed: int) -> list[str]:
     """The differences between one world and the model."""
     return [
         f"revision {one.event.revision}, pod {one.pod}: {difference}"

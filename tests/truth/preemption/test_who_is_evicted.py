@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from tests import draws
-from tests.truth.preemption.fitting import judge_fit
-from tests.truth.preemption.judging import attempts_of, differences, fresh, judge
+from tests.truth.preemption.fitting import fit_differences
+from tests.truth.preemption.judging import attempts_of, differences, fresh, world_differences
 from tests.truth.preemption.telling import of_victim, told_differences
 from tests.truth.preemption.worlds import PreemptionWorld
 from tests.unit.service.test_explaining import asking, texts
@@ -25,7 +25,7 @@ WORLDS = 8
 @pytest.mark.parametrize("first", draws.seeds(14))
 def test_victims_nominations_and_messages_are_as_counted(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert judge(seed) == [], f"seed {seed}"
+        assert world_differences(seed) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
@@ -39,21 +39,21 @@ async def test_why_says_for_whom_pods_went_and_which_ones_a_pod_waits_for(first)
 @pytest.mark.parametrize("first", draws.seeds(7))
 def test_fit_names_who_would_go_and_keeps_room_for_nominated_pods(first):
     for seed in range(first * 8, first * 8 + 8):
-        assert judge_fit(seed) == [], f"seed {seed}"
+        assert fit_differences(seed) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [36, 41])
 def test_room_that_is_kept_for_a_nominated_pod_does_not_fit_another_one(seed):
-    assert judge_fit(seed) == []
+    assert fit_differences(seed) == []
 
 
 @pytest.mark.parametrize("seed", [117, 172, 235])
 def test_node_that_a_pod_gives_up_is_free_for_the_next_ones(seed):
-    assert judge(seed) == []
+    assert world_differences(seed) == []
 
 
 def test_pods_alike_rank_by_creation_and_name():
-    assert judge(3316) == []
+    assert world_differences(3316) == []
 
 
 @draws.ONLY

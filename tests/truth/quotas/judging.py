@@ -27,7 +27,7 @@ class Moments:
         return list(model.differences(self.now, self.before, self.wish, answer, self.refusal))
 
 
-async def judge(seed: int) -> list[str]:
+async def world_differences(seed: int) -> list[str]:
     """The differences between `why` and the model in one world, or remedies that do not help."""
     answer, moments = await asked(QuotaWorld(seed))
     return moments.differences(answer) or (remedied(seed, answer) if moments.refusal else [])

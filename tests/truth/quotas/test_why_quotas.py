@@ -10,7 +10,7 @@ import pytest
 
 from tests import draws
 from tests.truth.quotas import judging
-from tests.truth.quotas.judging import judge
+from tests.truth.quotas.judging import world_differences
 
 WORLDS = 8
 """Worlds of one row."""
@@ -20,12 +20,12 @@ WORLDS = 8
 @pytest.mark.parametrize("first", draws.seeds(14))
 async def test_why_names_the_quota_and_what_would_help(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert await judge(seed) == [], f"seed {seed}"
+        assert await world_differences(seed) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [31, 32, 64])
 async def test_quota_that_is_gone_or_has_room_by_now_needs_no_remedy(seed):
-    assert await judge(seed) == []
+    assert await world_differences(seed) == []
 
 
 @draws.ONLY

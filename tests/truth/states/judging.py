@@ -40,7 +40,7 @@ def text_of(answer: ObjectExplanation) -> str:
     return " ".join(re.sub(r"^[│├└─ ]+", "", line).strip() for line in lines)
 
 
-async def judge(seed: int) -> list[str]:
+async def world_differences(seed: int) -> list[str]:
     """The differences between `why` and the model in one world."""
     world = LivedWorld(seed)
     states = states_of(world)

@@ -13,7 +13,7 @@ from tests import draws
 from tests.cluster import Cluster
 from tests.truth.facts import FINISHED
 from tests.truth.states import comparing
-from tests.truth.states.judging import judge, states_of, text_of
+from tests.truth.states.judging import states_of, text_of, world_differences
 from tests.truth.states.model import EVICTED
 from tests.truth.states.worlds import LivedWorld
 from tests.unit.service.test_explaining import asking, texts
@@ -32,13 +32,13 @@ MET = {
 @pytest.mark.parametrize("first", draws.seeds(21))
 async def test_why_says_the_states_of_pods_and_claims(first):
     for seed in range(first * 3, first * 3 + 3):
-        assert await judge(seed) == [], f"seed {seed}"
+        assert await world_differences(seed) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [3, 9])
 async def test_states_that_showed_a_defect(seed):
     """A rule for devices that no slice publishes, and a pod that ended while it terminated."""
-    assert await judge(seed) == []
+    assert await world_differences(seed) == []
 
 
 async def test_rule_that_the_scheduler_does_not_see_is_the_cause_of_its_eviction():

@@ -49,13 +49,13 @@ async def asked(world: SmallWorld) -> tuple[dict, str]:
     return answer.to_json(), "\n".join(page(head, answer.reason.children))
 
 
-async def judge(seed: int, made: type[SmallWorld] = SmallWorld) -> list[str]:
+async def world_differences(seed: int, made: type[SmallWorld] = SmallWorld) -> list[str]:
     """The differences between `why` and the model in one world of a kind."""
     world = made(seed)
     return list(comparing.differences(model_of(world), *await asked(world)))
 
 
-async def judge_helps(
+async def help_differences(
     seed: int, made: type[SmallWorld] = SmallWorld, *, lived_max: int = 2
 ) -> list[str]:
     """What is wrong with the changes that are said to help the pod of one world.

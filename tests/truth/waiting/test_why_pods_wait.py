@@ -15,7 +15,7 @@ from tests.cluster import Cluster
 from tests.truth.facts import results
 from tests.truth.waiting import alternatives, comparing, extended
 from tests.truth.waiting.extended_worlds import ExtendedWorld
-from tests.truth.waiting.judging import asked, judge, judge_helps, model_of
+from tests.truth.waiting.judging import asked, help_differences, model_of, world_differences
 from tests.truth.waiting.model import wishes
 from tests.truth.waiting.prioritized import PrioritizedWorld
 from tests.truth.waiting.privileged import PrivilegedWorld
@@ -39,7 +39,7 @@ MET = {
 @pytest.mark.parametrize("first", draws.seeds(14))
 async def test_why_names_what_keeps_a_pod_waiting(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert await judge(seed) == [], f"seed {seed}"
+        assert await world_differences(seed) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
@@ -47,7 +47,7 @@ async def test_why_names_what_keeps_a_pod_waiting(first):
 async def test_why_names_what_keeps_a_pod_waiting_that_asks_for_administrative_access(first):
     """Who only looks is kept off by no holder, and holds nothing; all else counts for it too."""
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert await judge(seed, PrivilegedWorld) == [], f"seed {seed}"
+        assert await world_differences(seed, PrivilegedWorld) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
@@ -55,7 +55,7 @@ async def test_why_names_what_keeps_a_pod_waiting_that_asks_for_administrative_a
 async def test_why_names_what_keeps_a_pod_waiting_that_requests_extended_resources(first):
     """Nodes or devices serve them, by what each node offers itself and which class counts."""
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert await judge(seed, ExtendedWorld) == [], f"seed {seed}"
+        assert await world_differences(seed, ExtendedWorld) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
@@ -63,7 +63,7 @@ async def test_why_names_what_keeps_a_pod_waiting_that_requests_extended_resourc
 async def test_why_names_what_keeps_a_pod_waiting_that_has_alternatives(first):
     """Each alternative of a list has its own causes, and a node fits when any choice does."""
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
-        assert await judge(seed, PrioritizedWorld) == [], f"seed {seed}"
+        assert await world_differences(seed, PrioritizedWorld) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
@@ -78,7 +78,7 @@ async def test_pods_get_the_first_alternatives_that_can_be_had_together(first):
 
 @pytest.mark.parametrize("seed", [24, 41, 52, 88])
 async def test_extended_resources_that_showed_a_defect_are_explained(seed):
-    assert await judge(seed, ExtendedWorld) == []
+    assert await world_differences(seed, ExtendedWorld) == []
 
 
 @draws.ONLY
@@ -129,7 +129,7 @@ def seen(model, claim, wish):
     [(1019, SmallWorld), (1112, SmallWorld), (315, PrioritizedWorld), (446, PrioritizedWorld)],
 )
 async def test_page_that_is_cut_has_the_answer_of_each_node(seed, kind):
-    assert await judge(seed, kind) == []
+    assert await world_differences(seed, kind) == []
 
 
 @pytest.mark.parametrize("seed", [33, 386])
@@ -148,21 +148,21 @@ async def test_nodes_with_an_earlier_alternative_are_named(seed):
 @pytest.mark.parametrize("first", draws.seeds(14))
 async def test_what_is_said_to_help_helps_and_nothing_smaller_does(first):
     for seed in range(first * 4, first * 4 + 4):
-        assert await judge_helps(seed) == [], f"seed {seed}"
+        assert await help_differences(seed) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
 @pytest.mark.parametrize("first", draws.seeds(7))
 async def test_what_is_said_to_help_with_extended_resources_helps(first):
     for seed in range(first * 4, first * 4 + 4):
-        assert await judge_helps(seed, ExtendedWorld) == [], f"seed {seed}"
+        assert await help_differences(seed, ExtendedWorld) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
 @pytest.mark.parametrize("first", draws.seeds(7))
 async def test_what_is_said_to_help_with_alternatives_helps(first):
     for seed in range(first * 4, first * 4 + 4):
-        assert await judge_helps(seed, PrioritizedWorld) == [], f"seed {seed}"
+        assert await help_differences(seed, PrioritizedWorld) == [], f"seed {seed}"
 
 
 @draws.BY_DAY
@@ -170,24 +170,24 @@ async def test_what_is_said_to_help_with_alternatives_helps(first):
 async def test_what_is_said_to_help_with_administrative_access_helps(first):
     """Who only looks needs no release; what keeps it off is proposed and done."""
     for seed in range(first * 4, first * 4 + 4):
-        assert await judge_helps(seed, PrivilegedWorld) == [], f"seed {seed}"
+        assert await help_differences(seed, PrivilegedWorld) == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", [9, 17])
 async def test_containers_request_less_and_nobody_edits_the_claim_for_them(seed):
-    assert await judge_helps(seed, ExtendedWorld) == []
+    assert await help_differences(seed, ExtendedWorld) == []
 
 
 @pytest.mark.parametrize(("seed", "kind"), [(910035, PrivilegedWorld), (910052, SmallWorld)])
 async def test_node_on_which_changes_were_tried_is_counted_once(seed, kind):
     """A cordoned node was counted as closed and as one that refuses the pod when it is open."""
-    assert await judge_helps(seed, kind) == []
+    assert await help_differences(seed, kind) == []
 
 
 @pytest.mark.parametrize(("seed", "kind"), [(171, SmallWorld), (18, PrioritizedWorld)])
 async def test_change_that_leaves_or_causes_an_error_on_another_node_does_not_help(seed, kind):
     """Without the rule in the way an alternative for all devices meets a constraint elsewhere."""
-    assert await judge_helps(seed, kind) == []
+    assert await help_differences(seed, kind) == []
 
 
 @pytest.mark.parametrize(
@@ -202,12 +202,12 @@ async def test_change_that_leaves_or_causes_an_error_on_another_node_does_not_he
 )
 async def test_changes_that_were_not_tried_are_proposed(seed, kind):
     """A smaller amount, another node of those that look the same, both a cordon and a taint."""
-    assert await judge_helps(seed, kind) == []
+    assert await help_differences(seed, kind) == []
 
 
 @pytest.mark.parametrize("seed", [3153])
 async def test_claim_is_released_for_requests_that_only_fail_together(seed):
-    assert await judge_helps(seed) == []
+    assert await help_differences(seed) == []
 
 
 async def test_limit_is_told_where_three_changes_are_needed():

@@ -16,7 +16,7 @@ def image(name: str, mebibytes: int) -> JsonObject:
     return {"names": [name], "sizeBytes": mebibytes * MIB}
 
 
-def of(*names: str) -> WantedImages:
+def wanted(*names: str) -> WantedImages:
     return WantedImages(names=names, count=len(names))
 
 
@@ -41,9 +41,9 @@ def test_size_counts_by_the_share_of_nodes_that_have_the_image():
     for number in range(4):
         index.put(f"n{number}", [image("registry/app:1", 500)])
     # 500 MiB * 4/10 = 200 MiB
-    assert index.scores(of("registry/app:1"), 10) == dict.fromkeys(("n0", "n1", "n2", "n3"), 18)
+    assert index.scores(wanted("registry/app:1"), 10) == dict.fromkeys(("n0", "n1", "n2", "n3"), 18)
     # 500 MiB * 4/4: 100 * 477 / 977 = 48.8
-    assert index.scores(of("registry/app:1"), 4)["n0"] == 48
+    assert index.scores(wanted("registry/app:1"), 4)["n0"] == 48
 
 
 def test_images_of_several_containers_add_up():
@@ -51,19 +51,19 @@ def test_images_of_several_containers_add_up():
     index.put("n1", [image("a:1", 800), image("b:1", 400)])
     index.put("n2", [image("b:1", 400)])
     # n1: 800/2 + 400 = 800, n2: 400; 100 * 777 / 1977 = 39.3 and 100 * 377 / 1977 = 19.1
-    assert index.scores(of("a:1", "b:1"), 2) == {"n1": 39, "n2": 19}
+    assert index.scores(wanted("a:1", "b:1"), 2) == {"n1": 39, "n2": 19}
 
 
 def test_images_that_are_gone_do_not_count():
     index = ImageIndex()
     index.put("n1", [image("a:1", 1000)])
     index.put("n2", [image("a:1", 1000)])
-    assert index.scores(of("a:1"), 2) == {"n1": 100, "n2": 100}
+    assert index.scores(wanted("a:1"), 2) == {"n1": 100, "n2": 100}
     index.put("n2", [])
     # 1000 / 2 = 500: 100 * 477 / 977
-    assert index.scores(of("a:1"), 2) == {"n1": 48}
+    assert index.scores(wanted("a:1"), 2) == {"n1": 48}
     index.remove("n1")
-    assert index.scores(of("a:1"), 2) == {}
+    assert index.scores(wanted("a:1"), 2) == {}
     assert not index
 
 

@@ -26,7 +26,7 @@ def here(name: str = "node", **labels: str) -> Node:
     return Node(name=name, labels=labels)
 
 
-def of(*slices: dict) -> Inventory:
+def inventory_of(*slices: dict) -> Inventory:
     return Inventory.of_slices(list(slices))
 
 
@@ -82,12 +82,14 @@ VALIDITY = [
 
 @pytest.mark.parametrize(("slices", "state"), VALIDITY)
 def test_pool_says_why_it_cannot_be_used(slices: list, state: str) -> None:
-    assert states(of(*slices)) == {"pool": state}
+    assert states(inventory_of(*slices)) == {"pool": state}
 
 
 def test_counters_of_a_slice_with_devices_are_those_of_its_pool() -> None:
     (pool,) = (
-        of(resource_slice("a", device("d"), sharedCounters=SETS)).node_view(here(), READING).pools
+        inventory_of(resource_slice("a", device("d"), sharedCounters=SETS))
+        .node_view(here(), READING)
+        .pools
     )
     assert list(pool.counters) == ["s"]
     assert [found.id[2] for _, found in pool.devices()] == ["d"]
@@ -95,8 +97,10 @@ def test_counters_of_a_slice_with_devices_are_those_of_its_pool() -> None:
 
 def test_view_of_one_slice_is_like_that_of_a_slice_among_others() -> None:
     one = resource_slice("a", device("d"), device("e"), pool="own")
-    alone = of(one).node_view(here(), READING)
-    among = of(one, resource_slice("b", device("f"), pool="two")).node_view(here(), READING)
+    alone = inventory_of(one).node_view(here(), READING)
+    among = inventory_of(one, resource_slice("b", device("f"), pool="two")).node_view(
+        here(), READING
+    )
     assert [found.id for found in alone.devices] == [found.id for found in among.devices[:2]]
     assert [each.name for each in alone.slices] == [each.name for each in among.slices[:2]]
     assert alone.pool_index == among.pool_index[:2]
@@ -107,19 +111,19 @@ def test_view_of_one_slice_is_like_that_of_a_slice_among_others() -> None:
 def test_highest_relevant_generation_counts() -> None:
     old = resource_slice("a", device("old"))
     new = resource_slice("b", device("new"), generation=2)
-    assert names(of(old, new)) == ["new"]
-    assert names(of(new, old)) == ["new"]
+    assert names(inventory_of(old, new)) == ["new"]
+    assert names(inventory_of(new, old)) == ["new"]
 
 
 def test_pool_with_a_newer_generation_elsewhere_disappears() -> None:
     old = resource_slice("a", device("d"), count=2)
-    assert states(of(old, resource_slice("b", node="other", generation=2))) == {}
+    assert states(inventory_of(old, resource_slice("b", node="other", generation=2))) == {}
 
 
 def test_slices_for_other_nodes_complete_a_pool() -> None:
     mine = resource_slice("a", device("d"), count=2)
     theirs = resource_slice("b", device("e"), count=2, node="other")
-    assert names(of(mine, theirs)) == ["d"]
+    assert names(inventory_of(mine, theirs)) == ["d"]
 
 
 def test_without_partitions_counter_slices_are_ignored_but_counted() -> None:
@@ -129,28 +133,30 @@ def test_without_partitions_counter_slices_are_ignored_but_counted() -> None:
         resource_slice("c", device("e", allNodes=True), pool="p", node=None,
                        perDeviceNodeSelection=True),
     ]  # fmt: skip
-    assert names(of(*slices)) == ["e", "d"] or names(of(*slices)) == ["d", "e"]
-    assert names(of(*slices), reading=Reading(partitionable=False)) == ["d"]
+    assert names(inventory_of(*slices)) == ["e", "d"] or names(inventory_of(*slices)) == ["d", "e"]
+    assert names(inventory_of(*slices), reading=Reading(partitionable=False)) == ["d"]
 
 
 def test_stable_variant_looks_at_counter_slices_of_other_nodes() -> None:
     counters = resource_slice("c", count=2, node="other", sharedCounters=SETS, pool="far")
     stable = Reading(partitionable=True, counter_slices_everywhere=True)
-    assert of(counters).node_view(here(), READING).pools == ()
-    assert [p.state for p in of(counters).node_view(here(), stable).pools] == [PoolState.INCOMPLETE]
+    assert inventory_of(counters).node_view(here(), READING).pools == ()
+    assert [p.state for p in inventory_of(counters).node_view(here(), stable).pools] == [
+        PoolState.INCOMPLETE
+    ]
 
 
 def test_node_selectors_decide_which_nodes_see_a_slice() -> None:
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
     shared = resource_slice("s", device("d"), node=None, nodeSelector={"nodeSelectorTerms": terms})
-    assert names(of(shared), here(zone="a")) == ["d"]
-    assert names(of(shared), here(zone="b")) == []
+    assert names(inventory_of(shared), here(zone="a")) == ["d"]
+    assert names(inventory_of(shared), here(zone="b")) == []
 
 
 def test_unreadable_selector_is_an_error_when_it_is_asked() -> None:
     bad = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In",
                                                    "values": ["a", "b"]}]}]}  # fmt: skip
-    found = of(resource_slice("s", device("d"), node=None, nodeSelector=bad))
+    found = inventory_of(resource_slice("s", device("d"), node=None, nodeSelector=bad))
     with pytest.raises(NodeSelectionError) as caught:
         found.node_view(here(), READING)
     text = str(caught.value)
@@ -162,7 +168,7 @@ def test_unreadable_selector_is_an_error_when_it_is_asked() -> None:
     per_device = resource_slice("s", device("d", nodeSelector=bad), node=None,
                                 perDeviceNodeSelection=True)  # fmt: skip
     with pytest.raises(NodeSelectionError, match="node selection for device d in slice s"):
-        of(per_device).node_view(here(), READING)
+        inventory_of(per_device).node_view(here(), READING)
 
 
 def test_name_is_looked_at_before_the_selector() -> None:
@@ -198,7 +204,7 @@ def test_shared_slice_reaches_every_node_and_copies_are_independent() -> None:
 
 
 def test_pool_of_the_whole_cluster_names_generation_and_problem() -> None:
-    found = of(resource_slice("a", device("d"), generation=3, count=2))
+    found = inventory_of(resource_slice("a", device("d"), generation=3, count=2))
     pool = found.pool(POOL)
     assert pool is not None
     assert (pool.generation, pool.state) == (3, PoolState.INCOMPLETE)
@@ -465,12 +471,12 @@ def test_gates_switch_the_merges_off() -> None:
 
 def test_unreadable_quantity_names_its_place() -> None:
     with pytest.raises(InputError) as caught:
-        of(resource_slice("s", device("d", capacity={"m": {"value": "x"}})))
+        inventory_of(resource_slice("s", device("d", capacity={"m": {"value": "x"}})))
     assert caught.value.place == "ResourceSlice s: spec.devices[0].capacity[m].value"
 
 
 def test_node_that_is_gone_is_forgotten():
-    found = of(resource_slice("a", device("d")))
+    found = inventory_of(resource_slice("a", device("d")))
     kept = found.node_view(here("other"), READING)
     gone = found.node_view(here(), READING)
     found.forget_node("node")
@@ -480,7 +486,7 @@ def test_node_that_is_gone_is_forgotten():
 
 
 def test_forgotten_node_sees_what_was_written_meanwhile():
-    found = of()
+    found = inventory_of()
     found.put_slice(resource_slice("a", device("d")))
     assert names(found) == ["d"]
     found.forget_node("node")

@@ -49,11 +49,11 @@ def _make(programs, folder, name, random_):
         writes, compacted = _write(random_)
         keep = {"compacted": compacted, "writes": writes}
         _control(programs, "snapshot", "save", folder / "snapshot.db")
-        _kept(f"{name}.db", (folder / "snapshot.db").read_bytes())
+        _save(f"{name}.db", (folder / "snapshot.db").read_bytes())
         for form in ("json", "fields"):
             printed = _control(programs, "get", "--prefix", "/registry/", "-w", form)
-            _kept(f"{name}.get.{form}", printed)
-        _kept(f"{name}.writes.json", json.dumps(keep).encode())
+            _save(f"{name}.get.{form}", printed)
+        _save(f"{name}.writes.json", json.dumps(keep).encode())
     finally:
         server.terminate()
         server.wait()
@@ -117,7 +117,7 @@ def _text(content):
     return base64.b64encode(content.encode()).decode()
 
 
-def _kept(name, content):
+def _save(name, content):
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
 

@@ -12,13 +12,13 @@ from tests.unit.history.worlds import read_records
 VERSIONS = ("3.4.23", "3.5.1")
 
 
-def kept(name):
+def saved(name):
     return gzip.decompress((FOLDER / f"{name}.gz").read_bytes())
 
 
 def expected(version):
     """The records that the writes have to give, and the objects that exist at the end."""
-    made = json.loads(kept(f"{version}.writes.json"))
+    made = json.loads(saved(f"{version}.writes.json"))
     before, after, live = {}, [], {}
     for revision, operation, name, pod in made["writes"]:
         record = (operation, name, str(revision), pod)
@@ -38,7 +38,7 @@ def expected(version):
 
 def read(folder, name, version):
     path = folder / name
-    path.write_bytes(kept(f"{version}.{name}"))
+    path.write_bytes(saved(f"{version}.{name}"))
     for record in read_records(path):
         pod = None
         if record.op is not Op.DELETED:

@@ -32,13 +32,13 @@ def budget(found: Cluster, name: str, status: JsonObject, **spec) -> None:
     found.patch("poddisruptionbudgets", name, {"status": counted}, subresource="status")
 
 
-def judge(found: Cluster) -> Permission:
+def permission(found: Cluster) -> Permission:
     return eviction.judge(found.line.views.objects, KEY, found.line.now)
 
 
 def cause(found: Cluster) -> str:
     with pytest.raises(TooManyRequests) as refusal:
-        judge(found)
+        permission(found)
     return refusal.value.causes[0].message
 
 
@@ -47,24 +47,24 @@ NOTHING = {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1}
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_finished_pod_goes_whatever_the_budget_says(phase):
-    assert judge(cluster(NOTHING, phase=phase)) == Permission()
+    assert permission(cluster(NOTHING, phase=phase)) == Permission()
 
 
 def test_pod_that_is_leaving_goes_whatever_the_budget_says():
     found = cluster(NOTHING)
     found.delete("pods", "p")
-    assert judge(found) == Permission()
+    assert permission(found) == Permission()
 
 
 def test_pod_that_has_not_started_goes_only_as_it_is():
     found = cluster(NOTHING, phase="Pending")
     version = found.must("pods", "p")["metadata"]["resourceVersion"]
-    assert judge(found) == Permission(resource_version=version)
+    assert permission(found) == Permission(resource_version=version)
 
 
 def test_pod_without_a_budget_goes():
     found = cluster(NOTHING, selector={"matchLabels": {"app": "other"}})
-    assert judge(found) == Permission()
+    assert permission(found) == Permission()
 
 
 def test_absent_pod_is_not_found():
@@ -76,7 +76,7 @@ def test_two_budgets_are_one_too_many():
     found = cluster(NOTHING)
     budget(found, "c", NOTHING)
     with pytest.raises(Rejected, match="more than one PodDisruptionBudget"):
-        judge(found)
+        permission(found)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_pod_that_is_not_ready(policy, healthy, wanted, goes):
     found = cluster(told, ready="False", **spec)
     if goes:
         version = found.must("pods", "p")["metadata"]["resourceVersion"]
-        assert judge(found) == Permission(resource_version=version, budget="b")
+        assert permission(found) == Permission(resource_version=version, budget="b")
     else:
         text = f"The disruption budget b needs {wanted} healthy pods and has {healthy} currently"
         assert cause(found) == text
@@ -141,12 +141,12 @@ def test_refusal_says_what_the_status_says(reason, message, healthy, told):
 )
 def test_budget_that_nobody_keeps_up_forbids(status):
     with pytest.raises(Forbidden):
-        judge(cluster(status))
+        permission(cluster(status))
 
 
 def test_allowed_disruption_is_written_and_the_condition_moves_with_the_last_one():
     found = cluster({"disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1})
-    write = judge(found).write
+    write = permission(found).write
     assert write is not None
     status = write.tree["status"]
     assert (status["disruptionsAllowed"], status["disruptedPods"]) == (
@@ -155,7 +155,7 @@ def test_allowed_disruption_is_written_and_the_condition_moves_with_the_last_one
     )
     assert "conditions" not in status, "only the last disruption changes what is allowed"
     found.update("poddisruptionbudgets", write.tree, "status")
-    last = judge(found).write
+    last = permission(found).write
     assert last is not None
     (condition,) = last.tree["status"]["conditions"]
     assert condition["reason"] == "InsufficientPods"

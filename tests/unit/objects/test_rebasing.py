@@ -15,7 +15,7 @@ NOT_READY = {"type": "Ready", "status": "False"}
 OURS = {"type": "mine.example.com", "status": "True"}
 
 
-def of(**parts):
+def pod_with(**parts):
     return {"metadata": {"name": "p"}, **parts}
 
 
@@ -25,14 +25,20 @@ def meta(**fields):
 
 ROWS = {
     # before, after, present: result, conflicts
-    "recorded alone": (of(a=1), of(a=2), of(a=1), of(a=2), ()),
-    "client alone": (of(a=1), of(a=1), of(a=2), of(a=2), ()),
-    "both the same": (of(a=1), of(a=2), of(a=2), of(a=2), ()),
-    "both": (of(a=1), of(a=2), of(a=3), of(a=3), ("a",)),
-    "recorded took away": (of(a=1), of(), of(a=1), of(), ()),
-    "client took away": (of(a=1), of(a=1), of(), of(), ()),
-    "client took away what changed": (of(a=1), of(a=2), of(), of(), ("a",)),
-    "recorded took away what changed": (of(a=1), of(), of(a=3), of(a=3), ("a",)),
+    "recorded alone": (pod_with(a=1), pod_with(a=2), pod_with(a=1), pod_with(a=2), ()),
+    "client alone": (pod_with(a=1), pod_with(a=1), pod_with(a=2), pod_with(a=2), ()),
+    "both the same": (pod_with(a=1), pod_with(a=2), pod_with(a=2), pod_with(a=2), ()),
+    "both": (pod_with(a=1), pod_with(a=2), pod_with(a=3), pod_with(a=3), ("a",)),
+    "recorded took away": (pod_with(a=1), pod_with(), pod_with(a=1), pod_with(), ()),
+    "client took away": (pod_with(a=1), pod_with(a=1), pod_with(), pod_with(), ()),
+    "client took away what changed": (pod_with(a=1), pod_with(a=2), pod_with(), pod_with(), ("a",)),
+    "recorded took away what changed": (
+        pod_with(a=1),
+        pod_with(),
+        pod_with(a=3),
+        pod_with(a=3),
+        ("a",),
+    ),
     "labels": (
         meta(labels={"a": "1"}),
         meta(labels={"a": "1", "b": "2"}),
@@ -41,10 +47,10 @@ ROWS = {
         (),
     ),
     "conditions by type": (
-        of(status={"conditions": [NOT_READY]}),
-        of(status={"conditions": [READY, STARTED]}),
-        of(status={"conditions": [NOT_READY, OURS]}),
-        of(status={"conditions": [READY, STARTED, OURS]}),
+        pod_with(status={"conditions": [NOT_READY]}),
+        pod_with(status={"conditions": [READY, STARTED]}),
+        pod_with(status={"conditions": [NOT_READY, OURS]}),
+        pod_with(status={"conditions": [READY, STARTED, OURS]}),
         (),
     ),
     "finalizers as a set": (
@@ -55,17 +61,17 @@ ROWS = {
         (),
     ),
     "list that is one value": (
-        of(spec={"containers": [{"name": "c", "command": ["a"]}]}),
-        of(spec={"containers": [{"name": "c", "command": ["a", "b"]}]}),
-        of(spec={"containers": [{"name": "c", "command": ["x"]}]}),
-        of(spec={"containers": [{"name": "c", "command": ["x"]}]}),
+        pod_with(spec={"containers": [{"name": "c", "command": ["a"]}]}),
+        pod_with(spec={"containers": [{"name": "c", "command": ["a", "b"]}]}),
+        pod_with(spec={"containers": [{"name": "c", "command": ["x"]}]}),
+        pod_with(spec={"containers": [{"name": "c", "command": ["x"]}]}),
         ("spec.containers[c].command",),
     ),
     "node": (
-        of(spec={}),
-        of(spec={"nodeName": "n1"}),
-        of(spec={"nodeName": "n2"}),
-        of(spec={"nodeName": "n2"}),
+        pod_with(spec={}),
+        pod_with(spec={"nodeName": "n1"}),
+        pod_with(spec={"nodeName": "n2"}),
+        pod_with(spec={"nodeName": "n2"}),
         ("spec.nodeName",),
     ),
     "generation counts both": (
@@ -82,7 +88,13 @@ ROWS = {
         meta(managedFields=[{"manager": "a"}, {"manager": "b"}, {"manager": "c"}]),
         (),
     ),
-    "created here and there": (of(), of(a=1, b=1), of(a=1, b=2), of(a=1, b=2), ("b",)),
+    "created here and there": (
+        pod_with(),
+        pod_with(a=1, b=1),
+        pod_with(a=1, b=2),
+        pod_with(a=1, b=2),
+        ("b",),
+    ),
 }
 
 
@@ -95,9 +107,9 @@ def test_three_states_become_one(row):
 
 
 def test_list_with_a_repeated_key_is_one_value():
-    twice = of(status={"conditions": [READY, NOT_READY]})
-    other = of(status={"conditions": [READY, STARTED]})
-    rebased = rebase(POD, of(), twice, other)
+    twice = pod_with(status={"conditions": [READY, NOT_READY]})
+    other = pod_with(status={"conditions": [READY, STARTED]})
+    rebased = rebase(POD, pod_with(), twice, other)
     assert rebased.tree == other
     assert rebased.conflicts == ("status.conditions",)
 
@@ -106,5 +118,5 @@ def test_states_that_differ_in_their_version_alone_are_the_same():
     assert is_same(meta(resourceVersion="1"), meta(resourceVersion="2"))
     assert is_same(meta(resourceVersion="1"), meta())
     assert not is_same(meta(uid="1"), meta(uid="2"))
-    assert not is_same(of(a=1), of(a=2))
-    assert not is_same(of(a=1), of())
+    assert not is_same(pod_with(a=1), pod_with(a=2))
+    assert not is_same(pod_with(a=1), pod_with())

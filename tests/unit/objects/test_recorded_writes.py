@@ -252,7 +252,7 @@ def take_over(world: World, recorded: Recorded, rules: Rules) -> None:
         event.object["metadata"]["resourceVersion"] = metadata["resourceVersion"]
 
 
-def judge(world: World, recorded: Recorded, rules: Rules, tally: Tally) -> None:
+def check_write(world: World, recorded: Recorded, rules: Rules, tally: Tally) -> None:
     """Decide one write and compare."""
     try:
         decided = lifecycle.decide(world, recorded.command, recorded.stamp, rules)
@@ -312,7 +312,7 @@ def test_recorded_writes_are_answered_alike(history: str) -> None:
     world = World()
     tally = Tally()
     for recorded in writes(history):
-        judge(world, recorded, rules, tally)
+        check_write(world, recorded, rules, tally)
         dry = getattr(recorded.command, "options", WriteOptions()).dry_run
         if recorded.code < 300 and not dry:
             take_over(world, recorded, rules)

@@ -580,10 +580,12 @@ def test_status_is_written_whatever_the_spec_is():
 
 def _changed(tree: Any, changes: dict[str, Any]) -> Any:
     made = right(tree["kind"], **changes)
-    return {**tree, **{name: made[name] for name in made if name != "metadata"}} | _kept(tree, made)
+    return {**tree, **{name: made[name] for name in made if name != "metadata"}} | _stored_spec(
+        tree, made
+    )
 
 
-def _kept(tree: Any, made: Any) -> dict[str, Any]:
+def _stored_spec(tree: Any, made: Any) -> dict[str, Any]:
     """The spec as it is stored, defaults included, with what the change says."""
     if "spec" not in made or tree["kind"] not in ("Job", "StatefulSet"):
         return {}

@@ -52,8 +52,8 @@ def problems(events: list[Event], info: HistoryInfo = HISTORY) -> str:
     return "\n".join([*each, *watch.end(forms)])
 
 
-def of(**fields: object) -> Change:
-    return lambda event: msgspec.structs.replace(event, **fields)
+def fields(**changed: object) -> Change:
+    return lambda event: msgspec.structs.replace(event, **changed)
 
 
 def key(**fields: str) -> Change:
@@ -93,34 +93,35 @@ ROWS: tuple[tuple[str, Change, str], ...] = (
     (POD, key(namespace="other"), "its namespace is 'other'"),
     (POD, key(group="x.example"), "its group is 'x.example'"),
     (POD, key(resource="configmaps"), "it is about configmaps, and its object is a 'Pod'"),
-    (POD, of(uid=OTHER_UID), f"its uid is '{OTHER_UID}'"),
+    (POD, fields(uid=OTHER_UID), f"its uid is '{OTHER_UID}'"),
     (POD, named(resourceVersion="3"), "that of its object '3'"),
     (POD, named(name=5), "no readable metadata"),
     (POD, body(lambda tree: tree.pop("metadata")), "no readable metadata"),
     (POD, body(lambda tree: tree.pop("kind")), "no readable metadata"),
-    (POD, of(body=b"[]"), "no readable metadata"),
+    (POD, fields(body=b"[]"), "no readable metadata"),
     (POD, body(lambda tree: tree.update(kind="Node")), "its object is a 'Node'"),
-    (POD, lambda event: of(body=event.body + b" ")(event), "not in the form"),
-    (POD, lambda event: of(body=b'{"kind":"Node",' + event.body[1:])(event), "not in the form"),
-    (POD, of(type=EventType.OBJECT_UPDATED), "which does not exist"),
-    (POD, of(type=EventType.OBJECT_DELETED), "which does not exist"),
-    (POD, of(type=EventType.GAP_OBSERVED), "no GapObserved is stored in a history like this"),
+    (POD, lambda event: fields(body=event.body + b" ")(event), "not in the form"),
+    (POD, lambda event: fields(body=b'{"kind":"Node",' + event.body[1:])(event), "not in the form"),
+    (POD, fields(type=EventType.OBJECT_UPDATED), "which does not exist"),
+    (POD, fields(type=EventType.OBJECT_DELETED), "which does not exist"),
+    (POD, fields(type=EventType.GAP_OBSERVED), "no GapObserved is stored in a history like this"),
     (POD, stamp(uid=OTHER_UID), "the uid of a new object is not that of its stamp"),
     (POD, stamp(cause=10_000), "the cause in its stamp, 10000, is no earlier revision"),
     (POD, stamp(observed=-1), "the observed revision in its stamp, -1, is no earlier revision"),
-    (LAST, of(type=EventType.OBJECT_CREATED), "it creates pods/default/p0, which exists"),
-    (LAST, lambda event: named(uid=OTHER_UID)(of(uid=OTHER_UID)(event)), "with another uid"),
+    (LAST, fields(type=EventType.OBJECT_CREATED), "it creates pods/default/p0, which exists"),
+    (LAST, lambda event: named(uid=OTHER_UID)(fields(uid=OTHER_UID)(event)), "with another uid"),
     (LAST, named(creationTimestamp="2020-01-01T00:00:00Z"), "it changes the creation time of pods"),
     (LAST, named(generation=0), "it sets the generation of pods/default/p0 from 1 back"),
-    (DECISION, of(type=EventType.GAP_OBSERVED), "with the key of another type of event"),
-    (DECISION, of(type=EventType.CONTROLLER_RESTARTED), "with the key of something else"),
-    (DECISION, of(type=EventType.OBJECT_CREATED), "no readable metadata"),
-    (DECISION, lambda event: of(type=EventType.GAP_OBSERVED, key=ObjectKey("", "", "", ""))(event),
+    (DECISION, fields(type=EventType.GAP_OBSERVED), "with the key of another type of event"),
+    (DECISION, fields(type=EventType.CONTROLLER_RESTARTED), "with the key of something else"),
+    (DECISION, fields(type=EventType.OBJECT_CREATED), "no readable metadata"),
+    (DECISION, lambda event: fields(type=EventType.GAP_OBSERVED,
+                                    key=ObjectKey("", "", "", ""))(event),
      "no GapObserved is stored in a history like this"),
     (DECISION, key(name="other"), "its decision is about another object"),
-    (DECISION, of(uid=OTHER_UID), "a DecisionRecorded has no uid"),
-    (DECISION, of(body=b"[]"), "its payload is no JSON object"),
-    (DECISION, of(body=b"{}"), "its decision cannot be read"),
+    (DECISION, fields(uid=OTHER_UID), "a DecisionRecorded has no uid"),
+    (DECISION, fields(body=b"[]"), "its payload is no JSON object"),
+    (DECISION, fields(body=b"{}"), "its decision cannot be read"),
     (DECISION, body(lambda tree: tree.update(cause=0)), "not that of its append"),
     (DECISION, stamp(verb="create"), "the verb of a decision is 'create'"),
     (DECISION, stamp(actor=Actor(user="mallory")), "that 'mallory' wrote"),
@@ -152,7 +153,7 @@ def test_object_goes_with_its_finalizers_only_by_the_write_that_removes_them(
 ) -> None:
     last = max(at for at, event in enumerate(events) if is_pod(event))
     change = named(finalizers=["example.com/wait"], deletionTimestamp="2026-01-01T00:00:00Z")
-    gone = stamp(verb=verb)(of(type=EventType.OBJECT_DELETED)(change(events[last])))
+    gone = stamp(verb=verb)(fields(type=EventType.OBJECT_DELETED)(change(events[last])))
     assert problems([*events[:last], gone]).endswith(words)
     assert bool(problems([*events[:last], gone])) == bool(words)
 

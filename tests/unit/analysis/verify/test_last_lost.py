@@ -17,13 +17,13 @@ from tests.unit.analysis.invariants.worlds import key_of, result, user
 from tests.unit.analysis.verify.test_selector_judge import BIG, of_size, put_class, request
 
 
-def of(count: int = 1, *selectors: str) -> dict:
+def request_for(count: int = 1, *selectors: str) -> dict:
     """A request for devices."""
     counted = {"allocationMode": "ExactCount", "count": count}
     return {"name": "r", "exactly": {**request(*selectors), **counted}}
 
 
-ANY, TWO, LARGE = of(), of(2), of(1, BIG)
+ANY, TWO, LARGE = request_for(), request_for(2), request_for(1, BIG)
 SAME, OPEN, WRONG = (
     ComparisonResult.SAME,
     ComparisonResult.NOT_COMPARABLE,
@@ -45,7 +45,7 @@ def judged(asked: dict, *given: str, held: str = "", is_lost: bool = True) -> Co
     if held:
         story.allocate("x", result("p", held))
     lost_after = story.revision
-    story.claim("y", of(len(given)))
+    story.claim("y", request_for(len(given)))
     story.pod("of-y", "y", node="node")
     tree, write = story.change(key_of("resourceclaims", "y"))
     tree["status"] = {
