@@ -123,6 +123,7 @@ PACED = frozenset(
         "node-lifecycle",
         "claims",
         "garbage",
+        "pod-gc",
         "rule-status",
         "eviction",
         "scheduling",

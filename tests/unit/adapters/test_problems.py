@@ -34,7 +34,12 @@ ROWS = [
     (asyncpg.CharacterNotInRepertoireError("0x00"), NotStorable, "a character"),
     (asyncpg.NumericValueOutOfRangeError("bigint"), NotStorable, "a number"),
     (UnusableArgument("value out of int64 range"), NotStorable, "int64"),
-    (asyncpg.DivisionByZeroError("odd"), LogUnavailable, r"refused a statement \(SQLSTATE 22012\)"),
+    (asyncpg.DivisionByZeroError("1 / 0"), LogUnavailable, "leaves out appended events"),
+    (
+        asyncpg.CardinalityViolationError("odd"),
+        LogUnavailable,
+        r"refused a statement \(SQLSTATE 21000\)",
+    ),
 ]
 
 

@@ -79,14 +79,39 @@ def test_decision_is_paced_where_recorded_inputs_went_on_alone(is_within: bool) 
     assert (PACED in decisions.reasons) is is_within
 
 
-@pytest.mark.parametrize("is_wrong", [True, False])
-def test_controller_without_a_pace_is_not_believed_to_have_had_one(is_wrong: bool) -> None:
-    """One of before, whose mark says nothing, is right all the same when it comes out again."""
+@pytest.mark.parametrize("is_within", [True, False])
+def test_decision_of_pod_gc_is_paced_where_recorded_inputs_went_on(is_within: bool) -> None:
     world = cluster()
     world.delete("nodes", "n0")
     world.wait(60)
     events = list(world.line.events)
     place = place_of(events, "pod-gc")
+    events[place] = altered(events[place])
+    until = Revision(events[place].revision if is_within else events[place].revision - 1)
+    decisions = checked(world, events, until)
+    assert len(decisions.differences) == (0 if is_within else 1)
+    assert (PACED in decisions.reasons) is is_within
+
+
+@pytest.mark.parametrize("is_wrong", [True, False])
+def test_controller_without_a_pace_is_not_believed_to_have_had_one(is_wrong: bool) -> None:
+    """One of before, whose mark says nothing, is right all the same when it comes out again."""
+    world = cluster()
+    expression = 'device.attributes["gpu.example.com"].missing == 1'
+    world.create(
+        "resource.k8s.io/v1alpha3",
+        "ResourceSlicePatch",
+        "worn",
+        spec={
+            "devices": {
+                "filter": {"selectors": [{"cel": {"expression": expression}}]},
+                "attributes": {"gpu.example.com/worn": {"bool": True}},
+            }
+        },
+    )
+    world.settle()
+    events = list(world.line.events)
+    place = place_of(events, "slice-patches")
     events[place] = altered(events[place]) if is_wrong else marked(events[place])
     decisions = checked(world, events, events[-1].revision)
     assert len(decisions.differences) == is_wrong
