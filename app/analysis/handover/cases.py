@@ -13,17 +13,15 @@ _SERVERS_OWN = frozenset(("managedFields", "resourceVersion", "creationTimestamp
 
 
 def case(events: Sequence[Event], profile: Profile, name: str, pod: str = "") -> JsonObject:
-    """The last allocation that the scheduler decided, or that of a pod. Raises InputError.
+    """The last attempt of the scheduler to allocate claims, or that for a pod. Raises InputError.
 
     `pod` is NAMESPACE/NAME or NAME. The objects are those that the scheduler saw.
     """
-    place, decision = _chosen(events, pod)
+    decision = _chosen(events, pod)
+    place = events.index(decision)
     objects: dict[ObjectKey, JsonObject] = {}
     for event in events[:place]:
-        if event.type is EventType.OBJECT_DELETED:
-            objects.pop(event.key, None)
-        elif event.is_about_object:
-            objects[event.key] = event.object
+        _fold(objects, event)
     subject = objects[ObjectKey(*api_resources.PODS, decision.key.namespace, decision.key.name)]
     claims = _claims(subject, objects)
     later: dict[ObjectKey, Event] = {}
@@ -50,23 +48,53 @@ def case(events: Sequence[Event], profile: Profile, name: str, pod: str = "") ->
     }
 
 
-def _chosen(events: Sequence[Event], pod: str) -> tuple[int, Event]:
-    for place in range(len(events) - 1, -1, -1):
-        event = events[place]
-        if event.type is not EventType.DECISION_RECORDED:
-            continue
-        decision = decision_body.read(event.object)
-        names = (decision.name, f"{decision.namespace}/{decision.name}")
-        is_about_pod = decision.controller == "scheduling" and decision.resource == "pods"
-        if is_about_pod and pod in ("", *names):
-            return place, event
+def _chosen(events: Sequence[Event], pod: str) -> Event:
+    """The last decision about a pod, or about that pod, that had claims to be allocated."""
+    objects: dict[ObjectKey, JsonObject] = {}
+    without_claims = ""
+    chosen: Event | None = None
+    for event in events:
+        if event.type is EventType.DECISION_RECORDED:
+            key = _tried(event, pod)
+            subject = None if key is None else objects.get(key)
+            if subject is not None and _claims(subject, objects):
+                chosen = event
+            elif subject is not None:
+                without_claims = f"{meta.namespace(subject)}/{meta.name(subject)}"
+        else:
+            _fold(objects, event)
+    if chosen is not None:
+        return chosen
+    if without_claims:
+        raise InputError(f"pod {without_claims} has no claim to be allocated")
     whose = f" about pod {pod}" if pod else ""
     raise InputError(f"the scheduler decided nothing{whose} in this history")
+
+
+def _tried(event: Event, pod: str) -> ObjectKey | None:
+    """The pod that a decision of the scheduler is about; None for others than that pod.
+
+    A decision about attempts that wrote nothing names no pod.
+    """
+    decision = decision_body.read(event.object)
+    names = (decision.name, f"{decision.namespace}/{decision.name}")
+    is_about_pod = decision.controller == "scheduling" and decision.resource == "pods"
+    if not is_about_pod or pod not in ("", *names):
+        return None
+    return ObjectKey(*api_resources.PODS, decision.namespace, decision.name)
+
+
+def _fold(objects: dict[ObjectKey, JsonObject], event: Event) -> None:
+    if event.type is EventType.OBJECT_DELETED:
+        objects.pop(event.key, None)
+    elif event.is_about_object:
+        objects[event.key] = event.object
 
 
 def _claims(
     pod: JsonObject, objects: dict[ObjectKey, JsonObject]
 ) -> list[tuple[ObjectKey, JsonObject]]:
+    """The claims of a pod that are not allocated yet."""
     names = [
         str(entry["resourceClaimName"])
         for entry in (*core.resource_claims(pod), *core.resource_claim_statuses(pod))
@@ -76,12 +104,7 @@ def _claims(
         ObjectKey(*api_resources.RESOURCE_CLAIMS, meta.namespace(pod), name)
         for name in dict.fromkeys(names)
     ]
-    claims = [
-        (key, objects[key]) for key in keys if key in objects and not dra.results(objects[key])
-    ]
-    if not claims:
-        raise InputError(f"pod {meta.namespace(pod)}/{meta.name(pod)} has no claim to be allocated")
-    return claims
+    return [(key, objects[key]) for key in keys if key in objects and not dra.results(objects[key])]
 
 
 def _expected(
