@@ -16,7 +16,7 @@ from tests.adversary.running import recording
 from tests.truth.altered import timelines
 from tests.truth.altered.asking import imported
 from tests.truth.altered.drawing import ROWS, altered
-from tests.truth.altered.lines import is_write
+from tests.truth.altered.lines import is_write, key_of
 from tests.truth.altered.recorded import until
 from tests.truth.altered.served import served
 from tests.truth.altered.test_why_blind import without
@@ -71,6 +71,8 @@ async def test_row_without_its_line_is_what_all_lines_show_or_doubted(name, seed
     )
     left = await rows(Log([line for line in lines if line is not lines[gone]]), tmp_path)
     assert timelines.undoubted(lines, left) == [], lines[gone]["auditID"]
+    # All other rows are as they were, and sure: a doubt of everything would be no answer.
+    assert timelines.concerned(lines, left) <= {key_of(lines[gone])}, lines[gone]["auditID"]
 
 
 def _bindings(line: Json) -> bool:

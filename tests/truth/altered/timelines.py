@@ -42,6 +42,17 @@ def differences(lines: Iterable[Json], rows: Iterable[Json]) -> Iterator[str]:
         yield f"not there: {change}" if row is None else f"not shown: {row}"
 
 
+def concerned(lines: Iterable[Json], rows: Iterable[Json]) -> set[Key]:
+    """The objects with a row that is doubted, a row that no line shows, or a line without a row."""
+    rows = list(rows)
+    unequal = {words[0] if row is None else _key(row) for words, row in _unequal(lines, rows)}
+    return unequal | {_key(row) for row in rows if row["doubt"]}
+
+
+def _key(row: Json) -> Key:
+    return row["resource"], row["namespace"], row["name"]
+
+
 def undoubted(lines: Iterable[Json], rows: Iterable[Json]) -> list[Json]:
     """The rows that no line shows, and that are not doubted."""
     return [row for _, row in _unequal(lines, rows) if row is not None and not row["doubt"]]
@@ -50,7 +61,7 @@ def undoubted(lines: Iterable[Json], rows: Iterable[Json]) -> list[Json]:
 def _unequal(lines: Iterable[Json], rows: Iterable[Json]) -> Iterator[tuple[object, Json | None]]:
     counted, said = _changes(lines), defaultdict(list)
     for row in rows:
-        said[row["resource"], row["namespace"], row["name"]].append(row)
+        said[_key(row)].append(row)
     for key in sorted({*counted, *said}):
         own = list(counted[key])
         for row in said[key]:
