@@ -218,3 +218,17 @@ def test_index_of_examples_names_each_of_them() -> None:
         for name in sorted(there)
         if not any(name == each or (each[-1] == "/" and name.startswith(each)) for each in named)
     ] == []
+
+
+_TEST_NAME = re.compile(r"\b(test_[a-z0-9_]+)(?![\w…*])")
+
+
+def test_tests_that_the_page_about_testing_names_exist() -> None:
+    """Those of the track record come twice in seven days, which a wrong name undoes unseen."""
+    defined: set[str] = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        defined |= {path.stem, *re.findall(r"def (test_\w+)", path.read_text())}
+    spans = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "testing.md").read_text())
+    named = {name for span in spans for name in _TEST_NAME.findall(span)}
+    assert len(named) > 1_000
+    assert named - defined == set()
