@@ -1,15 +1,23 @@
 """An honest fleet world accuses nobody, whichever way it takes into a history.
 
-Rows come by day.
+What is wrong within one snapshot of such a world is found. Rows come by day.
 """
+
+import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from app.analysis.verify.invariants import ViolationKind
 from app.bootstrap import process_settings, replays, stores
-from app.service.replays.verifying import VerifyOutcome
+from app.domain.objects.profile import Profile
+from app.service.replays.verifying import VerifyOutcome, VerifyReport
+from app.settings import Settings
 from tests import draws
 from tests.conformance import ways_in
 from tests.conformance.fleet_recordings import record
+from tests.conformance.ways_in import Tree
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -17,21 +25,96 @@ pytestmark = pytest.mark.timeout(0)
 ACTS = 20
 
 
+def settings_of(profile: Profile) -> Settings:
+    return process_settings.settings(
+        profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
+    )
+
+
+def taken(seed: int, way: str, path: Path) -> tuple[Settings, Path]:
+    """The settings of a world, and the folder of what a way leaves of its recording."""
+    profile = record(path, seed, ACTS)
+    folder = path / "way"
+    folder.mkdir()
+    ways_in.WAYS[way](path, folder)
+    return settings_of(profile), folder
+
+
+async def verified(settings: Settings, folder: Path) -> VerifyReport:
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (folder,))
+    return await replays.verify(store, settings, history, "", lambda *_: None)
+
+
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("seed", "way"),
-    [(30, "requests"), (31, "requests")],
+    [
+        (30, "requests"),
+        (31, "requests"),
+        *((seed, f"{number} snapshots") for seed in (32, 37, 38) for number in (2, 3, 5)),
+        *((seed, "half and snapshot") for seed in (32, 36, 37, 41)),
+    ],
 )
 async def test_way_into_a_history_accuses_nobody(seed, way, tmp_path):
-    profile = record(tmp_path, seed, ACTS)
-    folder = tmp_path / "way"
-    folder.mkdir()
-    ways_in.WAYS[way](tmp_path, folder)
-    settings = process_settings.settings(
-        profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
-    )
+    settings, folder = taken(seed, way, tmp_path)
+    assert (await verified(settings, folder)).outcome is not VerifyOutcome.FAILED
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (folder,))
-    verified = await replays.verify(store, settings, history, "", lambda *_: None)
-    assert verified.outcome is not VerifyOutcome.FAILED
     assert (await replays.decide(store, settings, history, "", lambda *_: None)).explained
+
+
+def given(items: list[Tree]) -> list[Tree]:
+    """The claims with devices, each of a single request and without shares."""
+    claims = [each for each in items if each["kind"] == "ResourceClaim"]
+    return [
+        each for each in claims if len(results(each)) == 1 and "shareID" not in results(each)[0]
+    ]
+
+
+def results(claim: Tree) -> list[Tree]:
+    return claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+
+
+def give_twice(items: list[Tree]) -> Tree:
+    """Gives the device of one claim to another one."""
+    first, second = given(items)[-2:]
+    results(second)[0].update({key: results(first)[0][key] for key in ("driver", "pool", "device")})
+    return second
+
+
+def move_pod(items: list[Tree]) -> Tree:
+    """Binds a pod to a node that the devices of its claim are not on."""
+    nodes = [each["metadata"]["name"] for each in items if each["kind"] == "Node"]
+    pods = {each["metadata"]["uid"]: each for each in items if each["kind"] == "Pod"}
+    pod, node = next(
+        (pods[user["uid"]], pods[user["uid"]]["spec"]["nodeName"])
+        for claim in reversed(given(items))
+        if "metadata.name" in json.dumps(claim["status"]["allocation"])
+        for user in claim["status"].get("reservedFor", ())
+        if pods.get(user["uid"], {}).get("status", {}).get("phase") in ("Pending", "Running")
+        and pods[user["uid"]]["spec"].get("nodeName")
+    )
+    pod["spec"]["nodeName"] = next(each for each in nodes if each != node)
+    return pod
+
+
+@draws.in_turn("wrongs")
+@pytest.mark.parametrize("seed", [36, 37])
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [(give_twice, "device-in-one-claim"), (move_pod, "pod-on-allocated-node")],
+)
+async def test_wrong_within_a_later_snapshot_fails(
+    wrong: Callable[[list[Tree]], Tree], rule: str, seed: int, tmp_path: Path
+) -> None:
+    settings, folder = taken(seed, "3 snapshots", tmp_path)
+    last = max(folder.iterdir())
+    tree = json.loads(last.read_text())
+    changed, newest = wrong(tree["items"]), max(map(ways_in.version, tree["items"]))
+    changed["metadata"]["resourceVersion"] = str(newest + 1)
+    last.write_text(json.dumps(tree))
+    report = await verified(settings, folder)
+    broken = [each for each in report.violations if each.kind is ViolationKind.BROKEN]
+    assert {each.rule for each in broken} == {rule}
+    assert changed["metadata"]["name"] in {key.name for each in broken for key in each.objects}

@@ -40,7 +40,8 @@ from app.domain.allocation import Allocation, Allocator, Failure, Quirks
 from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.records import named_author
+from app.domain.log.looks import UNDATED
+from app.domain.log.records import Loss, named_author
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
@@ -143,6 +144,8 @@ class AllocationChecker:
             self._tally.effect()
         elif old is None or meta.uid(old) != event.uid:
             self._not_comparable(event, "the claim was allocated when it was first seen")
+        elif held is None and _is_look(event):
+            self._not_comparable(event, "several changes were seen as one")
         elif held is None:
             self._check(event, old, allocation)
         elif self._meaning(held) != self._meaning(allocation):
@@ -429,6 +432,14 @@ class AllocationChecker:
         )
         here = ObjectKey(*api_resources.NODES, "", meta.name(node))
         return allocator.allocate(inputs.objects.get(here) or node, wanted)
+
+
+def _is_look(event: Event) -> bool:
+    """Whether the event shows what several changes made of an object, at times unknown."""
+    origin = event.stamp.origin
+    if origin is None or Loss.COLLAPSED not in origin.losses:
+        return False
+    return origin.time_quality in UNDATED
 
 
 def _is_about_claim(event: Event) -> bool:

@@ -17,7 +17,8 @@ from app.analysis.replay.unsure.single_lines import is_apart, is_overwritten, mi
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
 from app.analysis.verify.invariants.violations import IN_FLIGHT
-from app.domain.log import ObjectKey
+from app.domain.log import ObjectKey, doubts
+from app.domain.log.records import Loss
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
@@ -269,6 +270,8 @@ class Doubting:
         """
         if sides.aspect is not Aspect.FINAL:
             return ""
+        if self.lacks.ends_with_looks:
+            return doubts.text_of(Loss.COLLAPSED)
         if sides.recorded and sides.again:
             if any(self.lacks.was_unseen(key, self.end) for key in keys):
                 return "it may have been written later, unseen"

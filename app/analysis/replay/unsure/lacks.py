@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from app.analysis.replay.instants import is_derived
 from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.last_lines import LastLines
 from app.analysis.replay.unsure.odd_times import OddTimes
@@ -20,6 +19,7 @@ from app.analysis.replay.unsure.omissions import Omissions
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.log.looks import LookWatch
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.log.store_versions import Versions
 from app.domain.values import api_resources
@@ -51,7 +51,8 @@ class _Stretch:
     """The time in which the state of an object or a kind was unknown, and the reason.
 
     With `is_line`, it is because of one line, which is lost or contradicts others. With
-    `is_creation`, the lost line is that of the creation.
+    `is_creation`, the lost line is that of the creation. With `is_of_looks`, only its ends are
+    known.
     """
 
     key: ObjectKey
@@ -61,6 +62,7 @@ class _Stretch:
     until: Instant = _FOREVER
     is_line: bool = False
     is_creation: bool = False
+    is_of_looks: bool = False
 
     def meets(self, first: Instant, last: Instant, until: Instant = _NEVER) -> bool:
         """Whether it overlaps the time between two instants; `until` may make it longer.
@@ -99,7 +101,9 @@ class Lacks:
         self._implied: dict[str, Instant] = {}
         self._templates: dict[ObjectKey, list[tuple[Instant, str]]] = defaultdict(list)
         self._renewed: dict[ObjectKey, list[Instant]] = defaultdict(list)
-        self._has_only_looks: bool | None = None
+        self._looked: list[_Stretch] = []
+        self._looks = LookWatch()
+        self._changed = Instant(0)
         lacks_ends = any(each.code == Loss.NO_DELETES and not each.kind for each in recorded)
         self.omissions = Omissions(lacks_ends=lacks_ends)
         self.versions = Versions()
@@ -141,10 +145,6 @@ class Lacks:
     def conclude(self) -> None:
         """Notes what the recording as a whole shows; call it after the last event."""
         self.odd_times.conclude()
-        for kind in _NEEDED if self._has_only_looks else ():
-            # Anything may have been otherwise between two looks, and come and gone.
-            why = doubts.text_of(Loss.COLLAPSED)
-            self._stretches.append(_Stretch(ObjectKey(*kind, "", ""), "", why, Instant(0)))
         are_others_lost = self.omissions.lost.has_any
         for line in self.last_lines.lost_lines(are_others_lost=are_others_lost):
             self._note_unseen(line.key, line.uid, line.since, _ACTED_UPON, is_line=True)
@@ -177,6 +177,11 @@ class Lacks:
         """Whether there is any lack because of which a difference may be undecided."""
         is_any = self._kinds or self._times or self._stretches or self._implied
         return bool(is_any or self.omissions.is_any)
+
+    @property
+    def ends_with_looks(self) -> bool:
+        """Whether looks at the cluster are the last that the recording has."""
+        return bool(self._looked)
 
     @property
     def times(self) -> str:
@@ -337,7 +342,7 @@ class Lacks:
         is written. So call this for the present instant.
         """
         return any(
-            each.key == key or self._written.get(key, Instant(-1)) < each.since
+            each.key == key or each.is_of_looks or self._written.get(key, Instant(-1)) < each.since
             for each in self._of_kind(key)
             if each.meets(instant, instant)
         )
@@ -353,8 +358,7 @@ class Lacks:
     def _note_object(self, event: Event, known: Instant) -> None:
         codes = doubts.of_event(event)
         self._written[event.key] = known
-        if event.key[:2] in _NEEDED and event.stamp.verb != BASELINE_VERB:
-            self._note_look(event)
+        self._note_look(event, known)
         if event.stamp.verb == BASELINE_VERB and codes:
             # It existed before, in unknown states.
             stretch = _Stretch(event.key, event.uid, _text(codes), Instant(0), known)
@@ -369,14 +373,24 @@ class Lacks:
             if event.key[:2] == api_resources.RESOURCE_CLAIM_TEMPLATES:
                 self._templates[event.key].append((known, event.uid))
 
-    def _note_look(self, event: Event) -> None:
-        """Notes whether only snapshots show changes: each change is all that happened between two.
+    def _note_look(self, event: Event, known: Instant) -> None:
+        """Notes a look at a known cluster: all is unknown since the last recorded change.
 
-        What a single snapshot shows beside other sources is the lack of one object.
+        Anything may have been otherwise between two looks, and come and gone. That ends with the
+        next recorded change.
         """
-        origin = event.stamp.origin
-        is_look = origin is not None and Loss.COLLAPSED in origin.losses and is_derived(event)
-        self._has_only_looks = is_look and self._has_only_looks is not False
+        if not self._looks.follow(event):
+            for stretch in self._looked:
+                stretch.until = known
+            self._looked.clear()
+            self._changed = known
+        elif not self._looked and self._looks.is_again:
+            why, since = doubts.text_of(Loss.COLLAPSED), self._changed
+            self._looked += [
+                _Stretch(ObjectKey(*kind, "", ""), "", why, since, is_of_looks=True)
+                for kind in _NEEDED
+            ]
+            self._stretches += self._looked
 
     def _note_renewed(self, key: ObjectKey, known: Instant) -> None:
         """Notes the first write of a pod or claim since all of its kind were unseen."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
+from app.analysis.verify.invariants.looks import Looks
 from app.analysis.verify.invariants.violations import Violation, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
@@ -189,9 +190,12 @@ class Missing:
         self.lost = LostLines(lacks_ends=doubts.ENDS in lacking)
         self._left_out = LeftOut()
         self._last = LastAllocations()
+        self.looks = Looks()
 
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
+        if event.is_about_object:
+            self.looks.follow(event)
         self.lost.follow(event)
         self._left_out.follow(event)
         self._last.follow(cluster, event)

@@ -14,7 +14,7 @@ Example, with device d and claims a and b:
     13        a gives d back     device d, claim a      ended at 13
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -245,10 +245,7 @@ class InvariantWatch:
         self._doubt_since(is_concerned, since)
 
     def _doubt_since(self, is_concerned: _Concerned, revision: Revision) -> None:
-        """Marks violations that began after a revision and that unseen writes may concern.
-
-        Violations that began before keep their judgement.
-        """
+        """Marks violations that began after a revision and that unseen writes may concern."""
         for places in self._open.values():
             for place, each in places.items():
                 if place[0] == PROVEN:
@@ -275,10 +272,7 @@ class InvariantWatch:
             for place, each in places.items()
             if (ended := self._violation(place, each, None, now)) is not None
         ]
-        return sorted(
-            map(self._judged, (*self._ended, *still)),
-            key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
-        )
+        return self._in_order((*self._ended, *still))
 
     def news(self, *, is_end: bool = False) -> list[Violation]:
         """The violations that were not returned before, in the order of their beginning.
@@ -303,10 +297,7 @@ class InvariantWatch:
         if not is_end:
             self._news = [each for each in new if self._is_unsettled(each)]
             new = [each for each in new if not self._is_unsettled(each)]
-        return sorted(
-            map(self._judged, new),
-            key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
-        )
+        return self._in_order(new)
 
     def broken(self) -> list[Violation]:
         """The rules broken at present, including violations that have not lasted yet."""
@@ -325,6 +316,7 @@ class InvariantWatch:
     def _judge(self, *, is_listed: bool) -> None:
         """Judges the dirty cells, and begins and ends violations."""
         cluster = self._cluster
+        is_listed |= self._missing.looks.is_again
         while cluster.dirty:
             cell = cluster.dirty.pop()
             broken = cells.judge(cluster, cell, is_listed=is_listed)
@@ -390,12 +382,20 @@ class InvariantWatch:
     def _now(self) -> Moment:
         return Moment(revision=self._at[0], time=self._at[1])
 
+    def _in_order(self, ended: Iterable[_Ended]) -> list[Violation]:
+        """The violations as judged, without those that only the order of looks makes."""
+        has_shown = self._missing.looks.has_shown
+        return sorted(
+            (self._judged(each) for each in ended if has_shown(each.violation)),
+            key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
+        )
+
     def _judged(self, ended: _Ended) -> Violation:
         """The violation, made UNSURE if what would end it may not have been recorded.
 
         That is a pod where no pods were recorded, and a write where lines of its kind are lost.
         """
-        violation = ended.violation
+        violation = self._missing.looks.judged(ended.violation)
         if self._is_vain(violation):
             return replace(violation, kind=ViolationKind.UNSURE, doubt=NO_PODS)
         if violation.kind.is_failure and self._may_rest_on_lost(ended):
@@ -461,6 +461,7 @@ class InvariantWatch:
         violation = ended.violation
         is_eviction, is_failure = violation.rule == "eviction-has-taint", violation.kind.is_failure
         is_open = is_eviction and self._excludes_rules(violation.begin) is None
+        is_open |= self._missing.looks.is_open(violation)
         return (is_failure and (is_open or self._may_be_absent(ended))) or self._is_vain(violation)
 
     def _violation(
