@@ -407,6 +407,60 @@ def test_numbers_that_are_values_and_words_of_kubernetes_stay() -> None:
     assert told["status"]["reason"] != "AcmeDown"
 
 
+CLASS_IN_NAMES = (
+    "{}.deviceclass.resource.k8s.io/devices",
+    "deviceclass.resource.kubernetes.io/{}",
+    "requests.deviceclass.resource.kubernetes.io/{}",
+    "{}.storageclass.storage.k8s.io/requests.storage",
+    "{}.storageclass.storage.k8s.io/persistentvolumeclaims",
+)
+
+
+@pytest.mark.parametrize("form", CLASS_IN_NAMES)
+def test_class_in_the_name_of_a_resource_is_replaced_as_the_class_is(form: str) -> None:
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "acme.zone"},
+        "spec": {"hard": {form.format("acme.zone"): "8", "example.com/gpu": "1"}},
+        "status": {"requestMappings": [{"resourceName": form.format("acme.zone")}]},
+    }
+    changed = redacted(tree)
+    name = changed["metadata"]["name"]
+    assert name != "acme.zone"
+    assert changed["spec"] == {"hard": {form.format(name): "8", "example.com/gpu": "1"}}
+    assert changed["status"] == {"requestMappings": [{"resourceName": form.format(name)}]}
+
+
+def test_quota_of_a_class_refuses_what_it_refused(tmp_path: Path) -> None:
+    """Otherwise the history without its names would have a claim more."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.device_class("acme")
+    cluster.slice("n1", devices=3)
+    cluster.template(class_name="acme")
+    hard = {"acme.deviceclass.resource.k8s.io/devices": "1"}
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "devices"},
+            "spec": {"hard": hard},
+        }
+    )
+    cluster.settle()
+    for name in ("first", "second"):
+        cluster.pod(name, template="gpu")
+        cluster.settle().wait(10)
+    assert len(cluster.names("resourceclaims")) == 1
+    source, made = tmp_path / "prod.zip", tmp_path / "test_made.py"
+    planted_soak.write(cluster, source)
+    code, out, error = redra("export", source, "--as", "pytest", "--redact", "-o", made)
+    assert code == 0, error
+    assert "every decision is the same" in out
+    assert b"acme" not in made.read_bytes()
+
+
 def test_service_that_is_written_has_no_address_for_the_api_to_refuse() -> None:
     """It needs neither addresses nor ports if its address is `None`, a word of the API."""
     tree = {

@@ -82,6 +82,9 @@ NAMED_BY_USERS = frozenset(
 )
 """Fields with objects whose keys are names that drivers and users choose, not fields."""
 
+RESOURCES = frozenset(("extendedResourceName", "resource", "resourceName"))
+"""Fields whose text is the name of a resource, which may contain the name of a class."""
+
 LABELS = frozenset(("labels", "matchLabels", "nodeSelector", "selector"))
 """Fields with objects whose texts are values of labels."""
 

@@ -26,6 +26,8 @@ from app.analysis.replay.authors import UNNAMED
 from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, ObjectKey
 from app.domain.log.chain import canonical_json
+from app.domain.objects.kinds import extended_resources
+from app.domain.objects.quota import usage
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
 
@@ -62,6 +64,13 @@ _INDEXED = re.compile(r"[\w)\]}]\s*\[\??\s*$")
 _LISTED = re.compile(r"\bin\s*\[\s*$")
 _LOOKED_UP = re.compile(r"\s*in\s+device\s*\.")
 _READ = re.compile(r"\b(quantity|isQuantity|semver|isSemver)\s*\(\s*$")
+
+_OF_CLASS = re.compile(
+    rf"((?:{re.escape(usage.REQUESTS)})?{re.escape(extended_resources.IMPLICIT)})(.+)()"
+    rf"|()(.+)({re.escape(usage.DEVICES_SUFFIX)}|{re.escape(usage.STORAGE_CLASS)}.+)",
+    re.DOTALL,
+)
+"""The name of a resource that contains the name of a class, in two forms."""
 
 _NODE_USER = "system:node:"
 _ACCOUNT_USER = "system:serviceaccount:"
@@ -326,8 +335,17 @@ def _mapped(tree: Any, field: str, texts: _Texts) -> Any:
     if field == "schedulerName" and tree == _OWN_SCHEDULER:
         return tree
     if field not in places.NAMES and places.reveals_nothing(field, tree):
-        return tree
+        return _resource(tree, texts) if field in places.RESOURCES else tree
     return texts.name(tree)
+
+
+def _resource(name: str, texts: _Texts) -> str:
+    """The name of a resource; a class in it is replaced."""
+    match = _OF_CLASS.fullmatch(name)
+    if match is None:
+        return name
+    before, of_class, after = match.group(*((1, 2, 3) if match[2] else (4, 5, 6)))
+    return f"{before}{texts.name(of_class)}{after}"
 
 
 def _fields(tree: JsonObject, field: str, texts: _Texts) -> Iterator[tuple[str, Any]]:
@@ -340,5 +358,5 @@ def _fields(tree: JsonObject, field: str, texts: _Texts) -> Iterator[tuple[str, 
             continue
         is_value = field in places.LABELS or (key == "value" and field in places.TAINTS)
         is_value = is_value and isinstance(value, str)
-        name = texts.name(key) if field == places.COUNTERS else key
+        name = texts.name(key) if field == places.COUNTERS else _resource(key, texts)
         yield name, _mapped(value, "values" if is_value else key, texts)
