@@ -1,6 +1,7 @@
 """Incidents that other people's writes cause, altered by one value: what is said, and what not."""
 
 import copy
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests import draws
 from tests.api.serving import serving
 from tests.web import asked_incidents
-from tests.web.invented import Names, ask, claim, node, pod
+from tests.web.invented import Names, ask, claim, class_of, node, pod
 from tests.web.reported_incidents import lab, one
 from tests.web.test_incident_stories import stored, texts
 
@@ -54,6 +55,59 @@ async def test_patch_after_which_a_held_device_matches_no_more_is_the_cause_of_a
     causes = [one["causes"] for one in findings if one["kind"] == "ChangedDevices"]
     assert causes == [[f"ResourceSlicePatch {name} was written after the allocation"]] * is_told
     assert any(f"the claim keeps it: patch {name} " in line for line in said) == is_told
+
+
+KEPT = "no longer matches request dev, and the claim keeps it: "
+
+
+def chosen_with_a_patch(*later):
+    """A device was chosen for what a patch makes of it, and for its class; then these change."""
+    made = asked_incidents.patch_removes_what_a_selector_reads(Names(4))
+    steps = copy.deepcopy(made.steps)
+    patch, apply = steps[3]["apply"][0], {"apply": steps[1]["apply"]}
+    devices = patch["spec"]["devices"]
+    ((name, _),) = devices["attributes"].items()
+    devices["attributes"] = {name: {"string": "large"}}
+    for card in steps[0]["apply"][-1]["spec"]["devices"]:
+        card["attributes"] = {name.partition("/")[2]: {"string": "small"}}
+    other = class_of("c", "other.test")
+    changes = {
+        "patch gone": ({"delete": f"resourceslicepatch/{patch['metadata']['name']}"},),
+        "patch altered": (
+            {"patch": {"spec": {"devices": {"attributes": {name: {"string": "mid"}}}}},
+             "of": f"resourceslicepatch/{patch['metadata']['name']}"},
+        ),
+        "class altered": ({"patch": {"spec": other["spec"]}, "of": "deviceclass/c"},),
+        "class made anew": ({"delete": "deviceclass/c"}, {"wait": 2}, {"apply": [other]}),
+        "class labelled": ({"patch": {"metadata": {"labels": {"a": "b"}}}, "of": "deviceclass/c"},),
+    }  # fmt: skip
+    more = [{"wait": 5}, *(step for one in later for step in changes[one]), {"wait": 20}]
+    return replace(made, steps=(steps[0], {"apply": [patch]}, apply, {"wait": 20}, *more))
+
+
+@draws.in_turn("rows of ways")
+@pytest.mark.parametrize(
+    ("later", "told"),
+    [
+        (["patch gone"], [r"without patch hide\d+, which sets attribute \S+, published as small, "
+                          r"to large; it was deleted, by \S+ at 20"]),
+        (["patch altered"], [r"patch hide\d+ sets attribute \S+, published as small, to mid; it "
+                             r"was written, by"]),
+        (["class altered"], ["class c selects otherwise; it was written, by"]),
+        (["class made anew"], ["class c selects otherwise; it was created, by"]),
+        (["patch gone", "class altered"], ["without patch hide", "class c selects otherwise"]),
+        (["class labelled", "patch gone"], ["without patch hide"]),
+        (["class labelled"], []),
+        ([], []),
+    ],
+)  # fmt: skip
+async def test_device_that_was_chosen_thanks_to_what_is_gone_names_it(later, told):
+    made = chosen_with_a_patch(*later)
+    _, said = await answers(made, "resourceclaim", "kept")
+    lines = [line.partition(KEPT)[2] for line in said if KEPT in line]
+    assert len(lines) == len(told), said
+    for line, pattern in zip(lines, told, strict=True):
+        assert re.match(pattern, line), lines
 
 
 async def test_only_failure_of_a_binding_is_not_told_twice():

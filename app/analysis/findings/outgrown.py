@@ -32,6 +32,7 @@ class SelectingRequest:
 
     name: str
     request: str
+    class_name: str
     selectors: tuple[DeviceSelector, ...]
 
     def matches(self, device: Device) -> bool:
@@ -58,6 +59,7 @@ def wishes_of(
                 yield SelectingRequest(
                     name=f"request {request.name} of claim {name}",
                     request=request.name,
+                    class_name=wish.device_class_name,
                     selectors=tuple(compiled),
                 )
 

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from app.analysis.explain import circumstances, sources, tainted
+from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
 from app.analysis.explain.trees import NodeReason
 from app.analysis.findings import outgrown as findings_outgrown
 from app.analysis.findings.outgrown import SelectingRequest, wishes_of
+from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
@@ -30,6 +31,13 @@ from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
 _PUBLISHED = ("attributes", "capacity")
+
+_HOW = {
+    EventType.OBJECT_CREATED: "created",
+    EventType.OBJECT_UPDATED: "written",
+    EventType.OBJECT_DELETED: "deleted",
+}
+"""What the last event did with an object, in the passive."""
 
 
 async def reasons(
@@ -94,11 +102,7 @@ async def outgrown(
     reasons: list[Reason] = []
     for result in results[: evidence.bounds.cause_slice_writes_max]:
         held = tainted.device_of(evidence.views, result.id)
-        wishes = [
-            wish
-            for wish in wishes_of(evidence.views, evidence.rules.compiler, meta.name(claim), claim)
-            if wish.request in (result.request, result.request.partition("/")[0])
-        ]
+        wishes = _wishes_for(evidence, evidence.views, claim, result)
         if held is None or not wishes or any(wish.matches(held[1]) for wish in wishes):
             continue
         text = f"{result.text} no longer matches request {result.request}, and the claim keeps it: "
@@ -108,13 +112,76 @@ async def outgrown(
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", held[0])
         events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
         lost = _outgrown(events, wishes, result.id[2])
-        if lost is None or not evidence.sight.sees(lost[0]):
-            continue
-        made = sources.made(lost[0], f"{text}slice {held[0]} was written {lost[1]}")
-        reasons.append(replace(made, is_kept=True))
-        if len(reasons) == NAMES_MAX:
+        if lost is None:
+            causes = await _since_chosen(evidence, claim, result, held[1], wishes)
+        else:
+            causes = [(lost[0], f"slice {held[0]} was written {lost[1]}")]
+        for event, cause in causes:
+            if evidence.sight.sees(event):
+                reasons.append(replace(sources.made(event, f"{text}{cause}"), is_kept=True))
+        if len(reasons) >= NAMES_MAX:
             break
     return reasons
+
+
+async def _since_chosen(
+    evidence: ExplainedMoment,
+    claim: JsonObject,
+    result: DeviceResult,
+    device: Device,
+    wishes: Sequence[SelectingRequest],
+) -> list[tuple[Event, str]]:
+    """The last writes of patches and classes without which a chosen device would match yet.
+
+    A patch that is gone changes nothing, and a class that was made anew is another one: only the
+    moment of the choice shows what they were.
+    """
+    key = claim_key(meta.namespace(claim), meta.name(claim))
+    moment = choices.moment_of(await evidence.changes(key), claim)
+    then = None if moment is None else await evidence.views_at(moment)
+    chosen = None if then is None else tainted.device_of(then, result.id)
+    if moment is None or then is None or chosen is None:
+        return []
+    texts: dict[ObjectKey, str] = {}
+    of_device = any(wish.matches(chosen[1]) for wish in wishes)
+    former = _wishes_for(evidence, then, claim, result)
+    of_class = not former or any(wish.matches(device) for wish in former)
+    before, after = dict(_effects(chosen[1])), dict(_effects(device))
+    for name in () if of_class and not of_device else dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name):
+            place = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", name)
+            texts[place] = f"without patch {name}, which {before.get(name)}; it was"
+            if name in after:
+                texts[place] = f"patch {name} {after[name]}; it was"
+    for name in () if of_device and not of_class else sorted({one.class_name for one in wishes}):
+        place = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+        old, new = then.objects.get(place) or {}, evidence.views.objects.get(place) or {}
+        if dra.class_selectors(old) != dra.class_selectors(new):
+            texts[place] = f"class {name} selects otherwise; it was"
+    causes: list[tuple[Event, str]] = []
+    for place, text in texts.items():
+        last = next(iter(await evidence.changes(place)), None)
+        if last is not None and last.revision > moment:
+            causes.append((last, f"{text} {_HOW[last.type]}"))
+    return causes
+
+
+def _wishes_for(
+    evidence: ExplainedMoment, views: LiveViews, claim: JsonObject, result: DeviceResult
+) -> list[SelectingRequest]:
+    """The request, or its alternatives, for which a device was chosen, with the selectors."""
+    wishes = wishes_of(views, evidence.rules.compiler, meta.name(claim), claim)
+    names = (result.request, result.request.partition("/")[0])
+    return [wish for wish in wishes if wish.request in names]
+
+
+def _effects(device: Device) -> Iterator[tuple[str, str]]:
+    """The patches that change a device, each with what it does."""
+    texts: dict[str, list[str]] = {}
+    for applied, text in patches.changes(device):
+        texts.setdefault(applied.patch, []).append(text.removeprefix(f"patch {applied.patch} "))
+    for name, lines in texts.items():
+        yield name, listed(lines, len(lines))
 
 
 def _patched(
