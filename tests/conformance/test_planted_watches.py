@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from app.bootstrap import process_settings, replays, stores
-from app.service.replays.verifying import VerifyOutcome
+from app.domain.objects.profile import Profile
+from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from tests import draws
 from tests.conformance.fleet_recordings import record
 
@@ -121,6 +122,22 @@ def bind_elsewhere(streams: Streams) -> str:
     return str(bound["metadata"]["name"])
 
 
+async def verified(profile: Profile, folder: Path) -> VerifyReport:
+    """What `verify` says of watch streams in a folder."""
+    settings = process_settings.settings(
+        profile=profile.version, gates=[f"{gate}=true" for gate in profile.gates]
+    )
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (folder,))
+    return await replays.verify(store, settings, history, "", lambda *_: None)
+
+
+def accused(report: VerifyReport) -> str:
+    """The objects of broken rules, and of allocations that are chosen otherwise."""
+    broken = [each.objects for each in report.violations if each.kind.is_failure]
+    return f"{broken} {report.to_json()['allocations']['differences']}"
+
+
 @draws.in_turn("wrongs")
 @pytest.mark.parametrize(
     "plant",
@@ -140,14 +157,12 @@ async def test_wrong_that_is_planted_into_watch_streams_is_named(
         name: [json.loads(line) for line in path.read_text().splitlines()]
         for name, path in files.items()
     }
+    honest = await verified(profile, tmp_path / "watch")
+    assert honest.outcome is not VerifyOutcome.FAILED
     name = plant(streams)
+    assert name not in accused(honest)
     for stream, lines in streams.items():
         files[stream].write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    settings = process_settings.settings(
-        profile=profile.version, gates=[f"{gate}=true" for gate in profile.gates]
-    )
-    store = stores.memory_store()
-    history = await replays.load_files(store, settings, (tmp_path / "watch",))
-    report = await replays.verify(store, settings, history, "", lambda *_: None)
+    report = await verified(profile, tmp_path / "watch")
     assert report.outcome is VerifyOutcome.FAILED
-    assert name in json.dumps(report.to_json())
+    assert name in accused(report)
