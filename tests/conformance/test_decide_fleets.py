@@ -101,3 +101,5 @@ async def _accuses_nobody(profile: Profile, recorded: Path, acts: int) -> None:
     assert verified.allocations.total > acts // 5
     report = await replays.decide(store, settings, history, "", lambda *_: None)
     assert {each.reason for each in report.differences} & UNPROVED == set()
+    assert report.violations == {}
+    assert report.explained
