@@ -102,32 +102,23 @@ def bind_elsewhere(lines: Lines, draw: random.Random) -> str:
 
 
 def evict_despite_toleration(lines: Lines, draw: random.Random) -> str:
-    """A pod is evicted although its claims tolerate every taint for ever."""
-    for line in _drawn(list(_evictions(lines)), draw):
-        pod = line["objectRef"]["name"]
-        namespace = line["objectRef"]["namespace"]
-        mine = [
-            one
-            for one in allocations(lines)
-            if one.claim[0] == namespace
-            and any(
-                consumer["name"] == pod
-                for tree in one.trees
-                for consumer in tree["status"].get("reservedFor", ())
-            )
-        ]
-        claims = {one.claim for one in mine}
-        if not claims:
-            continue
-        for other in lines:
-            for tree in bodies(other) if _about(other) == "resourceclaims" else ():
-                metadata = tree.get("metadata", {})
-                if (metadata.get("namespace"), metadata.get("name")) in claims:
-                    _tolerate(tree)
-        for other in lines:
-            for tree in bodies(other) if _about(other) == "resourceclaimtemplates" else ():
+    """A pod is evicted although all claims and templates tolerate evictions for ever."""
+    evicted = [line["objectRef"]["name"] for line in _evictions(lines)]
+    users = {
+        consumer["name"]
+        for one in allocations(lines)
+        for tree in one.trees
+        for consumer in tree["status"].get("reservedFor", ())
+    }
+    for line in lines:
+        for tree in bodies(line):
+            if _about(line) == "resourceclaims":
+                _tolerate(tree)
+            elif _about(line) == "resourceclaimtemplates":
                 _tolerate(tree.get("spec", {}))
-        return f"{pod} is evicted, but its claims tolerate"
+    for pod in _drawn(evicted, draw):
+        if pod in users:
+            return f"{pod} is evicted, but its claims tolerate"
     return ""
 
 
@@ -275,14 +266,14 @@ def _is_about(line: dict, resource: str, name: str) -> bool:
 
 
 def _tolerate(tree: dict) -> None:
-    """Lets each request of a claim, and what it got, tolerate every taint."""
-    toleration = {"operator": "Exists"}
+    """Lets each request of a claim, and what it got, tolerate every eviction."""
+    toleration = {"operator": "Exists", "effect": "NoExecute"}
     for request in tree.get("spec", {}).get("devices", {}).get("requests", ()):
         for part in (request.get("exactly"), *request.get("firstAvailable", ())):
             if part is not None:
-                part["tolerations"] = [toleration]
+                part["tolerations"] = [*part.get("tolerations", ()), toleration]
     for result in results_in(tree):
-        result["tolerations"] = [toleration]
+        result["tolerations"] = [*result.get("tolerations", ()), toleration]
 
 
 def _evictions(lines: Lines) -> Iterator[dict]:

@@ -1,4 +1,4 @@
-"""Wrong decisions in recordings of fleet worlds are accused, by `verify` or by `decide`.
+"""Wrong decisions in recordings of fleet worlds are accused by name, by `verify` or by `decide`.
 
 The verdict follows from each alteration and was fixed before any run. Fleets have partitions that
 draw on counters, shares of a capacity, devices with binding conditions and extended resources.
@@ -7,10 +7,12 @@ Rows come in turn.
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
 
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
@@ -41,7 +43,12 @@ ROWS = (
 """Each alteration with the seed and the acts of a world that has an occasion for it."""
 
 
-async def is_accused(path, profile):
+NAMED = re.compile(r"\b(?:pod|job|shared)-[a-z0-9-]+")
+"""The pods and claims in the words about a change; others are about a node, a device, a quota."""
+
+
+async def accused(path, profile):
+    """The objects that `verify` accuses, or else those that `decide` does; None for nothing."""
     settings = process_settings.settings(
         profile=profile.version, gates=[f"{name}=true" for name in profile.gates]
     )
@@ -50,9 +57,13 @@ async def is_accused(path, profile):
     history = await replays.load_files(store, settings, (path,))
     verified = await replays.verify(store, settings, history, "", lambda *_: None)
     if verified.outcome is VerifyOutcome.FAILED:
-        return True
+        broken = [each.objects for each in verified.violations if each.kind.is_failure]
+        return f"{broken} {verified.to_json()['allocations']['differences']}"
     report = await replays.decide(store, settings, history, "", lambda *_: None)
-    return report.agreement in ACCUSING
+    if report.agreement not in ACCUSING:
+        return None
+    different = [each for each in report.differences if each.reason == DifferenceClass.UNEXPLAINED]
+    return f"{[each.subject for each in different]} {report.violations}"
 
 
 @draws.in_turn("wrongs")
@@ -64,4 +75,7 @@ async def test_wrong_decision_in_a_fleet_is_accused(alter, seed, acts, tmp_path)
     changed = alter(lines, random.Random(f"{seed}-{acts} {alter.__name__} 0"))
     assert changed, "the world has no occasion"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    assert await is_accused(path, profile), changed
+    objects = await accused(path, profile)
+    assert objects is not None, changed
+    names = NAMED.findall(changed)
+    assert not names or any(name in objects for name in names), f"{changed}: {objects}"
