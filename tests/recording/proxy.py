@@ -28,7 +28,8 @@ class Proxy:
         self.cut = self.silent = self.repeat = self.lose = 0.0
         self.delay_seconds = 0.0
         self.broken_next = 0
-        self.lost_name = b""
+        self.lost_name = self.silent_name = b""
+        self.is_silent = asyncio.Event()
         self.has_lost = asyncio.Event()
         self.acts = {"cut": 0, "silent": 0, "repeat": 0, "lose": 0}
         self._writers = set()
@@ -93,7 +94,10 @@ class Proxy:
             await asyncio.sleep(self.random.uniform(0, self.delay_seconds))  # waits: is the fault
         if self._happens("cut", self.cut):
             return None
-        if self._happens("silent", self.silent):
+        is_named = bool(self.silent_name) and b'"name":"' + self.silent_name + b'"' in data
+        if is_named:
+            self.is_silent.set()
+        if is_named or self._happens("silent", self.silent):
             await asyncio.sleep(3_600)  # waits: for the other side to notice the silence
         return CHUNK.sub(self._treat_line, data)
 

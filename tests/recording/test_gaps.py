@@ -275,6 +275,24 @@ async def test_watch_that_lost_a_change_is_noticed_at_the_next_that_does_not_fol
         assert "a watch lost changes: nodes/lost was deleted" in gaps[0].object["message"]
 
 
+async def test_recorder_that_stops_has_what_a_silent_watch_did_not_bring(tmp_path):
+    """The connection is dead, which nothing shows for long; the other kinds go on."""
+    async with serving_source(tmp_path) as source, proxying(source) as proxy:
+        recording = recording_of(
+            source, kubeconfig=source.kubeconfig(port=proxy.port), record_audit_seconds=600
+        )
+        async with recording.going(), source.client() as client:
+            proxy.silent_name = b"unheard"
+            await client.post(NODES, json=node("unheard"))
+            await proxy.is_silent.wait()
+            proxy.silent_name = b""
+            await client.post(CLAIMS, json=claim("heard"))
+        events = await recording.log()
+        assert not check_same(await source.events(), events, may_be_late=True)
+        assert "unheard" in {event.key.name for event in events}
+        assert events[-1].object["report"]["notes"] == []
+
+
 TOO_LARGE = 504, "Too large resource version: 900, current: 7"
 FUTURE = 500, "etcdserver: mvcc: required revision is a future revision"
 """The answers to a list of a version that is yet to come: of the API server's cache, and etcd's."""

@@ -7,9 +7,10 @@ compared with the known ones.
 """
 
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 
 import anyio
 from msgspec.structs import replace
@@ -47,6 +48,10 @@ BACKLOG_AFTER = 5 * SECOND
 
 BACKLOG_MICROS = 2 * SECOND
 """The time in which a new watch sends such old changes, which the server has ready."""
+
+_LOOK_SECONDS = 0.1
+_RENEWED_AT, _AUDITED_AT = 10, 40
+"""At a stop, the looks at what a watch has brought after which it is begun anew, and audited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +183,32 @@ class Follower:
         self._is_expired = may_continue
         return may_continue
 
+    async def conclude(self) -> Audit:
+        """Compare once more, with what the cluster has now: a watch may be silent.
+
+        An audit at the reached version does not notice that nothing has arrived since. So a watch
+        that does not bring what the cluster has is begun anew. Waits as long as changes are missing
+        that no audit shows to be lost.
+        """
+        if not self._position:
+            return Audit.AGREES
+        try:
+            version = (await self._source.list_page(self.kind, limit=1)).version
+            listed = await self._versions(version) if _is_lower(self._position, version) else {}
+        except (Rejected, ClusterUnreachable, InputError):
+            return Audit.NOT_MADE
+        for look in count(1):
+            if not self._position or not _is_lower(self._position, version):
+                return await self.audit()
+            if not self._differing(dict(self._known.objects), listed):
+                return Audit.AGREES
+            if look == _RENEWED_AT:
+                self._watching.cancel()
+            if look == _AUDITED_AT and (audit := await self.audit()) is not Audit.AGREES:
+                return audit
+            await anyio.sleep(_LOOK_SECONDS)
+        raise AssertionError("counting has no end")
+
     async def audit(self) -> Audit:
         """Compare the known objects with those that the cluster had at the reached version.
 
@@ -188,28 +219,15 @@ class Follower:
         self._audit_pages = 0
         if not version:
             return Audit.AGREES
-        token, differing = "", list[str]()
         try:
-            while True:
-                self._audit_pages += 1
-                versions, token = await self._source.versions_page(
-                    self.kind, limit=self._bounds.page_max, version=version, token=token
-                )
-                for each in versions:
-                    name = each.namespace, each.name
-                    if known.pop(name, None) != (each.uid, each.version):
-                        differing += [] if name in self._unreadable else [each.name]
-                if not token:
-                    break
+            listed = await self._versions(version)
         except (Rejected, ClusterUnreachable, InputError):
             # A watch from a version that is yet to come is silent until the cluster reaches it.
             if self._position != version or not await self._went_back(version):
                 return Audit.NOT_MADE
             self._relist(f"the cluster went back behind resource version {version}")
             return Audit.DIFFERS
-        differing += [
-            name for namespace, name in known if (namespace, name) not in self._unreadable
-        ]
+        differing = self._differing(known, listed)
         if not differing or not self._position:
             return Audit.AGREES
         self._relist(
@@ -218,6 +236,26 @@ class Follower:
             f"{differing[0]}"
         )
         return Audit.DIFFERS
+
+    async def _versions(self, version: str) -> dict[Name, tuple[str, str]]:
+        """The uid and version of each object that the cluster had at a version."""
+        token, listed = "", dict[Name, tuple[str, str]]()
+        while True:
+            self._audit_pages += 1
+            versions, token = await self._source.versions_page(
+                self.kind, limit=self._bounds.page_max, version=version, token=token
+            )
+            listed |= {(each.namespace, each.name): (each.uid, each.version) for each in versions}
+            if not token:
+                return listed
+
+    def _differing(
+        self, known: Mapping[Name, tuple[str, str]], listed: Mapping[Name, tuple[str, str]]
+    ) -> list[str]:
+        """The names of objects that are not the same in both, of those that can be read."""
+        names = [name for name in listed if known.get(name) != listed[name]]
+        names += [name for name in known if name not in listed]
+        return [name[1] for name in names if name not in self._unreadable]
 
     async def _went_back(self, version: str) -> bool:
         """Whether the newest resource version of the cluster is lower than one that it had.

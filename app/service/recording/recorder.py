@@ -301,7 +301,7 @@ class Recorder:
         Kinds that were compared are removed from `uncompared`.
         """
         for follower in self._followers:
-            audit = await follower.audit()
+            audit = await follower.conclude()
             if audit is Audit.DIFFERS:
                 await follower.wait_whole()
             if audit is not Audit.NOT_MADE:
