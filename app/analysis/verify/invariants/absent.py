@@ -25,6 +25,9 @@ ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version. It is
 broken by a write that is not there: the allocation or reservation of a claim."""
 
+EXCHANGED = "allocation-unchanged"
+"""The rule that is broken where the write is lost that took the allocation before from a claim."""
+
 _KUBELET = "system:node:"
 """How the name of a kubelet's user begins: no server lets it write pods under another one."""
 
@@ -205,6 +208,8 @@ class Missing:
     def may_explain(self, cluster: Cluster, violation: Violation, absent: Absence) -> bool:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""
         lost, left_out = self.lost, self._left_out
+        if violation.rule == EXCHANGED:
+            return violation.kind.is_failure and lost.may_lack_claims
         if violation.rule == NEEDS_PODS:
             is_late = violation.kind is ViolationKind.LATE
             return is_late and absent.of_claim and lost.may_lack_claims

@@ -1396,6 +1396,20 @@ def test_write_that_shows_a_claim_as_it_was_proves_that_none_is_lost(lost, writt
     assert watched(story.events, ()) == {("bound-pod-has-claims", kind)}
 
 
+@pytest.mark.parametrize(("lost", "kind"), [("", "broken"), ("y", "broken"), ("yz", "unsure")])
+def test_exchanged_allocation_is_unsure_where_lines_of_other_claims_are_lost(lost, kind):
+    """The line that took the first allocation back may be lost, too."""
+    story = Story()
+    story.publish("p", device("a"), device("b"))
+    for name in "yz":
+        story.claim(name)
+    story.allocate("x", result("p", "a"))
+    for name in lost:
+        story.gap(key_of("resourceclaims", name), "gap")
+    story.allocate("x", result("p", "b"))
+    assert watched(story.events, ()) == {("allocation-unchanged", kind)}
+
+
 @pytest.mark.parametrize(
     ("lacking", "kind"), [((), "broken"), (("resourceclaims",), "unsure"), (("pods",), "broken")]
 )
