@@ -149,16 +149,22 @@ class LastAllocations:
 
 
 class LeftOut:
-    """Learns from imported lines which users wrote pods, and with which verbs objects changed."""
+    """Learns from imported lines which users wrote pods, and with which verbs objects changed.
+
+    `ends` when the source shows the states of pods alone, not that one is gone.
+    """
 
     def __init__(self) -> None:
         self._verbs: set[str] = set()
         self._has_users = self._has_kubelets = False
+        self.ends = False
         self._played = PlayedKubelets()
 
     def follow(self, event: Event) -> None:
         """Notes the writer and the verb of a line."""
         self._verbs.add(event.stamp.verb)
+        if event.key.resource == "pods" and Loss.NO_DELETES in losses_of(event):
+            self.ends = True
         if not self._has_kubelets and event.key.resource == "pods":
             user = event.stamp.actor.user
             self._has_kubelets = user.startswith(_KUBELET)
@@ -215,7 +221,9 @@ class Missing:
             return is_late and absent.of_claim and lost.may_lack_claims
         if (absent.of_claim or absent.of_pod) and lost.is_lossy:
             return True
-        if (absent.of_pod and left_out.kubelets) or (absent.of_claim and left_out.updates):
+        if (absent.of_pod and (left_out.kubelets or left_out.ends)) or (
+            absent.of_claim and left_out.updates
+        ):
             return True
         return bool(self.last_lost(cluster, violation))
 

@@ -1396,6 +1396,24 @@ def test_write_that_shows_a_claim_as_it_was_proves_that_none_is_lost(lost, writt
     assert watched(story.events, ()) == {("bound-pod-has-claims", kind)}
 
 
+@pytest.mark.parametrize(
+    ("losses", "kind"), [(("no_actor",), "broken"), (("no_deletes",), "unsure")]
+)
+def test_pod_whose_end_no_line_can_show_may_be_gone_before_its_claim_is_free(losses, kind):
+    """`kubectl get --watch -o json` prints the last state of an object that goes as any other."""
+    story = Story()
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    tree, write = story.change(key_of("pods", "q"), losses=losses)
+    tree["spec"]["nodeName"] = "n"
+    write()
+    story.free("x")
+    story.other()
+    assert watched(story.events, ()) == {("bound-pod-has-claims", kind)}
+
+
 @pytest.mark.parametrize(("lost", "kind"), [("", "broken"), ("y", "broken"), ("yz", "unsure")])
 def test_exchanged_allocation_is_unsure_where_lines_of_other_claims_are_lost(lost, kind):
     """The line that took the first allocation back may be lost, too."""
