@@ -300,6 +300,12 @@ def allocation_of(parts: RawClaim) -> JsonObject:
     return tree
 
 
+def pods_of(parts: RawClaim) -> list[str]:
+    """The uids of those for which a claim is reserved."""
+    reserved = bytes(parts.status.reserved_for)
+    return [each.uid for each in _consumers_in(reserved)] if reserved else []
+
+
 PARTS_MAX = 4_096
 """Parts of one sort whose outlines are cached."""
 

@@ -11,7 +11,8 @@ reported once, as soon as it is certain:
 | a decision, effect or allocation | when nothing that it depends on can be in flight |
 
 An allocation may have been chosen up to `WINDOW` before it was written, so it is decided again when
-that much time has passed in the history, or when no event came for that long (`settle`). The work
+that much time has passed in the history and no scheduler still has requests from then waiting for
+its rate limit, or when no event came for that long (`settle`). The work
 for an event depends on what it touches and on what is broken, not on the length of the history.
 """
 
@@ -137,12 +138,15 @@ class Oversight:
         for event, parts in page.splits:
             if event.type is EventType.DECISION_RECORDED:
                 self._verifier.expect(event)
+            elif event.type is EventType.REQUEST_OBSERVED:
+                self._index.queues.note(event, None)
             elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
                 self._index.add(event, parts)
             self._waiting.append(event)
         self.revision = events[-1].revision
         now = events[-1].stamp.time
-        while self._waiting and self._waiting[0].stamp.time < now - WINDOW:
+        settled = self._index.open_since(now) - WINDOW
+        while self._waiting and self._waiting[0].stamp.time < settled:
             self._verifier.take(self._waiting.popleft())
         return self._new(self._invariants.news(), self._scan.news())
 

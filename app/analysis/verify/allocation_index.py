@@ -1,9 +1,11 @@
 """An index of later events, which the check of recorded allocations needs in advance."""
 
 from array import array
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from app.analysis.verify.invariants.queues import Queues
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
 from app.domain.log.raw_parts import RawClaim, RawPod
@@ -54,6 +56,8 @@ class Written:
     key: ObjectKey
     uid: str
     allocation: JsonObject
+    decided_from: Instant = Instant(0)
+    """The earliest instant at which the allocation may have been chosen."""
     made: Revision = Revision(0)
     """When the claim was made, if its allocation can only have been chosen after that; else 0."""
     is_placed: bool = True
@@ -67,12 +71,16 @@ class Written:
 
 
 class UnplacedEnd(NamedTuple):
-    """The end of a pod that had no node by then."""
+    """The end of a pod that had no node by then.
+
+    Requests for it that were made since `open_since` may not have been sent by then.
+    """
 
     revision: Revision
     time: Instant
     key: ObjectKey
     uid: str
+    open_since: Instant
 
 
 class Unrecorded(NamedTuple):
@@ -97,6 +105,8 @@ class AllocationIndex:
     def __init__(self, *, lacks_ends: bool = False, lacks_times: bool = False) -> None:
         self.node_of_pod: dict[str, str] = {}
         self.written: list[Written] = []
+        self._allocators: set[str] = set()
+        self.queues = Queues()
         self.unplaced: list[UnplacedEnd] = []
         self.unrecorded: list[Unrecorded] = []
         self.last_lost: set[ObjectKey] = set()
@@ -122,6 +132,7 @@ class AllocationIndex:
         index.lost, index.shown, index.slices = self.lost, self.shown, self.slices
         index.pools, index.lacks_rules = self.pools, self.lacks_rules
         index.ends_at, index._changes = self.ends_at, self._changes
+        index.queues, index._allocators = self.queues, self._allocators
         return index
 
     def become(self, index: "AllocationIndex") -> None:
@@ -130,6 +141,7 @@ class AllocationIndex:
 
     def add(self, event: Event, parts: Any) -> None:
         """Read one event of the first pass, which a page has split into parts."""
+        self.queues.note(event, parts)
         key = event.key
         if event.stamp.origin is not None:
             self.lost.follow(event)
@@ -160,12 +172,14 @@ class AllocationIndex:
                 self._allocated.discard(key)
             elif key not in self._allocated:
                 self._allocated.add(key)
+                self._allocators.add(event.stamp.actor.user)
                 written = Written(
                     revision=event.revision,
                     time=event.stamp.time,
                     key=key,
                     uid=event.uid,
                     allocation=outlines.allocation_of(parts),
+                    decided_from=self.queues.decided_from(event, outlines.pods_of(parts)),
                     made=self._made(event),
                 )
                 self.written.append(written)
@@ -182,7 +196,8 @@ class AllocationIndex:
                 node = outlines.pod(event.body).spec.node_name
                 self._note_node(event.uid, node)
                 if not node:
-                    end = UnplacedEnd(event.revision, event.stamp.time, key, event.uid)
+                    now = event.stamp.time
+                    end = UnplacedEnd(event.revision, now, key, event.uid, self.open_since(now))
                     self.unplaced.append(end)
 
     def note_last_lost(self, key: ObjectKey, after: Revision) -> None:
@@ -194,6 +209,20 @@ class AllocationIndex:
         """The last allocation that was written before an instant; 0 without one."""
         earlier = (each.revision for each in self.written if each.time < instant)
         return max(earlier, default=Revision(0))
+
+    def chosen_from(self, revision: Revision) -> Instant | None:
+        """The earliest instant at which the allocation written at a revision may be chosen.
+
+        None if there is no such allocation.
+        """
+        number = bisect_left(self.written, revision, key=lambda each: each.revision)
+        written = self.written[number : number + 1]
+        is_known = bool(written) and written[0].revision == revision
+        return written[0].decided_from if is_known else None
+
+    def open_since(self, now: Instant) -> Instant:
+        """The earliest instant from which requests of a scheduler may still wait to be sent."""
+        return min((self.queues.begun(user, now) for user in self._allocators), default=now)
 
     def made_at(self, number: int) -> Revision:
         """When the claim of the last of so many allocations was made; 0 if perhaps afterwards."""

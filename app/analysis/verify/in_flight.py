@@ -9,15 +9,16 @@ from collections import deque
 from collections.abc import Iterator
 
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
+from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.views import LiveViews
 from app.domain.log import Event, Revision
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import SECOND
+from app.domain.values.timestamps import SECOND, Instant
 
 WINDOW = 15 * SECOND
-"""How long before its write an allocation may have been chosen."""
+"""How long before its write an allocation may have been chosen, besides the wait for a limit."""
 
 
 class AllocationsInFlight:
@@ -33,6 +34,11 @@ class AllocationsInFlight:
     def made(self) -> Revision:
         """When the claim of the last allocation that was written was made; 0 if not known."""
         return self._index.made_at(self._next)
+
+    def decided_from(self, event: Event) -> Instant:
+        """The earliest instant at which the allocation that an event writes may be chosen."""
+        chosen = self._index.chosen_from(event.revision)
+        return Instant(event.stamp.time - WINDOW) if chosen is None else chosen
 
     @property
     def written_later(self) -> set[str]:
@@ -86,18 +92,19 @@ class AllocationsInFlight:
         """Allocations written after the event within the window, in order."""
         for number in range(self._next, len(self._index.written)):
             other = self._index.written[number]
-            if other.time > event.stamp.time + WINDOW:
+            if other.time > event.stamp.time + WINDOW + WAIT_MAX:
                 return
-            yield other
+            if other.decided_from <= event.stamp.time:
+                yield other
 
     def _before(self, event: Event) -> Iterator[Written]:
         """Allocations that were freed before the event within the window, the latest first.
 
         A scheduler that knows a claim knows all writes of claims before it: one watch shows both.
         """
-        made = self.made
+        made, since = self.made, self.decided_from(event)
         for other in reversed(self._freed):
-            if other.time < event.stamp.time - WINDOW:
+            if other.time < since:
                 return
             if other.revision > made or not other.is_placed:
                 yield other
@@ -112,7 +119,7 @@ class AllocationsInFlight:
             is_placed=is_placed(event),
         )
         self._freed.append(freed)
-        while self._freed[0].time < event.stamp.time - WINDOW:
+        while self._freed[0].time < event.stamp.time - WINDOW - WAIT_MAX:
             self._freed.popleft()
 
 

@@ -266,8 +266,8 @@ class AllocationChecker:
     ) -> Iterator[EarlierState]:
         """The states that may have been known when the allocation was chosen."""
         allocations = (question.recorded, *answers)
-        made = self._in_flight.made
-        return self._unread.earlier(question.event, made, allocations, question.node)
+        made, since = self._in_flight.made, self._in_flight.decided_from(question.event)
+        return self._unread.earlier(since, made, allocations, question.node)
 
     def _answers(
         self, question: DifferingAllocation, inputs: AllocatorInputs

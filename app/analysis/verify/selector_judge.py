@@ -23,6 +23,8 @@ from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
+_Span = tuple[Instant, Instant]
+
 
 class SelectorJudge:
     """Judges allocations while a log is folded; the views stand before the allocation."""
@@ -30,7 +32,7 @@ class SelectorJudge:
     def __init__(
         self, index: AllocationIndex, views: LiveViews, unseen: UnseenWrites, window: int
     ) -> None:
-        """`window` is how long before its write an allocation may have been chosen."""
+        """`window` is how long before its write an allocation may be chosen, besides its wait."""
         self._index = index
         self._views = views
         self._unseen = unseen
@@ -44,11 +46,14 @@ class SelectorJudge:
         patches = api_resources.RESOURCE_SLICE_PATCHES
         if self._views.objects.keys(*patches):
             return ""
-        if not self._are_steady(patches, [""], event.stamp.time):
+        now = event.stamp.time
+        chosen = self._index.chosen_from(event.revision)
+        span = Instant(min(now - self._window, now if chosen is None else chosen)), now
+        if not self._are_steady(patches, [""], span):
             return ""  # one has ended a moment ago
         for result in dra.results_of(allocation):
-            device = self._device(result.id, event.stamp.time)
-            ask = self._ask(claim, result.request, event.stamp.time)
+            device = self._device(result.id, span)
+            ask = self._ask(claim, result.request, span)
             if device is None or ask is None:
                 continue
             for expression in ask.expressions:
@@ -63,7 +68,7 @@ class SelectorJudge:
         """Whether the selector is false for the device; one that fails proves nothing."""
         return self._selects.outcome(expression, id_[0], device) is False
 
-    def _device(self, id_: DeviceId, now: Instant) -> JsonView | None:
+    def _device(self, id_: DeviceId, span: _Span) -> JsonView | None:
         """The device, if its pool has one generation and has long been as it is.
 
         Before a slice was created, none of its devices could be chosen, unless another slice of the
@@ -78,10 +83,10 @@ class SelectorJudge:
         ]
         is_one = len(trees) == 1 and len({each.generation for each in slices}) == 1
         names = ["", *(each.name for each in slices)]
-        is_steady = self._are_steady(api_resources.RESOURCE_SLICES, names, now)
+        is_steady = self._are_steady(api_resources.RESOURCE_SLICES, names, span)
         return trees[0] if is_one and is_steady else None
 
-    def _ask(self, claim: JsonObject, name: str, now: Instant) -> Ask | None:
+    def _ask(self, claim: JsonObject, name: str, span: _Span) -> Ask | None:
         """The request of a result, with a class that was so long enough."""
         classes = {
             key.name: tree
@@ -92,7 +97,7 @@ class SelectorJudge:
             for ask in alternatives:
                 if ask.name == name:
                     class_name = meta.name(ask.device_class)
-                    is_steady = self._are_steady(api_resources.DEVICE_CLASSES, [class_name], now)
+                    is_steady = self._are_steady(api_resources.DEVICE_CLASSES, [class_name], span)
                     return ask if is_steady else None
         return None
 
@@ -102,9 +107,8 @@ class SelectorJudge:
                 if each is not None:
                     yield ObjectKey(*api_resources.DEVICE_CLASSES, "", each.device_class_name)
 
-    def _are_steady(self, kind: tuple[str, str], names: Sequence[str], now: Instant) -> bool:
-        """Whether none of the objects was changed in the window before an instant."""
-        since = Instant(now - self._window)
+    def _are_steady(self, kind: tuple[str, str], names: Sequence[str], span: _Span) -> bool:
+        """Whether none of the objects was changed in a time span."""
         return not any(
-            self._index.is_changed_between(ObjectKey(*kind, "", name), since, now) for name in names
+            self._index.is_changed_between(ObjectKey(*kind, "", name), *span) for name in names
         )

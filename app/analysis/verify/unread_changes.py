@@ -2,7 +2,7 @@
 
 A scheduler writes seconds after its choice while its client's rate limit holds the request back.
 What was written meanwhile played no part in the choice. So the slices, patches, DeviceTaintRules
-and DeviceClasses that changed within `IN_FLIGHT` of the write, and the labels of the node, are
+and DeviceClasses that changed since the choice may have been made, and the labels of the node, are
 taken back, the latest first.
 
 Example: a device is free when it is chosen, is tainted a second later, and its allocation is
@@ -20,6 +20,7 @@ from itertools import combinations, islice
 from msgspec import Raw, Struct
 
 from app.analysis.verify.allocation_index import is_placed
+from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.views import LiveViews
 from app.domain.devices.inventory import Inventory
@@ -120,24 +121,28 @@ class UnreadChanges:
             pool_names=frozenset(dra.pool_name(tree) for tree in trees if tree is not None),
         )
         self._changes.append(change)
-        while self._changes[0].time < event.stamp.time - IN_FLIGHT:
+        while self._changes[0].time < event.stamp.time - WAIT_MAX - IN_FLIGHT:
             self._changes.popleft()
 
     def earlier(
-        self, event: Event, made: Revision, allocations: Iterable[JsonView], node: JsonView
+        self,
+        since: Instant,
+        made: Revision,
+        allocations: Iterable[JsonView],
+        node: JsonView,
     ) -> Iterator[EarlierState]:
         """The states that may have been known when a claim was decided, the latest first.
 
-        The claim was made at the revision `made` (0: perhaps later). `allocations` are the recorded
-        one and those that it is compared with: changes of slices of other pools are taken back
-        with the next change. Each state is valid until the next one.
+        It was decided after `since`, and made at the revision `made` (0: perhaps later).
+        `allocations` are the recorded one and those that it is compared with: changes of slices of
+        other pools are taken back with the next change. Each state is valid until the next one.
         """
         pool_names = {result.id[1] for each in allocations for result in dra.results_of(each)}
         node_key = ObjectKey(*api_resources.NODES, "", meta.name(node))
         changes = [
             change
             for change in reversed(self._changes)
-            if change.time >= event.stamp.time - IN_FLIGHT
+            if change.time >= since
             and (change.revision > made or not change.is_placed)
             and (change.key[:2] != api_resources.NODES or change.key == node_key)
         ]

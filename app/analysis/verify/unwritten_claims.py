@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from app.analysis.verify.allocation_index import AllocationIndex, UnplacedEnd
 from app.analysis.verify.in_flight import WINDOW, AllocationsInFlight
+from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.log import Event, EventType, ObjectKey
@@ -52,9 +53,10 @@ class UnwrittenClaims:
         pod = self._views.objects.get(event.key)
         if pod is None or core.has_node(pod):
             return
-        end = UnplacedEnd(event.revision, event.stamp.time, event.key, event.uid)
+        now = event.stamp.time
+        end = UnplacedEnd(event.revision, now, event.key, event.uid, now)
         self._ended.append(_PodInVain(end, pod, self._claims_of(event.key, pod)))
-        while self._ended[0][0].time < event.stamp.time - WINDOW:
+        while self._ended[0][0].time < event.stamp.time - WINDOW - WAIT_MAX:
             self._ended.popleft()
 
     def in_vain(
@@ -73,8 +75,9 @@ class UnwrittenClaims:
 
     def _ended_before(self, event: Event) -> Iterator[_PodInVain]:
         """The pods that ended, with those of their claims that were not allocated since."""
+        since = self._in_flight.decided_from(event)
         for each in self._ended:
-            if each.end.time < event.stamp.time - WINDOW:
+            if each.end.time < since:
                 continue
             if not any(self._is_allocated(*claim) for claim in each.claims.items()):
                 yield each
@@ -85,8 +88,10 @@ class UnwrittenClaims:
         first = bisect_left(ends, event.revision, key=lambda end: end.revision)
         for number in range(first, len(ends)):
             end = ends[number]
-            if end.time > event.stamp.time + WINDOW:
+            if end.time > event.stamp.time + WINDOW + WAIT_MAX:
                 return
+            if end.open_since - WINDOW > event.stamp.time:
+                continue
             pod = self._views.objects.get(end.key)
             if pod is not None and meta.uid(pod) == end.uid:
                 yield _PodInVain(end, pod, self._claims_of(end.key, pod))
@@ -113,7 +118,7 @@ class UnwrittenClaims:
 
         Only an allocation near the end can have been chosen after one of them.
         """
-        if event.stamp.time < self._index.ends_at - WINDOW:
+        if event.stamp.time < self._index.open_since(self._index.ends_at) - WINDOW:
             return []
         later = self._in_flight.written_later
         return [

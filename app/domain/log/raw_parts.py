@@ -38,6 +38,8 @@ class RawPodSpec(_Parts, frozen=True, gc=False, rename="camel"):
 
     node_name: str = ""
     resource_claims: Raw = ABSENT
+    scheduling_group: Raw = ABSENT
+    volumes: Raw = ABSENT
 
 
 class RawPodStatus(_Parts, frozen=True, gc=False, rename="camel"):

@@ -106,6 +106,8 @@ class FirstPass:
                 decider = _decider.decode(event.body)
                 self.deciders.add(decider.controller)
                 self.cost += self.division.command * decider.count
+        elif event.type is EventType.REQUEST_OBSERVED:
+            self.index.queues.note(event, None)
         elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
             written = len(self.index.written)
             self.index.add(event, parts)

@@ -1,6 +1,7 @@
 """Writes of ResourceClaims: applies their changes and finds faults in the writes themselves."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Raw
 
@@ -180,7 +181,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawCla
         if known.allocation is not None:
             _note_cause(cluster, event, known, Cause.FOUND)
             results = known.allocation.devices.results
-            shown = _written(event, known, results, is_dated=False, is_steady=False)
+            shown = _written(cluster, event, known, results, is_dated=False, is_steady=False)
             known.placed = _at(event, placements.judge_requests(shown))
     elif cluster.open and known in cluster.open:
         cluster.dirty.add(known)
@@ -222,7 +223,7 @@ def _take_change(
         known.was_protected = False
         known.held_since = event.stamp.time
         judged = _written(
-            event, known, now.devices.results, is_dated=is_certain, is_steady=is_steady
+            cluster, event, known, now.devices.results, is_dated=is_certain, is_steady=is_steady
         )
         known.placed = _placed(cluster, event, judged)
         if held is not None:
@@ -357,13 +358,21 @@ def _note_copies(cluster: Cluster, event: Event, known: KnownClaim) -> None:
     """Notes results whose tolerations are not those of the claim, whenever they were written."""
     given = reading.allocation(known.raw_allocation)
     if given is not None:
-        judged = _written(event, known, given.devices.results, is_dated=False, is_steady=False)
+        judged = _written(
+            cluster, event, known, given.devices.results, is_dated=False, is_steady=False
+        )
         copies = placements.judge_copies(cluster.stock, judged)
         known.placed = {**known.placed, **_at(event, copies)}
 
 
 def _written(
-    event: Event, known: KnownClaim, results: Sequence[Result], *, is_dated: bool, is_steady: bool
+    cluster: Cluster,
+    event: Event,
+    known: KnownClaim,
+    results: Sequence[Result],
+    *,
+    is_dated: bool,
+    is_steady: bool,
 ) -> Written:
     """The allocation that the event shows."""
     return Written(
@@ -371,7 +380,9 @@ def _written(
         spec=known.spec,
         made=known.made,
         results=results,
-        now=event.stamp.time,
+        decided_from=partial(
+            cluster.queues.decided_from, event, [each.uid for each in known.reserved]
+        ),
         is_dated=is_dated,
         is_steady=is_steady,
     )

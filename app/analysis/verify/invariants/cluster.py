@@ -10,6 +10,7 @@ from msgspec import Raw
 from app.analysis.verify.invariants.known import KnownClaim, KnownNamespace, KnownPod
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
+from app.analysis.verify.invariants.queues import WAIT_MAX, Queues
 from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.rule_statuses import RuleStatuses
 from app.analysis.verify.invariants.stock import Evictor, Stock
@@ -70,6 +71,7 @@ class Cluster:
         self.turns_at = self._later[0][0] if self._later else _NEVER
         self.lacking = lacking
         self.stock = Stock(has_patched_devices=switches.patches)
+        self.queues = Queues()
         self.claims: dict[ObjectKey, KnownClaim] = {}
         self.pods: dict[ObjectKey, KnownPod] = {}
         self.templates: dict[ObjectKey, tuple[str, Raw]] = {}
@@ -347,7 +349,8 @@ class Cluster:
         Where durations are unknown, each deleted pod is remembered for good.
         """
         order, gone, now = self._gone_order, self._gone, event.stamp.time
-        while order and now - order[0][0] > IN_FLIGHT and doubts.TIMES not in self.lacking:
+        until = now - WAIT_MAX - IN_FLIGHT
+        while order and order[0][0] < until and doubts.TIMES not in self.lacking:
             time, place = order.popleft()
             if place in gone and gone[place].time == time:
                 del gone[place]
@@ -356,17 +359,17 @@ class Cluster:
         claims = tuple([claim.key for claim in pod.claims])
         gone[place] = Gone(now, claims, "no_rv" not in losses_of(event))
 
-    def has_lost_unnamed(self, key: ObjectKey, now: Instant) -> bool:
-        """Whether a pod of that name was recently deleted whose uid was not recorded."""
+    def has_lost_unnamed(self, key: ObjectKey, since: Instant) -> bool:
+        """Whether a pod of that name was deleted since then whose uid was not recorded."""
         gone = self._gone.get((key, ""))
-        return gone is not None and now - gone.time <= IN_FLIGHT
+        return gone is not None and gone.time >= since
 
     def claims_of_gone(
-        self, key: ObjectKey, uid: str, now: Instant
+        self, key: ObjectKey, uid: str, since: Instant
     ) -> tuple[ObjectKey, ...] | None:
-        """The claims of a recently deleted pod; None for a pod that was not recently deleted."""
+        """The claims of a pod that was deleted since then; None for any other pod."""
         gone = self._gone.get((key, uid))
-        return None if gone is None or now - gone.time > IN_FLIGHT else gone.claims
+        return None if gone is None or gone.time < since else gone.claims
 
     def went_before(self, key: ObjectKey, uid: str, instant: Instant) -> bool:
         """Whether a pod certainly no longer existed at an instant, or never existed until now.

@@ -6,7 +6,7 @@ have been seen by the scheduler, so a finding that rests on it is unsure.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from app.analysis.verify.invariants.pools import DeviceId, Pool
 from app.analysis.verify.invariants.reading import Result, Taint
 from app.analysis.verify.invariants.specs import ClaimSpec, Wanted, tolerations_in
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
-from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place, ViolationKind
+from app.analysis.verify.invariants.violations import Finding, Place, ViolationKind
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -67,14 +67,15 @@ class Written:
     """A written allocation: the claim, its requests, creation time and results, and the time.
 
     With a gap before it (not `is_dated`) it may have been written earlier; `is_steady` when the
-    devices were certainly published then as they are now.
+    devices were certainly published then as they are now. `decided_from` gives the earliest instant
+    at which it may have been chosen.
     """
 
     claim: ObjectKey
     spec: ClaimSpec
     made: Instant
     results: Sequence[Result]
-    now: Instant
+    decided_from: Callable[[], Instant]
     is_dated: bool
     is_steady: bool
 
@@ -235,7 +236,7 @@ def _result(
         elif id_ in stock.gone and not written.is_dated:
             message = f"device {name} went away before this was seen"
             yield "allocated-device-existed", ViolationKind.UNSURE, (), message, True
-        elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
+        elif stock.gone.get(id_, SINCE_EVER) >= written.decided_from():
             message = f"device {name} went away just before"
             yield "allocated-device-existed", ViolationKind.UNSURE, (), message, True
         else:
@@ -275,7 +276,7 @@ def _taints(
         if rule is not None and switches.rules_unseen:
             message += ", which the scheduler of this release does not see (C24)"
             doubtful = doubtful or (_TAINTED, ViolationKind.KNOWN, objects, message, False)
-        elif since <= written.made or (written.is_dated and written.now - since > IN_FLIGHT):
+        elif since <= written.made or (written.is_dated and since < written.decided_from()):
             is_timed = since > written.made
             yield _TAINTED, ViolationKind.BROKEN, objects, message, is_timed
             return

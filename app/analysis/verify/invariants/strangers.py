@@ -23,7 +23,7 @@ def added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Con
 
 def note(cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]) -> None:
     """Records the pods of reservations that were long gone, or never existed."""
-    key, now = event.key, event.stamp.time
+    key = event.key
     for consumer in added(before, known.reserved):
         if consumer.resource != "pods" or consumer.api_group:
             continue
@@ -31,9 +31,10 @@ def note(cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Con
         pod = cluster.pods.get(pod_key)
         if pod is not None and pod.is_there and pod.uid == consumer.uid:
             continue
-        if cluster.has_lost_unnamed(pod_key, now):
+        since = cluster.queues.decided_from(event)
+        if cluster.has_lost_unnamed(pod_key, since):
             continue
-        claims = cluster.claims_of_gone(pod_key, consumer.uid, now)
+        claims = cluster.claims_of_gone(pod_key, consumer.uid, since)
         if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
             is_open = not cluster.went_before(pod_key, consumer.uid, known.made)
             known.strangers = {**known.strangers, (consumer.name, consumer.uid): is_open}

@@ -151,6 +151,7 @@ class InvariantWatch:
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
         follow_missing = self._missing.follow
         for event, parts in page.splits:
+            cluster.queues.note(event, parts)
             if event.revision >= cluster.turns_at:
                 cluster.turn(event.revision)
             stamp, since = event.stamp, self._time

@@ -17,6 +17,7 @@ from decimal import ROUND_UP, Decimal, InvalidOperation
 import msgspec
 
 from app.domain.log import CLOCKS, Event, EventType
+from tests.unit.analysis.invariants import delays
 
 GROUP = "resource.k8s.io"
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -1026,19 +1027,18 @@ class Judge:
             return False
         if key in self.states[added].collapsed:
             return False
-        now = self.states[added].time
         there = self.states[added].objects.get(pod)
         if there is not None and uid_of(there) == uid:
             return False
         is_nameless = there is not None and not uid_of(there)
         if is_nameless and self.uid_told(added, number, pod) in ("", uid):
             return False
-        if self.lost_nameless(added, pod):
+        if self.lost_nameless(added, pod, key):
             return False
         for index in range(added - 1, -1, -1):
             tree = self.states[index].objects.get(pod)
             if tree is not None and uid_of(tree) == uid:
-                if now - self.states[index + 1].time > IN_FLIGHT:
+                if self.states[index + 1].time < self.decided_from(added, key):
                     return True
                 claim = self.states[added].objects[key]
                 return key.name not in names_of(tree) and not owns(claim, uid)
@@ -1054,10 +1054,10 @@ class Judge:
                 return uid
         return ""
 
-    def lost_nameless(self, added, pod):
+    def lost_nameless(self, added, pod, claim):
         """Whether a pod of the name, seen without its uid, ended a moment before a state."""
         for index in range(added, 0, -1):
-            if self.states[added].time - self.states[index].time > IN_FLIGHT:
+            if self.states[index].time < self.decided_from(added, claim):
                 return False
             before = self.states[index - 1].objects.get(pod)
             ends = [
@@ -1602,7 +1602,8 @@ class Judge:
         published = world.device(device)
         if not world.is_published(device):
             is_dated = self.is_change(number, key)
-            breach("allocated-device-existed", self.absence(number, device, is_dated), index)
+            kind = self.absence(number, key, device, is_dated)
+            breach("allocated-device-existed", kind, index)
         if published is None:
             return
         if text(result, "shareID") and at(published, "allowMultipleAllocations") is not True:
@@ -1628,7 +1629,7 @@ class Judge:
             elif (
                 since is None
                 or made >= since
-                or (self.is_change(number, key) and state.time - since > IN_FLIGHT)
+                or (self.is_change(number, key) and since < self.chosen_from(number, key))
             ):
                 kind = "broken"
             else:
@@ -1639,7 +1640,18 @@ class Judge:
             kind = worst[0]
             breach("placement-respects-taints", kind, index, objects=[worst[1]] if worst[1] else [])
 
-    def absence(self, number, device, is_dated):
+    def chosen_from(self, number, key):
+        """The earliest instant at which the allocation may have been chosen."""
+        claim = self.states[number].objects[key]
+        pods = {text(each, "uid") for each in items(fields(claim, "status"), "reservedFor")}
+        return self.decided_from(number, key, pods)
+
+    def decided_from(self, number, key, pods=()):
+        """The earliest instant at which the write of a claim may have been decided."""
+        event = [event for each, event in self.states[number].touched if each == key][-1]
+        return delays.decided_from(self.events, event, pods)
+
+    def absence(self, number, key, device, is_dated):
         """A device that was never published, or that went away a moment or long before.
 
         An allocation that is not dated may have been written before it went."""
@@ -1653,7 +1665,7 @@ class Judge:
         for index in range(number, 0, -1):
             if self.worlds[index - 1].is_published(device):
                 gone = self.states[index].time
-                is_late = is_dated and self.states[number].time - gone > IN_FLIGHT
+                is_late = is_dated and gone < self.chosen_from(number, key)
                 return "broken" if is_late else "unsure"
         return "broken"
 
