@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
 from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.views import LiveViews
-from app.domain.log import Event, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -29,6 +29,7 @@ class AllocationsInFlight:
         self._views = views
         self._next = 0
         self._freed: deque[Written] = deque()
+        self._new: dict[ObjectKey, Instant] = {}
 
     @property
     def made(self) -> Revision:
@@ -50,10 +51,15 @@ class AllocationsInFlight:
         if held is not None and allocation is None:
             self._note_freed(event, held)
         elif held is None and allocation is not None:
+            self._new[event.key] = event.stamp.time
             while self._next < len(self._index.written):
                 if self._index.written[self._next].revision > event.revision:
                     break
                 self._next += 1
+
+    def is_new(self, event: Event, key: ObjectKey) -> bool:
+        """Whether a claim was allocated so shortly before that another choice may not know it."""
+        return event.stamp.time - self._new.get(key, Instant(0)) <= WINDOW
 
     def another(
         self, event: Event, recorded: JsonObject, again: JsonObject, assumed: list[Written]

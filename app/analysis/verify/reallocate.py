@@ -304,7 +304,8 @@ class AllocationChecker:
         """What the claims of a pod that ended would get of the devices chosen differently."""
         chosen = devices_of(again) - devices_of(question.recorded)
         uids = {other.uid for other in assumed}
-        for end, claims in self._unwritten.in_vain(question.event, question.node, question.wanted):
+        node = self._node(inputs, question.node)
+        for end, claims in self._unwritten.in_vain(question.event, node, question.wanted):
             if not chosen or not uids.isdisjoint(meta.uid(claim) for claim in claims.values()):
                 continue
             given = self._allocate(inputs, question.node, list(claims.values()))
@@ -385,7 +386,7 @@ class AllocationChecker:
         What each would get on the node is assumed in force, as if that had been recorded.
         """
         node, wanted, recorded = differing.node, differing.wanted, differing.recorded
-        waiting = self._unwritten.under_way(differing.event, wanted)
+        waiting = self._unwritten.under_way(differing.event, node, wanted)
         assumed: list[JsonObject] = []
         again = differing.answers[0]
         try:
@@ -430,8 +431,11 @@ class AllocationChecker:
             compiler=self._compiler,
             quirks=self._quirks,
         )
-        here = ObjectKey(*api_resources.NODES, "", meta.name(node))
-        return allocator.allocate(inputs.objects.get(here) or node, wanted)
+        return allocator.allocate(self._node(inputs, node), wanted)
+
+    def _node(self, inputs: AllocatorInputs, node: JsonObject) -> JsonObject:
+        """A node as it is in the inputs."""
+        return inputs.objects.get(ObjectKey(*api_resources.NODES, "", meta.name(node))) or node
 
 
 def _is_look(event: Event) -> bool:

@@ -16,12 +16,17 @@ from app.analysis.verify.allocation_index import AllocationIndex, UnplacedEnd
 from app.analysis.verify.in_flight import WINDOW, AllocationsInFlight
 from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.views import LiveViews
-from app.domain.controllers import pods
+from app.domain.controllers import daemon_nodes, pods
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, json_tree, selectors, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import SelectorError
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines
+
+_OF_ENDS = (b'"deletionTimestamp"', b'"Failed"', b'"Succeeded"')
+"""What the body of a pod holds that is marked for deletion, or has finished."""
 
 
 class _PodInVain(NamedTuple):
@@ -45,17 +50,18 @@ class UnwrittenClaims:
         self._ended: deque[_PodInVain] = deque()
 
     def follow(self, event: Event) -> None:
-        """Remember the claims of a pod that ends without a node."""
-        if event.type is not EventType.OBJECT_DELETED or event.key[:2] != api_resources.PODS:
-            return
-        if outlines.pod(event.body).spec.node_name:
+        """Remember the claims of a pod that ends without a node: no scheduler takes it up again.
+
+        A finalizer keeps a pod that was marked for deletion; its end is that mark.
+        """
+        if event.key[:2] != api_resources.PODS or not _may_be_end(event):
             return
         pod = self._views.objects.get(event.key)
-        if pod is None or core.has_node(pod):
+        if pod is None or core.has_node(pod) or pods.is_done(pod):
             return
         now = event.stamp.time
         end = UnplacedEnd(event.revision, now, event.key, event.uid, now)
-        self._ended.append(_PodInVain(end, pod, self._claims_of(event.key, pod)))
+        self._ended.append(_PodInVain(end, pod, self._claims_of(event, event.key, pod)))
         while self._ended[0][0].time < event.stamp.time - WINDOW - WAIT_MAX:
             self._ended.popleft()
 
@@ -64,14 +70,38 @@ class UnwrittenClaims:
     ) -> Iterator[tuple[UnplacedEnd, Mapping[ObjectKey, JsonObject]]]:
         """The claims of each pod that ends within the window and may have been given the node.
 
-        A pod that is nominated for another node was not.
+        A pod that is nominated for another node was not, nor one that no scheduler could place.
         """
         own = {meta.uid(claim) for claim in wanted}
         for end, pod, claims in (*self._ended_before(event), *self._ended_after(event)):
-            nominated = core.nominated_node_name(pod)
             uids = {meta.uid(claim) for claim in claims.values()}
-            if claims and nominated in ("", meta.name(node)) and uids.isdisjoint(own):
+            is_other = bool(claims) and uids.isdisjoint(own)
+            is_here = core.nominated_node_name(pod) in ("", meta.name(node))
+            if is_other and is_here and self._may_be_placed(event, pod, node):
                 yield end, claims
+
+    def _may_be_placed(self, event: Event, pod: JsonObject, node: JsonView) -> bool:
+        """Whether a pod is ready, selects the node, and has no claim that is in use elsewhere.
+
+        What makes it ready may be among lost lines.
+        """
+        is_complete = not self._index.lost.has_any
+        if (is_complete and core.scheduling_gates(pod)) or daemon_nodes.refusal(pod, node, ()):
+            return False
+        facts = pods.facts(pod)
+        for named in (pods.entry_claim(facts, entry) for entry in facts.entries):
+            place = ObjectKey(*api_resources.RESOURCE_CLAIMS, facts.namespace, named.name or "")
+            claim = self._views.objects.get(place)
+            if named.problem and is_complete:
+                return False
+            if claim is None:
+                continue
+            if named.needs_owner and pods.owner_problem(claim, facts, accepts_groups=True):
+                return False
+            is_old = not self._in_flight.is_new(event, place)
+            if is_old and not _is_available_on(claim, node):
+                return False
+        return True
 
     def _ended_before(self, event: Event) -> Iterator[_PodInVain]:
         """The pods that ended, with those of their claims that were not allocated since."""
@@ -93,17 +123,25 @@ class UnwrittenClaims:
             if end.open_since - WINDOW > event.stamp.time:
                 continue
             pod = self._views.objects.get(end.key)
-            if pod is not None and meta.uid(pod) == end.uid:
-                yield _PodInVain(end, pod, self._claims_of(end.key, pod))
+            if pod is not None and meta.uid(pod) == end.uid and not pods.is_done(pod):
+                yield _PodInVain(end, pod, self._claims_of(event, end.key, pod))
 
-    def _claims_of(self, key: ObjectKey, pod: JsonView) -> dict[ObjectKey, JsonObject]:
-        """The claims of a pod that are not allocated, in its order: decided together."""
+    def _claims_of(
+        self, event: Event, key: ObjectKey, pod: JsonView
+    ) -> dict[ObjectKey, JsonObject]:
+        """The claims of a pod that are not allocated, in its order: decided together.
+
+        None where one of them was marked for deletion long before the event.
+        """
         claims: dict[ObjectKey, JsonObject] = {}
         for named in pods.named_claims(pods.facts(pod)):
             place = ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, named.name or "")
             claim = self._views.objects.get(place)
-            if claim is not None and not dra.allocation(claim):
-                claims[place] = claim
+            if claim is None or dra.allocation(claim):
+                continue
+            if _is_marked_before(claim, Instant(event.stamp.time - WINDOW)):
+                return {}
+            claims[place] = claim
         return claims
 
     def _is_allocated(self, key: ObjectKey, claim: JsonView) -> bool:
@@ -113,8 +151,10 @@ class UnwrittenClaims:
             return False
         return bool(dra.allocation(present))
 
-    def under_way(self, event: Event, wanted: Sequence[JsonObject]) -> list[JsonObject]:
-        """The other claims of pods without a node that nothing shows as allocated later.
+    def under_way(
+        self, event: Event, node: JsonView, wanted: Sequence[JsonObject]
+    ) -> list[JsonObject]:
+        """The other claims of pods that may be given the node, which nothing allocates later.
 
         Only an allocation near the end can have been chosen after one of them.
         """
@@ -123,21 +163,49 @@ class UnwrittenClaims:
         later = self._in_flight.written_later
         return [
             claim
-            for claim in self._waiting_claims()
+            for claim in self._waiting_claims(event, node)
             if all(claim is not one for one in wanted) and meta.uid(claim) not in later
         ]
 
-    def _waiting_claims(self) -> Iterator[JsonObject]:
-        """The claims of pods without a node that are not allocated, each once."""
+    def _waiting_claims(self, event: Event, node: JsonView) -> Iterator[JsonObject]:
+        """The claims that are not allocated of pods that may be given the node, each once."""
         objects = self._views.objects
         seen: set[ObjectKey] = set()
         for place in objects.keys(*api_resources.PODS):
             pod = objects.get(place)
-            if pod is None or core.node_name(pod):
+            if pod is None or core.node_name(pod) or not self._may_be_placed(event, pod, node):
                 continue
-            for named in pods.named_claims(pods.facts(pod)):
-                key = ObjectKey(*api_resources.RESOURCE_CLAIMS, place.namespace, named.name or "")
-                claim = objects.get(key)
-                if claim is not None and not dra.allocation(claim) and key not in seen:
+            for key, claim in self._claims_of(event, place, pod).items():
+                if key not in seen:
                     seen.add(key)
                     yield claim
+
+
+def _may_be_end(event: Event) -> bool:
+    """Whether a write ends a pod without a node: it is deleted, marked for that, or finished."""
+    is_deleted = event.type is EventType.OBJECT_DELETED
+    if not is_deleted and not any(text in event.body for text in _OF_ENDS):
+        return False
+    if not event.is_about_object or outlines.pod(event.body).spec.node_name:
+        return False
+    return is_deleted or pods.is_done(event.object)
+
+
+def _is_marked_before(claim: JsonView, instant: Instant) -> bool:
+    """Whether a claim was marked for deletion before an instant; the mark tells whole seconds."""
+    text = meta.known_deletion_timestamp(claim)
+    try:
+        return bool(text) and timestamps.parse(text) + SECOND <= instant
+    except TimestampError:
+        return False
+
+
+def _is_available_on(claim: JsonView, node: JsonView) -> bool:
+    """Whether the devices of a claim can be used on a node; so can those that it has not yet."""
+    selector = json_tree.get(claim, "status", "allocation", "nodeSelector")
+    if not isinstance(selector, dict):
+        return True
+    try:
+        return selectors.node_selector_of(selector).matches(meta.name(node), meta.labels(node))
+    except SelectorError:
+        return True

@@ -5,11 +5,14 @@ b and c in this order; c is large. `y` gets a device that is not the first one. 
 without a node: until its requests are refused, what was chosen for `z` is in use for the scheduler.
 """
 
+from collections.abc import Callable
+
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
+from app.domain.values import timestamps
 from tests.unit.analysis.invariants.test_rules import Story
-from tests.unit.analysis.invariants.worlds import key_of, result, user
+from tests.unit.analysis.invariants.worlds import key_of, result, selector, user
 from tests.unit.analysis.verify.test_last_lost import ANY, LARGE, TWO, result_of
 from tests.unit.analysis.verify.test_selector_judge import of_size, put_class
 
@@ -136,3 +139,105 @@ def test_each_of_two_pods_had_its_devices() -> None:
         end(story)
         write(story, "c")
         assert result_of(story, None) is expected
+
+
+def change(story: Story, resource: str, name: str, part: str, **fields: object) -> None:
+    tree, written = story.change(key_of(resource, name))
+    tree.setdefault(part, {}).update(fields)
+    written()
+
+
+def mark(story: Story, resource: str, name: str) -> None:
+    """Mark an object for deletion, which a finalizer keeps."""
+    now = timestamps.seconds_text(story.time)
+    change(
+        story, resource, name, "metadata", deletionTimestamp=now, finalizers=["example.com/keep"]
+    )
+
+
+def is_gated(story: Story) -> None:
+    change(story, "pods", "gone", "spec", schedulingGates=[{"name": "example.com/wait"}])
+
+
+def selects_other_labels(story: Story) -> None:
+    change(story, "pods", "gone", "spec", nodeSelector={"zone": "far"})
+
+
+def names_another_node(story: Story) -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": selector(node="elsewhere")}
+    change(story, "pods", "gone", "spec", affinity={"nodeAffinity": required})
+
+
+def waits_for_a_claim_of_a_template(story: Story) -> None:
+    entries = [
+        {"name": "z", "resourceClaimName": "z"},
+        {"name": "made", "resourceClaimTemplateName": "template"},
+    ]
+    change(story, "pods", "gone", "spec", resourceClaims=entries)
+
+
+def has_devices_elsewhere(story: Story) -> None:
+    story.publish("q", of_size("small", "k"))
+    story.claim("held", ANY)
+    story.allocate("held", result("q", "k"), node=selector(node="elsewhere"))
+    story.pod("gone", "z", "held")
+
+
+def has_a_claim_that_ends(story: Story) -> None:
+    mark(story, "resourceclaims", "z")
+
+
+UNREADY = (
+    is_gated,
+    selects_other_labels,
+    names_another_node,
+    waits_for_a_claim_of_a_template,
+    has_devices_elsewhere,
+    has_a_claim_that_ends,
+)
+
+
+@pytest.mark.parametrize("spoil", UNREADY)
+def test_pod_that_no_scheduler_could_place_had_nothing_in_vain(
+    spoil: Callable[[Story], None],
+) -> None:
+    before, after, near_end = begun(), begun(), begun()
+    for story in (before, after, near_end):
+        spoil(story)
+        story.other(after=LONG)
+    end(before, after=0)
+    write(before, "b")
+    assert result_of(before, None) is WRONG
+    write(after, "b")
+    end(after, claims=())
+    after.other(after=LONG)
+    assert result_of(after, None, number=2) is WRONG
+    write(near_end, "b")
+    assert result_of(near_end, None) is WRONG
+
+
+@pytest.mark.parametrize("spoil", [has_devices_elsewhere, has_a_claim_that_ends])
+def test_claim_that_changed_a_moment_before_may_have_been_chosen(spoil) -> None:
+    story = begun()
+    spoil(story)
+    end(story, after=0)
+    write(story, "b")
+    assert result_of(story, None) is IN_VAIN
+
+
+@pytest.mark.parametrize(("wait", "expected"), [(SHORT, IN_VAIN), (LONG, WRONG)])
+def test_pod_that_a_finalizer_keeps_ends_when_it_is_marked(wait, expected) -> None:
+    story = begun()
+    mark(story, "pods", "gone")
+    end(story, after=wait)
+    write(story, "b", after=0.5)
+    assert result_of(story, None) is expected
+
+
+@pytest.mark.parametrize(("wait", "expected"), [(SHORT, IN_VAIN), (LONG, WRONG)])
+def test_pod_that_finishes_without_a_node_has_ended(wait, expected) -> None:
+    story = begun()
+    change(story, "pods", "gone", "status", phase="Failed")
+    end(story, after=wait)
+    write(story, "b", after=0.5)
+    assert result_of(story, None) is expected
