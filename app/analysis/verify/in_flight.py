@@ -59,7 +59,8 @@ class AllocationsInFlight:
 
     def is_new(self, event: Event, key: ObjectKey) -> bool:
         """Whether a claim was allocated so shortly before that another choice may not know it."""
-        return event.stamp.time - self._new.get(key, Instant(0)) <= WINDOW
+        since = min(event.stamp.time - WINDOW, self.decided_from(event))
+        return self._new.get(key, Instant(0)) >= since
 
     def another(
         self, event: Event, recorded: JsonObject, again: JsonObject, assumed: list[Written]

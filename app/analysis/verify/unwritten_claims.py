@@ -139,7 +139,8 @@ class UnwrittenClaims:
             claim = self._views.objects.get(place)
             if claim is None or dra.allocation(claim):
                 continue
-            if _is_marked_before(claim, Instant(event.stamp.time - WINDOW)):
+            since = min(event.stamp.time - WINDOW, self._in_flight.decided_from(event))
+            if _is_marked_before(claim, Instant(since)):
                 return {}
             claims[place] = claim
         return claims

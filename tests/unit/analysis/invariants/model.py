@@ -253,11 +253,11 @@ def is_doubted_by_lost(each, states, events, judge):
             return True
         return without_updates(events) and are_claims_silent(each, events)
     if rule == "reservation-names-pod":
-        keys = {key for key, _ in lost}
-        of_claims = {key for key in keys if key.resource == "resourceclaims"}
-        is_lossy = may_lack("resourceclaims", lost, len(events) + 1)
-        is_lossy = is_lossy or (bool(of_claims) and len(keys) >= 2)
+        is_lossy = may_lack_claims(lost, events)
         return each.kind == "late" and is_lossy and are_claims_silent(each, events)
+    if rule == "allocation-unchanged":
+        # The line that took the allocation before may be lost: a status has no generation.
+        return may_lack_claims(lost, events)
     if rule == "admin-access-allowed":
         spaces = [key for key in each.objects if key.resource == "namespaces"]
         is_seen = all(is_told(key, since, events) for key in spaces)
@@ -348,6 +348,14 @@ def may_lack(resource, lost, revision):
             before[key.resource].add(key)
     kinds = [kind for kind, keys in objects.items() if len(keys) >= 2]
     return len(before[resource]) >= 2 or (len(kinds) >= 2 and any(before.values()))
+
+
+def may_lack_claims(lost, events):
+    """Whether a line about a claim may be lost: one is, and it is not the only lost line."""
+    keys = {key for key, _ in lost}
+    of_claims = {key for key in keys if key.resource == "resourceclaims"}
+    is_any = bool(of_claims) and len(keys) >= 2
+    return is_any or may_lack("resourceclaims", lost, len(events) + 1)
 
 
 def is_told(key, revision, events):
