@@ -55,7 +55,7 @@ async def test_job_names_the_rule_that_decides_about_its_evicted_pod(rules, told
     assert ("of its podFailurePolicy" in said) == bool(rules)
 
 
-KEEPS = "but for that, 1 waiting pod would be placed here: lab/job"
+KEEPS = "but for that, 1 waiting pod would fit here: lab/job"
 
 
 def cordoned(*, on="n", node_spec=None, wanted=None, extra=()):
@@ -101,7 +101,7 @@ def gated():
 async def test_cordoned_node_names_the_pods_that_wait_for_it(steps, is_kept_out):
     said = await why(steps, "node/n")
     assert (KEEPS in said) == is_kept_out
-    assert is_kept_out or "would be placed here" not in said
+    assert is_kept_out or "fit here" not in said
 
 
 def passed_over(least=1, app="serve", effect="NoExecute"):

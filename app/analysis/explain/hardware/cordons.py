@@ -41,7 +41,8 @@ def kept_out(
             kept.append(f"{key.namespace}/{key.name}")
     reasons: list[Reason] = []
     if kept:
-        text = f"but for that, {counts.of(len(kept), 'waiting pod')} would be placed here: "
+        fit = "would fit" if len(kept) == 1 else "would each fit"
+        text = f"but for that, {counts.of(len(kept), 'waiting pod')} {fit} here: "
         text += listed(kept, len(kept))
         reasons.append(Reason(text=text, count=len(kept), is_kept=True))
     if (rest := len(pods) - pods_max) > 0:
