@@ -8,7 +8,7 @@ import pytest
 from app.adapters.history import unpacking
 from app.domain.log.records import Loss, Op
 from tests.unit.history.formats.test_every_format import read as read_with_report
-from tests.unit.history.test_real_etcd import VERSIONS, expected, kept
+from tests.unit.history.test_real_etcd import VERSIONS, expected, saved
 from tests.unit.history.worlds import read_records
 
 
@@ -35,7 +35,7 @@ def printed(folder, pairs):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_bytes_of_a_real_store_give_the_objects_without_their_revisions(tmp_path, version):
-    pairs = json.loads(kept(f"{version}.get.json"))["kvs"]
+    pairs = json.loads(saved(f"{version}.get.json"))["kvs"]
     texts = [(base64.b64decode(each["key"]), base64.b64decode(each["value"])) for each in pairs]
     records = read_records(printed(tmp_path, texts))
     _, live = expected(version)
