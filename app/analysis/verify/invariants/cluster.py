@@ -15,8 +15,15 @@ from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.rule_statuses import RuleStatuses
 from app.analysis.verify.invariants.stock import Evictor, Stock
 from app.analysis.verify.invariants.unseen import GROUP, Unseen, is_shown
-from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Moment, Place
+from app.analysis.verify.invariants.violations import (
+    CLOCK_TOLERANCE,
+    IN_FLIGHT,
+    Finding,
+    Moment,
+    Place,
+)
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log.records import Loss
 from app.domain.values.timestamps import Instant
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -392,3 +399,28 @@ def losses_of(event: Event) -> tuple[str, ...]:
     """The losses of an event: what the recording lacks of it."""
     origin = event.stamp.origin
     return () if origin is None else origin.losses
+
+
+def may_be_swapped(pod: KnownPod, one: Event, other: Event) -> bool:
+    """Whether only its time placed one of two writes before or after the other one.
+
+    A binding is answered without a version, and so are some deletions. Their place among the writes
+    of other objects is a guess from their times. Writes of the same object that have a version
+    bound it. Parity: history-formats.md 4.5.
+
+    `one` came before `other`, as recorded. API servers date what they answer, so times that are
+    less apart than clocks may differ tell no order. Where times contradict the order, no two clocks
+    do; but two writes of the same user have the same clock, right or corrected, unless only one of
+    them was corrected.
+    """
+    corrected = [Loss.TIMES_CONTRADICT in losses_of(each) for each in (one, other)]
+    is_one_clock = one.stamp.actor.user == other.stamp.actor.user and len(set(corrected)) == 1
+    guessed = [each.key for each in (one, other) if Loss.NO_RV in losses_of(each)]
+    if guessed and any(corrected) and not is_one_clock:
+        return True
+    return (
+        one.key != other.key
+        and pod.key in guessed
+        and pod.placed <= one.revision
+        and other.stamp.time - one.stamp.time < CLOCK_TOLERANCE
+    )

@@ -18,9 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from app.analysis.verify.invariants import admin, cells, claims, order, pods, publishing
+from app.analysis.verify.invariants import admin, cells, claims, pods, publishing
 from app.analysis.verify.invariants.absent import NEEDS_PODS, ORDERED, Absence, Missing, absence
-from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of
+from app.analysis.verify.invariants.cluster import LISTED, Cell, Cluster, losses_of, may_be_swapped
 from app.analysis.verify.invariants.known import KnownPod
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import PoolId
@@ -378,7 +378,7 @@ class InvariantWatch:
         """Whether the events that began and ended a violation of a pod may be in another order."""
         if begun is None or self._event is None or not isinstance(cell, KnownPod):
             return False
-        return order.may_be_swapped(cell, begun, self._event)
+        return may_be_swapped(cell, begun, self._event)
 
     def _now(self) -> Moment:
         return Moment(revision=self._at[0], time=self._at[1])
@@ -392,10 +392,7 @@ class InvariantWatch:
         )
 
     def _judged(self, ended: _Ended) -> Violation:
-        """The violation, made UNSURE if what would end it may not have been recorded.
-
-        That is a pod where no pods were recorded, and a write where lines of its kind are lost.
-        """
+        """The violation, made UNSURE if the pod or write that would end it may be unrecorded."""
         violation = self._missing.looks.judged(ended.violation)
         if self._is_vain(violation):
             return replace(violation, kind=ViolationKind.UNSURE, doubt=NO_PODS)
