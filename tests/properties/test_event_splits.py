@@ -44,6 +44,8 @@ BYTES: Table = {
         "metadata.finalizers": ("metadata", "finalizers"),
         "metadata.owner_references": ("metadata", "ownerReferences"),
         "spec.resource_claims": ("spec", "resourceClaims"),
+        "spec.scheduling_group": ("spec", "schedulingGroup"),
+        "spec.volumes": ("spec", "volumes"),
         "status.conditions": ("status", "conditions"),
         "status.resource_claim_statuses": ("status", "resourceClaimStatuses"),
         "status.extended_resource_claim_status": ("status", "extendedResourceClaimStatus"),
@@ -68,6 +70,8 @@ FIELDS = [
 
 NOT_RECORDED = {
     (PODS, ("metadata", "finalizers")),
+    (PODS, ("spec", "schedulingGroup")),
+    (PODS, ("spec", "volumes")),
     (PODS, ("status", "extendedResourceClaimStatus")),
     (CLAIMS, ("metadata", "deletionTimestamp")),
     (CLAIMS, ("status", "devices")),

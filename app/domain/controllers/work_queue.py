@@ -15,6 +15,9 @@ from app.domain.values.timestamps import Instant
 
 RETRY_FIRST_MICROS = 5_000
 RETRY_MAX_MICROS = 1_000_000_000
+REPORT_LAG_MICROS = 50_000
+"""How much later than a refusal its report is recorded at most: the back-off counts from the
+refusal, of which a recording shows the report alone."""
 
 Key = TypeVar("Key", bound=tuple[str, ...])
 
@@ -111,11 +114,16 @@ class WorkQueue(Generic[Key]):
         return None
 
     def retry(self, key: Key, now: Instant) -> None:
-        """Puts the key back after a failure, with a growing delay of its own."""
+        """Puts the key back after a failure, with a growing delay of its own.
+
+        At a recorded pace it is ready a little earlier, and waits for the recorded instant.
+        """
         self.retries += 1
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         delay = min(RETRY_FIRST_MICROS << min(count, 30), RETRY_MAX_MICROS)
+        if self._pace is not None:
+            delay -= min(delay // 2, REPORT_LAG_MICROS)
         self.add_at(key, Instant(now + delay))
 
     def forget(self, key: Key) -> None:

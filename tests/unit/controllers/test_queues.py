@@ -79,6 +79,17 @@ def test_key_whose_work_has_begun_does_not_wait_for_the_pace_again():
     assert (queue.take(Instant(0)), pace.asked) == (None, 2)
 
 
+@pytest.mark.parametrize(("failures", "due"), [(1, 2_500), (5, 40_000), (12, 10_190_000)])
+def test_retry_at_a_recorded_pace_does_not_wait_for_the_delay_of_a_report(failures, due):
+    """The back-off counts from the refusal, of which a recording shows the report alone."""
+    queue: WorkQueue = WorkQueue("queue", LatePace(Instant(0)))
+    for _ in range(failures):
+        queue.retry(KEY, Instant(0))
+        at = queue.due()
+        queue.drop(KEY, Revision(0))
+    assert at == due
+
+
 def test_key_that_was_dropped_waits_for_the_pace_when_it_is_added_again():
     queue: WorkQueue = WorkQueue("queue", LatePace(Instant(SECOND)))
     queue.resume(KEY, Revision(3))

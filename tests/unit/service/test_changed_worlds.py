@@ -165,7 +165,7 @@ def test_decision_of_a_changed_world_says_that_it_was_paced():
 
 
 def test_what_follows_from_the_log_alone_is_not_paced():
-    body = {"controller": "pod-gc", "inputs": {}}
+    body = {"controller": "slice-patches", "inputs": {}}
     decided = RecordDecision(namespace="", name="n", body=body)
     assert altered.paced(decided) is decided
     write = ImportObject(operation="ADDED", key=SETS, uid="u", tree={})
