@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.workloads.members import EndedPod
-from app.domain.controllers.workloads import job_pods, jobs
+from app.domain.controllers import failure_policies
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import meta
@@ -21,7 +21,7 @@ def judged(
     A policy judges only pods whose phase is Failed. Parity: controllers.md 5.5.
     """
     spec = meta.spec(tree)
-    if key[:2] != api_resources.JOBS or not job_pods.has_failure_policy(spec):
+    if key[:2] != api_resources.JOBS or not failure_policies.has_failure_policy(spec):
         return
     failed = [pod for pod in present if meta.phase(pod) == _FAILED]
     for gone in ended:
@@ -30,7 +30,7 @@ def judged(
     by_rule: dict[tuple[int, str], list[str]] = {}
     unmatched: list[str] = []
     for pod in failed:
-        rule = jobs.deciding_rule(spec, pod)
+        rule = failure_policies.deciding_rule(spec, pod)
         if rule is None:
             unmatched.append(f"{meta.namespace(pod)}/{meta.name(pod)}")
         else:
@@ -47,10 +47,10 @@ def judged(
 
 def _effect(action: str, count: int) -> str:
     """What an action does with failed pods; FailIndex counts them, as without limits of indexes."""
-    if action == jobs.IGNORE:
+    if action == failure_policies.IGNORE:
         does = "does" if count == 1 else "do"
         return f"ignores {_of(count)}, which {does} not count towards backoffLimit"
-    if action == jobs.FAIL_JOB:
+    if action == failure_policies.FAIL_JOB:
         return f"ends the Job because of {_of(count)}"
     return f"counts {_of(count)} towards backoffLimit"
 

@@ -7,6 +7,7 @@ the finalizer, so that no pod is counted twice or lost.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.domain.controllers import failure_policies
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step
@@ -65,12 +66,7 @@ def replaces_failed_only(spec: JsonView) -> bool:
     """Whether the Job waits for terminating pods: by its policy, or because it judges failures."""
     if json_tree.text(spec, "podReplacementPolicy") == "Failed":
         return True
-    return has_failure_policy(spec)
-
-
-def has_failure_policy(spec: JsonView) -> bool:
-    """Whether a Job judges the failures of its pods by rules of its own."""
-    return isinstance(spec.get("podFailurePolicy"), dict)
+    return failure_policies.has_failure_policy(spec)
 
 
 def has_succeeded(pod: JsonView) -> bool:

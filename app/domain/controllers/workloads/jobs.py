@@ -10,9 +10,9 @@ DisruptionTarget, so that a Job can ignore evictions. Parity: controllers.md 5.5
 controller, texts included; FailIndex counts like Count, as without a limit for each index.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.domain.controllers import failure_policies
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import job_pods, pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
@@ -20,7 +20,6 @@ from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta, records
-from app.domain.values.fields.core import ContainerStatus
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -36,25 +35,6 @@ INDEXES_MAX = 100_000
 _INDEX_DIGITS_MAX = 10
 
 _POLICY_REASON = "PodFailurePolicy"
-
-
-IGNORE = "Ignore"
-"""The action of a rule whose failed pods do not count."""
-
-FAIL_JOB = "FailJob"
-"""The action of a rule whose failed pods end the Job."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidingRule:
-    """The rule of a podFailurePolicy that decides about a failed pod.
-
-    `matched` describes the part of the pod that it matches.
-    """
-
-    number: int
-    action: str
-    matched: str
 
 
 class _JobSpec(FieldRecord, frozen=True):
@@ -150,8 +130,8 @@ def _count_ended(job: _Job) -> list[Step]:
         steps.append(command)
         field = "succeeded" if job_pods.has_succeeded(pod) else "failed"
         if field == "failed":
-            rule = deciding_rule(job.spec, pod)
-            ends = rule is not None and rule.action == FAIL_JOB
+            rule = failure_policies.deciding_rule(job.spec, pod)
+            ends = rule is not None and rule.action == failure_policies.FAIL_JOB
             if rule is not None and ends and not job.condition(condition_types.FAILURE_TARGET):
                 _put(
                     job,
@@ -160,7 +140,7 @@ def _count_ended(job: _Job) -> list[Step]:
                     _POLICY_REASON,
                     f"{rule.matched} matching {rule.action} rule at index {rule.number}",
                 )
-            if rule is not None and rule.action == IGNORE:
+            if rule is not None and rule.action == failure_policies.IGNORE:
                 continue
         index = job_pods.index_of(pod)
         if field == "succeeded" and job.is_indexed and index is not None:
@@ -385,42 +365,3 @@ def _ranges(indexes: set[int]) -> str:
         else:
             runs.append([index, index])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def deciding_rule(spec: JsonView, pod: JsonView) -> DecidingRule | None:
-    """The first rule of a Job's podFailurePolicy that a failed pod matches; None without one."""
-    for number, rule in enumerate(json_tree.objects(spec, "podFailurePolicy", "rules")):
-        if matched := _matching_part(rule, pod):
-            action = json_tree.text(rule, "action")
-            return DecidingRule(number=number, action=action, matched=matched)
-    return None
-
-
-def _matching_part(rule: JsonView, pod: JsonView) -> str:
-    """The text of the part of the pod that matches the rule; empty when nothing matches."""
-    namespace = meta.namespace(pod)
-    place = f"{namespace}/{meta.name(pod)}"
-    codes = rule.get("onExitCodes")
-    if isinstance(codes, dict):
-        for status, code in _exits(pod):
-            name = json_tree.text(codes, "containerName")
-            container = status.name
-            if name and name != container:
-                continue
-            if (code in (codes.get("values") or ())) == (codes.get("operator") == "In"):
-                return f"Container {container} for pod {place} failed with exit code {code}"
-        return ""
-    for pattern in json_tree.objects(rule, "onPodConditions"):
-        for condition in meta.condition_trees(pod):
-            wanted = (pattern.get("type"), pattern.get("status") or "True")
-            if (condition.get("type"), condition.get("status")) == wanted:
-                return f"Pod {place} has condition {condition['type']}"
-    return ""
-
-
-def _exits(pod: JsonView) -> Iterator[tuple[ContainerStatus, int]]:
-    """The containers that have exited with an error, regular ones first."""
-    for status in (*core.container_statuses(pod), *core.init_container_statuses(pod)):
-        terminated = status.state.terminated
-        if terminated is not None and terminated.exit_code:
-            yield status, terminated.exit_code
