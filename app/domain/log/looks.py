@@ -1,7 +1,7 @@
 """Looks: what lists show of a cluster that is known already, not changes that were recorded."""
 
 from app.domain.log.event import Event, Origin
-from app.domain.log.records import BASELINE_VERB, Loss, TimeQuality
+from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss, TimeQuality
 
 UNDATED = frozenset((TimeQuality.DERIVED.value, TimeQuality.NONE.value))
 """The qualities of times that the source has not for an event."""
@@ -53,7 +53,11 @@ class LookWatch:
 def _is_look(event: Event, origin: Origin) -> bool:
     if origin.time_quality not in UNDATED:
         return False
-    if event.stamp.verb == BASELINE_VERB or Loss.COLLAPSED in origin.losses:
+    if event.stamp.verb == BASELINE_VERB:
+        return True
+    if event.stamp.actor.user != IMPORTER_USER:
+        return False  # A request in a log whose times are not exact, not a list, has an author.
+    if Loss.COLLAPSED in origin.losses:
         return True
     return Loss.NO_DELETES in origin.losses and _is_listed(origin)
 

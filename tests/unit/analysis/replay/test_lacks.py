@@ -9,7 +9,7 @@ from app.analysis.replay.unsure.lacks import Lacks
 from app.domain.log import CLOCKS, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
-from app.domain.log.records import BASELINE_VERB, Loss
+from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -22,7 +22,8 @@ REPORT = ObjectKey("", "events", "default", "e")
 def event(key, type_=EventType.OBJECT_UPDATED, *, losses=(), verb="update", made=None, **origin):
     """An event at time 0, of an object that is as many seconds old as `made` is negative."""
     origin = Origin(source="audit", losses=tuple(each.value for each in losses), **origin)
-    stamp = Stamp(time=Instant(0), actor=Actor(user="alice"), verb=verb, origin=origin)
+    user = IMPORTER_USER if verb == "observe" else "alice"
+    stamp = Stamp(time=Instant(0), actor=Actor(user=user), verb=verb, origin=origin)
     uid = f"uid of {key.name}"
     metadata = {} if made is None else {"creationTimestamp": timestamps.seconds_text(at(made))}
     body = json.dumps({"metadata": metadata}).encode()
@@ -69,6 +70,10 @@ def test_recording_of_snapshots_alone_speaks_for_no_time_between_them():
         pytest.param(look(CLAIM, losses=()), id="a watched change"),
         pytest.param(event(CLAIM, EventType.OBJECT_CREATED, verb="create"), id="a request"),
         pytest.param(event(CLAIM, losses=[Loss.COLLAPSED]), id="a removal with its mark"),
+        pytest.param(
+            event(CLAIM, losses=[Loss.COLLAPSED], time_quality="derived"),
+            id="a removal with its mark, in whole seconds",
+        ),
     ],
 )
 def test_one_snapshot_beside_other_sources_is_no_lack_of_all(beside):
