@@ -18,7 +18,7 @@ from typing import cast
 
 import msgspec
 
-from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
+from app.domain.log import Event, EventType, ObjectKey, Origin, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row, RowKey, Table
 from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss, TimeQuality
@@ -218,23 +218,11 @@ def _entry(
     """The entry of an event; with `is_late`, lost writes may have made the change before it."""
     stamp = event.stamp
     text, user = description[1], stamp.actor.user
-    unsure = () if stamp.origin is None else doubts.of_event(event)
-    if description[0] == timeline_kinds.WRITE_REFUSED:
-        # A refusal has the whole message, whatever it shows of the object that was sent.
-        unsure = tuple(loss for loss in unsure if loss != doubts.PARTIAL)
-    if Loss.PRINTED.value in unsure:
-        text = timeline_kinds.of_printed(text)
-    if stamp.origin is not None and stamp.origin.time_quality == TimeQuality.NONE.value:
-        # The event has the time of the one before it, or of the import.
-        unsure = (*unsure, Loss.NO_TIME.value)
-    if stamp.origin is not None and Loss.SYNTHETIC_DELETE.value in stamp.origin.losses:
-        unsure = (*unsure, Loss.SYNTHETIC_DELETE.value)
-    if is_late:
-        unsure = (*unsure, Loss.GAP.value)
-    if timeline_kinds.is_by_own_request(description[0]) and doubts.is_change(event):
-        # No update or patch makes this change: the request that made it was lost.
-        user = IMPORTER_USER
-        unsure = (*unsure, Loss.COLLAPSED.value)
+    late = (Loss.GAP.value,) if is_late else ()
+    # Only an imported event has doubts of its own.
+    unsure = ",".join(late)
+    if stamp.origin is not None:
+        text, user, unsure = _imported(event, description, stamp.origin, late)
     return Entry(
         event.revision,
         stamp.time,
@@ -244,8 +232,32 @@ def _entry(
         user,
         stamp.verb,
         stamp.cause,
-        ",".join(unsure),
+        unsure,
     )
+
+
+def _imported(
+    event: Event, description: Description, origin: Origin, late: tuple[str, ...]
+) -> tuple[str, str, str]:
+    """The text, author and doubts of the entry of an imported event."""
+    text, user = description[1], event.stamp.actor.user
+    unsure = doubts.of_event(event)
+    if description[0] == timeline_kinds.WRITE_REFUSED:
+        # A refusal has the whole message, whatever it shows of the object that was sent.
+        unsure = tuple(loss for loss in unsure if loss != doubts.PARTIAL)
+    if Loss.PRINTED.value in unsure:
+        text = timeline_kinds.of_printed(text)
+    if origin.time_quality == TimeQuality.NONE.value:
+        # The event has the time of the one before it, or of the import.
+        unsure = (*unsure, Loss.NO_TIME.value)
+    if Loss.SYNTHETIC_DELETE.value in origin.losses:
+        unsure = (*unsure, Loss.SYNTHETIC_DELETE.value)
+    unsure = (*unsure, *late)
+    if timeline_kinds.is_by_own_request(description[0]) and doubts.is_change(event):
+        # No update or patch makes this change: the request that made it was lost.
+        user = IMPORTER_USER
+        unsure = (*unsure, Loss.COLLAPSED.value)
+    return text, user, ",".join(unsure)
 
 
 _revision = attrgetter("revision")
