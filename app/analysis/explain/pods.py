@@ -5,7 +5,7 @@ requests, and return their result at the end. The views must not change meanwhil
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TypeAlias, TypeVar
 
@@ -17,7 +17,7 @@ from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
 from app.analysis.views import LiveViews
-from app.domain.allocation.reasons.changes import ReleaseClaim
+from app.domain.allocation.reasons.changes import Change, ReleaseClaim
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.controllers.plan import MergingViews
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
@@ -253,7 +253,7 @@ def _help(
     helps: list[tuple[Help, int]] = []
     shares = [(group[0], len(group)) for group in groups] + [(one, 1) for one in _others(groups)]
     answers = [*(erring or ()), *(answer for answer, _ in shares)][: bounds.help_nodes_max]
-    others = {other.node: other for other in answers if erring is not None}
+    others = _Others({other.node: other for other in answers if erring is not None})
     searched: list[str] = []
     tries_left = bounds.help_tries_max
     for answer, alike in shares[: bounds.help_nodes_max]:
@@ -269,7 +269,7 @@ def _help(
         helpful, tried = yield from _counted(tries)
         tries_left -= tried if len(searched) > len(groups) else 0
         for one in helpful:
-            failing = yield from _failing(others, one)
+            failing = yield from others.failing(one)
             if failing:
                 vain.append((one, failing))
             else:
@@ -310,6 +310,31 @@ def _others(groups: Sequence[Sequence[NodeAnswer]]) -> Iterator[NodeAnswer]:
         yield from (one for one in later if one is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The nodes on which a change for another node may leave or bring about an error.
+
+    `_known` says for which changes which of them fail: the changes for like nodes are often equal.
+    """
+
+    _nodes: Mapping[str, NodeAnswer]
+    _known: dict[tuple[str, tuple[Change, ...]], bool] = field(default_factory=dict)
+
+    def failing(self, helpful: Help) -> Steps[str]:
+        """The first other node with an error after changes for one node; empty for none."""
+        for node, answer in self._nodes.items():
+            if node == helpful.node:
+                continue
+            fails = self._known.get((node, helpful.changes))
+            if fails is None:
+                yield
+                fails = answer.still_fails(helpful)
+                self._known[node, helpful.changes] = fails
+            if fails:
+                return node
+        return ""
+
+
 def _counted(tries: Steps[list[Help]]) -> Steps[tuple[list[Help], int]]:
     """The result of a search, and how many changes it tried."""
     count = 0
@@ -320,15 +345,6 @@ def _counted(tries: Steps[list[Help]]) -> Steps[tuple[list[Help], int]]:
             return done.value, count
         count += 1
         yield
-
-
-def _failing(others: Mapping[str, NodeAnswer], helpful: Help) -> Steps[str]:
-    """The first of these nodes with an error after changes for another node; empty for none."""
-    for node, answer in others.items():
-        yield
-        if node != helpful.node and answer.still_fails(helpful):
-            return node
-    return ""
 
 
 def _in_vain_for(

@@ -25,6 +25,7 @@ from app.domain.allocation.usage import Taken
 from app.domain.devices import nodes
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory
+from app.domain.devices.node_views import NodeView
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import PoolState, Reading
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -135,7 +136,8 @@ class Allocator:
     """Allocates the claims of one pod, node by node, on one state of the cluster.
 
     `variant` defaults to the one that the features require. With `prune` false the proven shortcuts
-    of the search are off; the answers are the same.
+    of the search are off; the answers are the same. Without `remembers` the nodes remember no
+    answers: those of a supposed state are not needed again, and each would keep its state.
     """
 
     def __init__(
@@ -150,6 +152,7 @@ class Allocator:
         variant: AllocatorVariant | None = None,
         bounds: Bounds | None = None,
         prune: bool = True,
+        remembers: bool = True,
     ) -> None:
         self.inventory = (
             inventory if isinstance(inventory, Inventory) else Inventory.of_slices(inventory)
@@ -162,6 +165,7 @@ class Allocator:
         self.compiler = compiler
         self._bounds = bounds or Bounds()
         self._prune = prune
+        self._remembers = remembers
         self.reading = reading_of(features, quirks, self.variant)
         self._attempt: _Attempt | None = None
 
@@ -181,7 +185,7 @@ class Allocator:
             if earlier is not None:
                 return self._answer(here, case, earlier)
             if attempt.like is not None and (like := attempt.like.recall(view)) is not None:
-                reused_answers.keep(view, attempt.key, self.state, like)
+                self._remember(view, attempt.key, like)
                 return self._answer(here, case, like)
         try:
             return self._search(here, case, attempt)
@@ -201,10 +205,15 @@ class Allocator:
         return self._like(self.inventory, self.classes, self.state, self.quirks.without(*marks))
 
     def on_world(
-        self, inventory: Inventory, classes: Mapping[str, JsonView], state: AllocatedState
+        self,
+        inventory: Inventory,
+        classes: Mapping[str, JsonView],
+        state: AllocatedState,
+        *,
+        remembers: bool = True,
     ) -> "Allocator":
         """An allocator with the same settings for other devices, classes and allocated state."""
-        return self._like(inventory, classes, state, self.quirks)
+        return self._like(inventory, classes, state, self.quirks, remembers=remembers)
 
     def _like(
         self,
@@ -212,6 +221,8 @@ class Allocator:
         classes: Mapping[str, JsonView],
         state: AllocatedState,
         quirks: Quirks,
+        *,
+        remembers: bool = True,
     ) -> "Allocator":
         return Allocator(
             inventory,
@@ -223,7 +234,12 @@ class Allocator:
             variant=self.variant,
             bounds=self._bounds,
             prune=self._prune,
+            remembers=remembers,
         )
+
+    def _remember(self, view: NodeView, key: object, answer: RememberedAnswer) -> None:
+        if self._remembers:
+            reused_answers.keep(view, key, self.state, answer)
 
     def _search(self, node: Node, case: Case, attempt: _Attempt) -> Answer:
         """Searches, or reuses the answer of a like node. Raises AttemptAborted."""
@@ -254,7 +270,7 @@ class Allocator:
                 results = takes_of(problem, known.picks)
             result.check_node_selectors(problem, results)
         if attempt.key is not None and reused_answers.may_be_kept(problem):
-            reused_answers.keep(case.view, attempt.key, self.state, known)
+            self._remember(case.view, attempt.key, known)
         answer = self._answer(node, case, known)
         if isinstance(answer, Allocation):
             answer._results = results

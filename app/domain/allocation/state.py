@@ -137,9 +137,15 @@ class AllocatedState:
 
     def release(self, holder: str) -> None:
         """Releases the devices of the claims with this name, written as in `holders`."""
-        for key in [key for key in self._holdings if _shown(key) == holder]:
+        for key in self._keys_of(holder):
             self._replace(key, ())
             self._in_flight.pop(key, None)
+
+    def pools_of(self, holder: str) -> frozenset[PoolId]:
+        """The pools in which the claims with this name hold devices."""
+        return frozenset(
+            holding.device[:2] for key in self._keys_of(holder) for holding in self._holdings[key]
+        )
 
     def is_in_flight(self, claim: JsonView) -> bool:
         """Whether the claim's allocation is chosen but not yet written."""
@@ -198,6 +204,11 @@ class AllocatedState:
     def stamp_of(self, pool: PoolId) -> int:
         """A number that grows with every allocation or release in the pool."""
         return self._stamps.get(pool, 0)
+
+    def _keys_of(self, holder: str) -> list[str]:
+        """The keys of the claims that `holders` writes so; of those made anew, several."""
+        beginning = f"{holder}/" if "/" in holder else f"/{holder}/"
+        return [key for key in self._holdings if key.startswith(beginning)]
 
     def _holdings_of(self, allocation: JsonView) -> tuple[Holding, ...]:
         holdings = []

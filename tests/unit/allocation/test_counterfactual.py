@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from app.domain.allocation import Allocation
+from app.domain.allocation import Allocation, Failure
 from app.domain.allocation.reasons import counterfactual
+from app.domain.allocation.reasons.changes import ReleaseClaim
 from tests.together import together
 from tests.worlds.builders import (
     allocator,
@@ -184,6 +185,67 @@ def test_every_claim_whose_release_helps_is_named(seed: int) -> None:
     }
     gained = {f"c{h}": sum(holder_of.get(n) == h for n in fitting) for h in holder_of.values()}
     assert released == {name for name, more in gained.items() if free + more >= count}
+
+
+@together(range(30), str)
+def test_error_of_another_node_is_known_as_allocating_there_says(seed: int) -> None:
+    """A node errs when a device without the attribute is looked at, which a holder prevents.
+
+    A node all of whose free devices have it does not err; one with free devices that all lack it
+    does. What else decides is the order of the devices, so a new allocator is asked as well.
+    """
+    draw = random.Random(seed)
+    nodes = ("a", "b", "c")
+    has_numa = {
+        (draw.choice((name, "shared")), name, number): draw.random() < 0.6
+        for name in nodes
+        for number in range(draw.randrange(1, 4))
+    }
+    pools = sorted({pool for pool, _, _ in has_numa})
+    slices = []
+    for pool in pools:
+        names = sorted({name for one, name, _ in has_numa if one == pool})
+        for name in names:
+            own = [
+                device(f"{name}{number}", **({"numa": 0} if has else {}))
+                for (one, owner, number), has in has_numa.items()
+                if (one, owner) == (pool, name)
+            ]
+            slices.append(
+                resource_slice(f"{pool}-{name}", *own, pool=pool, node=name, count=len(names))
+            )
+    holder_of = {place: f"c{draw.randrange(3)}" for place in has_numa if draw.random() < 0.6}
+    held = [
+        holding(
+            *(
+                result(f"{name}{number}", pool=pool)
+                for (pool, name, number), holder in holder_of.items()
+                if holder == one
+            ),
+            name=one,
+        )
+        for one in sorted(set(holder_of.values()))
+    ]
+    asked = allocator(*slices, held=held)
+    wanted = claim(request("r0", 1, 'device.attributes["gpu.example.com"].numa == 0'))
+    for name in nodes:
+        answer = asked.allocate(node(name), [wanted])
+        for released in sorted(set(holder_of.values())):
+            free = [
+                has
+                for place, has in has_numa.items()
+                if place[1] == name and holder_of.get(place, released) == released
+            ]
+            fails = counterfactual.still_fails(
+                asked, answer, [ReleaseClaim(claim=f"other/{released}")], own={}
+            )
+            left = [one for one in held if one["metadata"]["name"] != released]
+            alone = allocator(*slices, held=left).allocate(node(name), [wanted])
+            assert fails is isinstance(alone, Failure), (name, released)
+            if all(free):
+                assert not fails, (name, released)
+            elif not any(free):
+                assert fails, (name, released)
 
 
 def test_claims_that_share_a_device_are_all_named() -> None:

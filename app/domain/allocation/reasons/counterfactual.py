@@ -12,6 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from app.domain.allocation import reused_answers
 from app.domain.allocation.allocator import Allocation, Allocator, Answer, Failure, FailureScope
 from app.domain.allocation.case import Case
 from app.domain.allocation.problem import Problem
@@ -169,10 +170,30 @@ def still_fails(
     """Whether an error on a node, which ends the attempt on all nodes, outlasts these changes."""
     if answer.case is None:
         return isinstance(answer, Failure)
+    if not isinstance(answer, Failure) and _is_apart(allocator, answer.case, changes, own):
+        return False
     tried = _start(allocator, answer, answer.case, own, frozenset(), made)
     for change in changes:
         tried = tried.with_change(allocator, change)
     return isinstance(tried.answer, Failure) and tried.answer.scope is not FailureScope.NODE
+
+
+def _is_apart(
+    allocator: Allocator, case: Case, changes: Sequence[Change], own: Mapping[str, JsonView]
+) -> bool:
+    """Whether changes only release devices of pools that the answer on a node does not read.
+
+    The answer stays as it is then, under the conditions of `reused_answers`.
+    """
+    if not reused_answers.may_be_kept(case.problem):
+        return False
+    pools = {pool.id for pool in case.view.usable}
+    return all(
+        isinstance(change, ReleaseClaim)
+        and change.claim not in own
+        and pools.isdisjoint(allocator.state.pools_of(change.claim))
+        for change in changes
+    )
 
 
 def _start(
@@ -268,7 +289,9 @@ class _Tried:
     def with_change(self, allocator: Allocator, change: Change) -> "_Tried":
         """The result of one more change."""
         world = change.apply(self.world)
-        changed_allocator = allocator.on_world(world.inventory, world.classes, world.state)
+        changed_allocator = allocator.on_world(
+            world.inventory, world.classes, world.state, remembers=world.state is allocator.state
+        )
         return _Tried(
             changes=(*self.changes, change),
             world=world,
