@@ -139,6 +139,14 @@ class SlowControlPlane:
             return Instant(begun)
         return Instant(begun + pod_gc.QUARANTINE + self._rounds.choice((0, 1, 1)) * pod_gc.ROUND)
 
+    def seen_from(self, event: Event) -> Instant:
+        """The instant of the event: here it is known."""
+        return event.stamp.time
+
+    def wait_ends(self, pod: str, now: Instant) -> Instant | None:
+        """Unknown: the looks at binding conditions follow each other at their interval."""
+        return None
+
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The version of what has been written by now, not of what waits."""
         done = [revision for at, revision in self._written.get(pod, ()) if at <= now]

@@ -3,13 +3,15 @@
 Rows come by day. Each was accused once: of attempts on several nodes of which any was as good, of
 a repeated report where versions of the run and of the recording were the same by chance, of each
 second report of a claim that a quota refused, of a removal by PodGC in rounds of its own, of a
-deletion by the garbage collector that was answered before the removal of the owner was, or of
-devices beside a claim that the scheduler made only after its choice.
+deletion by the garbage collector that was answered before the removal of the owner was, of devices
+beside a claim that the scheduler made only after its choice, or of the contents of a namespace
+whose deletion was answered late.
 
 The watch streams of such worlds do not name authors. They were accused of reports of claims that a
 quota refused (33), of claims that a user deleted (36, 70), of pods of Jobs that were deleted before
-they had a node (37), and of pods that the pod garbage collector removed (39) or may have removed
-(59).
+they had a node (37), of pods that the pod garbage collector removed (39) or may have removed
+(59), of namespaces whose deletion is dated with whole seconds (61), and of pods whose devices were
+not ready in time (88).
 """
 
 import json
@@ -36,14 +38,16 @@ ACTS = 60
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
-    ("seed", "acts"), [*((seed, ACTS) for seed in (10, 11, 14, 16, 22, 33, 37)), (63, 71)]
+    ("seed", "acts"), [*((seed, ACTS) for seed in (10, 11, 14, 16, 22, 33, 37)), (63, 71), (99, 58)]
 )
 async def test_recording_of_a_fleet_world_accuses_nobody(seed, acts, tmp_path):
     await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "audit.jsonl", acts)
 
 
 @draws.in_turn("ways")
-@pytest.mark.parametrize(("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 59, 70)])
+@pytest.mark.parametrize(
+    ("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 59, 61, 70, 88)]
+)
 async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path):
     await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "watch", acts)
 

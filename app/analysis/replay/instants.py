@@ -68,6 +68,19 @@ def _spread(events: Sequence[Event]) -> dict[int, Instant]:
     return spread
 
 
+def seen_from(event: Event, known: Instant) -> Instant:
+    """The earliest instant at which others can have seen an event; `known` is the latest.
+
+    A write is stored between its request and its answer. A source without times of its own has at
+    best the second of the write.
+    """
+    origin = event.stamp.origin
+    if origin is None:
+        return known
+    first = event.stamp.time // SECOND * SECOND if is_derived(event) else origin.asked or known
+    return Instant(min(first, known))
+
+
 def skew_shown(event: Event) -> int:
     """The least difference between the clocks of two servers that an event shows, in microseconds.
 

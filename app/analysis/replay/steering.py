@@ -3,8 +3,9 @@
 A variant never determines the outcome of an act, only whether it is made earlier, later or not.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
@@ -114,6 +115,18 @@ class FirstTurns:
         return max(made, default=Revision(0))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timers:
+    """What a recording shows of timers that begin with a write.
+
+    `marked` has, by uid, the earliest instants at which others can have seen the marks for deletion
+    of namespaces; `waits_ended` the instants at which pods waited no more for binding conditions.
+    """
+
+    marked: Mapping[str, Instant] = field(default_factory=dict)
+    waits_ended: Mapping[str, Sequence[Instant]] = field(default_factory=dict)
+
+
 class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
@@ -133,6 +146,7 @@ class SteeredPace:
         control: Readiness | None = None,
         starts: Mapping[str, Instant] | None = None,
         turns: FirstTurns | None = None,
+        timers: Timers = Timers(),
     ) -> None:
         """`starts` has the start instants of controllers that did not run at the beginning.
 
@@ -141,6 +155,7 @@ class SteeredPace:
         self.readiness = Readiness(starts or {})
         self._control = control
         self._turns = turns
+        self._timers = timers
         self._put_off: dict[str, Instant] = {}
         self._strayed: dict[str, Instant] = {}
         self._recorded = recorded
@@ -268,6 +283,16 @@ class SteeredPace:
             if queue == pod_gc.NAME:
                 ready = Instant(ready + pod_gc.longest_wait(key))
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))
+
+    def seen_from(self, event: Event) -> Instant:
+        """The earliest instant at which others can have seen the mark of a namespace."""
+        return min(self._timers.marked.get(event.uid, event.stamp.time), event.stamp.time)
+
+    def wait_ends(self, pod: str, now: Instant) -> Instant | None:
+        """The next recorded instant at which the pod waited no more for binding conditions."""
+        ends = self._timers.waits_ended.get(pod, ())
+        number = bisect_right(ends, now)
+        return ends[number] if number < len(ends) else None
 
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The pod version of the recorded attempt, or the newest one, marked."""

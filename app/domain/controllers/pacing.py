@@ -8,6 +8,7 @@ here make the decisions. Live histories have no pace: every key is processed as 
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from app.domain.log import Event
 from app.domain.values.timestamps import Instant
 
 
@@ -31,6 +32,21 @@ class Pace(Protocol):
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """The instant; one at or before `now` means at once, and counts as processed."""
+        ...
+
+    def seen_from(self, event: Event) -> Instant:
+        """The earliest instant at which a controller can have seen the write of an event.
+
+        A recording may know only that others could see the write by the time of the event. Timers
+        that count from the write may have begun before that.
+        """
+        ...
+
+    def wait_ends(self, pod: str, now: Instant) -> Instant | None:
+        """The next end of the wait of a pod (a uid) for its devices; None if unknown.
+
+        The scheduler looks at their conditions at intervals, of which a recording shows no start.
+        """
         ...
 
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:

@@ -9,10 +9,28 @@ from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
-from app.domain.values.timestamps import SECOND
-from tests.cluster import Cluster, check_decisions
+from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import T0, Cluster, check_decisions
+from tests.conformance.soak_recordings import Load, SlowControlPlane
 
 TIMED_OUT = "device binding timeout: claim=claim"
+
+
+class RecordedEnd(SlowControlPlane):
+    """A pace that knows only when the pod waited no more for its devices."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(Load())
+        self._end = Instant(T0 + end * SECOND)
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        return now
+
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        return newest
+
+    def wait_ends(self, pod: str, now: Instant) -> Instant | None:
+        return self._end if now < self._end else None
 
 
 def waiting(options: ControllerOptions) -> Cluster:
@@ -73,3 +91,15 @@ def test_new_histories_take_the_time_of_the_process():
         "bindingTimeoutSeconds"
         not in history_settings.history_settings(process_settings.settings())["controllers"]
     )
+
+
+@pytest.mark.parametrize(
+    ("recorded", "seconds"), [(27, 30), (30, 30), (31, 31), (34, 34), (36, 30)]
+)
+def test_recorded_wait_ends_with_the_check_that_was_recorded(recorded: int, seconds: int) -> None:
+    options = registry.options_from({"controllers": {"bindingTimeoutSeconds": 30}})
+    cluster = waiting(replace(options, pace=RecordedEnd(recorded)))
+    cluster.wait(seconds - 1)
+    assert not has_timed_out(cluster)
+    cluster.wait(1)
+    assert has_timed_out(cluster)

@@ -74,7 +74,8 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
                 self.queue.drop((key.name,), event.revision)
             elif "deletionTimestamp" in event.object["metadata"] and key.name not in self._ending:
                 self._ending.add(key.name)
-                self.queue.add_at((key.name,), Instant(event.stamp.time + GRACE), event.revision)
+                marked = event.stamp.time if self._pace is None else self._pace.seen_from(event)
+                self.queue.add_at((key.name,), Instant(marked + GRACE), event.revision)
         elif key.namespace in self._started:
             return ((key.namespace,),)
         return ()

@@ -68,7 +68,7 @@ class SchedulingReconciler:
         self._devices = DeviceIndex(self.nodes)
         self._waker = Waker(self.queue, self._admit)
         self._series = events.ReportSeries(rules.pace)
-        self._bindings = BindingWaits()
+        self._bindings = BindingWaits(rules.pace)
         self._assumed = Assumptions(self.nodes, self._devices)
         self.redeciding = self._assumed.staying
         self._batcher = Batcher()

@@ -1,16 +1,22 @@
 """The recorded pace of each variant, learned once for all runs with it."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 
-from app.analysis.replay.acts import refusal_of
+from app.analysis.replay.acts import Act, refusal_of
 from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.facts import consumers
+from app.analysis.replay.instants import seen_from
 from app.analysis.replay.lags import Refused
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
+from app.analysis.replay.steering import Timers
 from app.analysis.replay.variants import Variant
 from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
+from app.domain.values.timestamps import Instant
 
 _WRITTEN = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 
@@ -40,6 +46,21 @@ class Paces:
             learned = self._learn(variant.apart, waited)
             self._learned[variant.apart, waited] = learned
         return learned.afresh()
+
+    @cached_property
+    def timers(self) -> Timers:
+        """What the recording shows of timers that begin with a write."""
+        marked: dict[str, Instant] = {}
+        for write in self._recording.inputs:
+            event = write.event
+            if event.key[:2] == api_resources.NAMESPACES and meta.deletion_timestamp(event.object):
+                marked.setdefault(event.uid, seen_from(event, write.time))
+        ended: dict[str, list[Instant]] = defaultdict(list)
+        for act in self._recording.acts:
+            if "scheduling" in self._names.get(act.user, ()):
+                for pod in _placed_or_given_up(act):
+                    ended[pod].append(act.known)
+        return Timers(marked=marked, waits_ended=ended)
 
     @cached_property
     def _refused(self) -> Refused:
@@ -95,3 +116,12 @@ class Paces:
         if not recording.is_over:
             leave_under_way(map(pace.attempts, recording.trace.keys), recording.last)
         return pace
+
+
+def _placed_or_given_up(act: Act) -> Iterable[str]:
+    """The pods (uids) that a write of the scheduler binds, or whose reservation it takes back."""
+    event, before = act.event, act.before or {}
+    if event.key[:2] == api_resources.RESOURCE_CLAIMS:
+        return consumers(before).keys() - consumers(event.object).keys()
+    is_bound = event.key[:2] == api_resources.PODS and not core.node_name(before)
+    return (event.uid,) if is_bound and core.node_name(event.object) else ()

@@ -124,7 +124,8 @@ class Runs:
             control = None if alteration is None else alteration.control
             keys, starts = recording.trace.keys, starts_of(recording, self.beginning)
             turns = None if recording.lacks.is_any else FirstTurns()
-            pace = SteeredPace(self.pace(variant), variant, keys, control, starts, turns)
+            learned = self.pace(variant)
+            pace = SteeredPace(learned, variant, keys, control, starts, turns, self._paces.timers)
             pace.busy_until = recording.busy_until
         nodes = differences.nodes(recording.later) | differences.nodes(recording.trace)
         ties = RecordedTies(nodes, pace)

@@ -5,7 +5,7 @@ import pytest
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.authors import EVICTION
-from app.analysis.replay.instants import known_instants
+from app.analysis.replay.instants import known_instants, seen_from
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.pace import RecordedPace
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
@@ -14,8 +14,13 @@ from app.domain.values.timestamps import SECOND, Instant
 POD = ObjectKey("", "pods", "default", "a")
 
 
-def event(seconds, *, quality="derived", answered=0.0):
-    origin = Origin(source="x", time_quality=quality, answered=int(answered * SECOND))
+def event(seconds, *, quality="derived", answered=0.0, asked=0.0):
+    origin = Origin(
+        source="x",
+        time_quality=quality,
+        answered=int(answered * SECOND),
+        asked=int(asked * SECOND),
+    )
     time = Instant(int(seconds * SECOND))
     stamp = Stamp(time=time, actor=Actor(user="x"), verb="update", origin=origin)
     return Event(
@@ -62,6 +67,20 @@ def test_exact_instants_stay_but_for_what_was_answered_before():
     assert seconds(exact) == [7, 7]
     late = [event(8, quality="exact", answered=8), event(7.9, quality="exact", answered=7.9)]
     assert seconds(late) == [7.9, 7.9]
+
+
+@pytest.mark.parametrize(
+    ("write", "first"),
+    [
+        (event(7.4, quality="exact", asked=7.1), 7.1),
+        (event(7.4, quality="exact", asked=7.9), 7.6),
+        (event(7.4, quality="exact"), 7.6),
+        (event(7.4), 7),
+    ],
+    ids=["asked before", "clocks differ", "not known when asked", "whole seconds"],
+)
+def test_write_is_seen_after_its_request_at_the_earliest(write, first):
+    assert seen_from(write, Instant(int(7.6 * SECOND))) == first * SECOND
 
 
 def test_report_that_saw_the_condition_is_of_a_later_attempt():

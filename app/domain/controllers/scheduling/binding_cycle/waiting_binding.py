@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.domain.allocation import Features
 from app.domain.controllers import pods
 from app.domain.controllers.event_objects import without_refused
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Decision, DeviceViews, Plan
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.binding_cycle import placements, writes
@@ -70,7 +71,9 @@ class Wait:
 class BindingWaits:
     """All waits, ordered by the instant of their next check."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
+        """With a `pace`, the check that ends a wait is made at the recorded instant."""
+        self._pace = pace
         self._waits: dict[NamespacedName, Wait] = {}
         self._heap: list[tuple[Instant, NamespacedName]] = []
 
@@ -102,10 +105,21 @@ class BindingWaits:
             waiting = self._waits[place]
             passed, rest = divmod(now - waiting.started, POLL)
             waiting.next_look = Instant(waiting.started + (passed + 1) * POLL)
+            end = self._end(waiting, now)
+            is_later = end is not None and now < end < waiting.next_look
+            if end is not None and is_later:
+                waiting.next_look = end
             heapq.heappush(self._heap, (waiting.next_look, place))
-            if now - due < POLL or rest == 0:
+            if not is_later and (now - due < POLL or rest == 0):
                 return waiting
         return None
+
+    def _end(self, waiting: Wait, now: Instant) -> Instant | None:
+        """The recorded end of a wait for binding conditions; None while claims are not written."""
+        is_unwritten = waiting.assumed is not None and waiting.assumed.claims_at is not None
+        if self._pace is None or is_unwritten:
+            return None
+        return self._pace.wait_ends(waiting.uid, now)
 
     def due(self) -> Instant | None:
         """The instant of the next check."""
