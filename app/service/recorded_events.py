@@ -15,6 +15,7 @@ from app.domain.log import (
     Revision,
     Stamp,
     chain,
+    doubts,
 )
 from app.domain.log.records import (
     BASELINE_VERB,
@@ -153,7 +154,8 @@ def _origin(record: Record) -> Origin:
 def _body(record: Record) -> JsonObject:
     """The body of the event; a copy, because sealing writes into its metadata."""
     if record.op is Op.GAP:
-        return {"message": record.message}
+        gap: JsonObject = {"message": record.message}
+        return {**gap, doubts.POOL: record.pool} if record.pool else gap
     if record.op is Op.CONTEXT:
         body: JsonObject = {"verb": record.verb, "code": record.code, "message": record.message}
         if record.subresource:

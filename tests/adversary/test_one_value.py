@@ -69,11 +69,18 @@ DOUBTED = [
 ]
 """Values that were only doubted, since a line that is lost may have changed them back."""
 
+RESULTS = ("status", "allocation", "devices", "results")
+
 BESIDE = [
     # The pod of a claim, and one without claims: a later line shows another node.
     (MIG, 43, Place(515, ("target", "name"), "node", about="o-17")),
     (TPU, 50, Place(270, ("target", "name"), "node", about="small-0")),
     (TAINTS, 46, Place(122, ("target", "name"), "node", about="plain-0")),
+    # A device of another pool, of which all slices are there.
+    *(
+        (MIG, lost, Place(line, (*RESULTS, 0, "pool"), "pool"))
+        for lost, line in ((43, 624), (43, 263), (45, 263))
+    ),
     # Another slice shows a device that does not match the selectors of a claim that got it.
     *(
         (

@@ -14,6 +14,7 @@ import msgspec
 from app.domain.log.event import Event, EventType, ObjectKey
 from app.domain.log.records import Loss, Quality, TimeQuality
 from app.domain.values import json_tree
+from app.domain.values.identifiers import PoolId, parse_pool
 
 
 class Affects(StrEnum):
@@ -28,6 +29,9 @@ LOST_OF_MIN = 2
 """Unrecorded writes of so many objects of a kind show that lines were lost here and there: any
 write of the kind may be missing. Those of so many kinds show it of every kind. One may be a single
 accident, as for a stretch of a log."""
+
+POOL = "pool"
+"""The field of a gap of slices that names the one pool of which a slice was not recorded."""
 
 PARTIAL = "partial"
 """Code: objects of which only a part, or only the identity, was recorded."""
@@ -168,6 +172,14 @@ def is_late(gap: Event) -> bool:
     origin = gap.stamp.origin
     has_time = origin is not None and origin.time_quality == TimeQuality.EXACT
     return has_time and not gap.key.name
+
+
+def pool_of(gap: Event) -> PoolId | None:
+    """The only pool whose slices a gap of slices is of; None for a gap of all of them."""
+    if gap.type is not EventType.GAP_OBSERVED or gap.key.name:
+        return None
+    pool = str(gap.object.get(POOL, ""))
+    return parse_pool(pool) if pool else None
 
 
 def text_of(code: str) -> str:

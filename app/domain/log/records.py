@@ -155,12 +155,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `source` and `position` locate it in the source. `object` is the complete object after the
     change, or for `DELETED` its last known state; it is None when `effect` applies or only the key
     is known. `code` and `message` are the answer to a request that changed nothing; `message` also
-    describes a gap. `upon` is the version that the request names as the one it changes, `meant` the
-    uid of the object: the server refuses any other. `sent` is the patch that an `object` answers.
-    `account` is the uid of the service account that sent the request, if it was one.
-    `asked_at` is the instant at which the request arrived, in records whose `observed_at` is the
-    instant of the answer. `settled_at` is set when sources are joined: an instant near
-    `observed_at` that never decreases along the order.
+    describes a gap, and `pool` (`DRIVER/POOL`) is the one pool whose slices a gap of slices is of.
+    `upon` is the version that the request names as the one it changes, `meant` the uid of the
+    object: the server refuses any other. `sent` is the patch that an `object` answers. `account` is
+    the uid of the service account that sent the request, if it was one. `asked_at` is the instant
+    at which the request arrived, in records whose `observed_at` is the instant of the answer.
+    `settled_at` is set when sources are joined: an instant near `observed_at` that never decreases
+    along the order.
     """
 
     source: str
@@ -190,6 +191,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     losses: tuple[Loss, ...] = ()
     code: int = 0
     message: str = ""
+    pool: str = ""
     effect: Effect | None = None
     asked_at: Instant | None = None
     settled_at: Instant | None = None

@@ -10,13 +10,13 @@ DRIVER = "gpu.example.com"
 COUNTERS = {"memory": {"value": "1"}}
 
 
-def published(name, rv, count, *, draws="", sets=()):
+def published(name, rv, count, *, draws="", sets=(), pool="p"):
     device = {"name": name}
     if draws:
         device["consumesCounters"] = [{"counterSet": draws, "counters": COUNTERS}]
     spec = {
         "driver": DRIVER,
-        "pool": {"name": "p", "generation": 1, "resourceSliceCount": count},
+        "pool": {"name": pool, "generation": 1, "resourceSliceCount": count},
         "allNodes": True,
         "devices": [device],
         "sharedCounters": [{"name": each, "counters": COUNTERS} for each in sets],
@@ -25,9 +25,9 @@ def published(name, rv, count, *, draws="", sets=()):
     return audit("create", state, type_=SLICES, name=name, namespace="", second=rv)
 
 
-def given(name, device, rv):
+def given(name, device, rv, pool="p"):
     asked = {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}
-    result = {"request": "r", "driver": DRIVER, "pool": "p", "device": device}
+    result = {"request": "r", "driver": DRIVER, "pool": pool, "device": device}
     for number, status in enumerate(({}, {"allocation": {"devices": {"results": [result]}}})):
         state = tree(CLAIMS, name, rv=rv + number, spec={"devices": asked}, status=status)
         verb, part = ("update", "status") if number else ("create", "")
@@ -138,6 +138,21 @@ def test_gap_of_a_pool_that_was_made_anew_begins_with_its_end(tmp_path):
     records = audit_records(tmp_path, *lines)
     places = [each.op for each in records if each.resource == "resourceslices"]
     assert places == [Op.ADDED, Op.DELETED, Op.GAP]
+
+
+@pytest.mark.parametrize(
+    ("pools", "named"), [("p", [f"{DRIVER}/p"]), ("pq", ["", ""])], ids=["one", "two"]
+)
+def test_gap_names_the_only_pool_that_lacks_a_slice(pools, named, tmp_path):
+    """Where two lack one, lines are lost here and there, and any pool may lack more."""
+    space = tree(NAMESPACES, "default", rv=1)
+    lines = [audit("create", space, type_=NAMESPACES, name="default", second=1)]
+    for begin, pool in zip((10, 30), pools, strict=False):
+        lines.append(published(f"{pool}-a", begin, 2, draws="s", pool=pool))
+        lines += given(f"{pool}-x", "a", begin + 3, pool=pool)
+        lines += given(f"{pool}-y", "a", begin + 5, pool=pool)
+    records = audit_records(tmp_path, *lines)
+    assert [each.pool for each in records if each.op is Op.GAP] == named
 
 
 def test_pool_of_which_a_slice_stays_is_not_made_anew(tmp_path):

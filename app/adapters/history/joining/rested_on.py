@@ -11,7 +11,8 @@ scheduler gives devices of an incomplete pool. Evidence are devices that draw up
 the slice has to publish, and a claim with a device of the pool that no slice of it has in any line.
 One such claim is enough if others got devices of the pool, too: one lost line explains both, which
 would be two mistakes. A pool that is published again after all its slices were deleted is another
-one in this respect.
+one in this respect. Where slices of one pool are missed, one lost line explains it, and the gap is
+of that pool. Where those of several are, lines are lost here and there, and it is of all slices.
 Parity: history-formats.md 4.5.
 """
 
@@ -132,6 +133,16 @@ class _PoolLines:
         return line.span.since <= self.emptied.span.until + IN_FLIGHT
 
     @property
+    def first(self) -> _SpooledLine:
+        """The line in which the first claim got devices of it."""
+        return next(iter(self.claims.values()))
+
+    def may_be_hidden(self, versions: Versions) -> bool:
+        """Whether a version is left for a slice before the first claim that got its devices."""
+        begun = Instant(0) if self.emptied is None else self.emptied.span.until
+        return versions.may_hide(begun, self.first.span.since)
+
+    @property
     def missing(self) -> str:
         """The slice about which no line is, though several claims got devices of it; or empty."""
         if len(self.claims) < LOST_OF_MIN:
@@ -228,16 +239,15 @@ def note(spool: Spool, notes: Notes) -> None:
         line = shown.of_class[key]
         if versions.may_hide(Instant(0), line.span.since):
             _put(spool, key, line, f"{key.name} is not in the log, and devices were given for it")
-    for (driver, name), which, pool in unpublished:
-        first, *_ = pool.claims.values()
-        begun = Instant(0) if pool.emptied is None else pool.emptied.span.until
-        if versions.may_hide(begun, first.span.since):
-            message = (
-                f"no line is about {which} of pool {name} of {driver}, and {len(pool.claims)} "
-                "claims got devices of it"
-            )
-            notes.add(message)
-            _put_all_slices(spool, pool.emptied, first, message)
+    missed = [each for each in unpublished if each[2].may_be_hidden(versions)]
+    are_of_one = len({place for place, _, _ in missed}) < LOST_OF_MIN
+    for place, which, pool in missed:
+        message = (
+            f"no line is about {which} of pool {place[1]} of {place[0]}, and {len(pool.claims)} "
+            "claims got devices of it"
+        )
+        notes.add(message)
+        _put_missed_slice(spool, pool, message, "/".join(place) if are_of_one else "")
     for each in contradicted:
         first, second, *_ = each.against.values()
         if versions.may_hide(each.line.span.until, first.span.since):
@@ -297,17 +307,19 @@ def _put(spool: Spool, key: ObjectKey, line: _SpooledLine, message: str) -> None
     spool.put(_gap(key, witness, (epoch, version, 1), message))
 
 
-def _put_all_slices(
-    spool: Spool, after: _SpooledLine | None, line: _SpooledLine, message: str
-) -> None:
-    """Add a gap of all slices behind a line, or at the beginning of the log."""
-    witness = spool.row(line.row).record
+def _put_missed_slice(spool: Spool, pool: _PoolLines, message: str, name: str) -> None:
+    """Add a gap of slices, where the pool had none, or at the beginning of the log.
+
+    It is of the pool with a name (`DRIVER/POOL`), of all pools without one.
+    """
+    witness = spool.row(pool.first.row).record
     epoch, version = witness.order_key[0], ""
-    if after is not None:
-        epoch, version, *_ = spool.row(after.row).record.order_key
+    if pool.emptied is not None:
+        epoch, version, *_ = spool.row(pool.emptied.row).record.order_key
     kind = ObjectKey(*api_resources.RESOURCE_SLICES, "", "")
     gap = _gap(kind, witness, (epoch, version, 1), message)
-    spool.put(msgspec.structs.replace(gap, observed_at=None, time_quality=TimeQuality.NONE))
+    undated = {"observed_at": None, "time_quality": TimeQuality.NONE}
+    spool.put(msgspec.structs.replace(gap, pool=name, **undated))
 
 
 def _gap(key: ObjectKey, witness: Record, place: tuple[int, str, int], message: str) -> Record:

@@ -214,7 +214,7 @@ class Cluster:
         """
         if finding.reads_times and (doubts.TIMES in self.lacking or self._has_odd_time(finding)):
             return True
-        if not (self.lossy or self.gaps):
+        if not (self.lossy or self.gaps or self.unseen.pools):
             return False
         if self.unseen.covers_any(key for key in finding.objects if key not in finding.unread):
             return True
@@ -238,10 +238,13 @@ class Cluster:
             place = stock.slices.get(key)
             if place is None or place.pool == pool or not all(place.pool):
                 return True
+        known = stock.pools.get(pool)
+        is_complete = known is not None and known.is_complete
+        if pool in unseen.pools and not is_complete:
+            return True
         if not unseen.has_gap("resourceslices"):
             return False
-        known = stock.pools.get(pool)
-        if known is None or not known.is_complete:
+        if known is None or not is_complete:
             return True
         newest = {each.name for each in known.newest()}
         return unseen.covers_any(key for key in known.slices if key.name in newest)

@@ -65,16 +65,19 @@ class Unseen:
     """Tracks gaps and writes.
 
     `lossy` are the objects that were written unseen or in part. `gaps` maps the kinds that may have
-    been to the revision of the gap. While both are empty, the state of every object is known.
+    been to the revision of the gap. `pools` are those with a slice that was made unseen. While all
+    are empty, the state of every object is known.
     """
 
     def __init__(self) -> None:
         self.lossy: set[ObjectKey] = set()
         self.gaps: dict[_Scope, Revision] = {}
+        self.pools: set[tuple[str, str]] = set()
         self._written: dict[ObjectKey, Revision] = {}
 
-    def note_gap(self, key: ObjectKey, revision: Revision) -> Collection[str]:
+    def note_gap(self, gap: Event) -> Collection[str]:
         """Notes that earlier writes were not recorded. Returns their kinds that rules read."""
+        key, revision, pool = gap.key, gap.revision, doubts.pool_of(gap)
         if not key.resource or key.group == CLOCKS.group:
             self.gaps.update(((resource, ""), revision) for resource in KINDS)
             return KINDS.keys()
@@ -82,6 +85,8 @@ class Unseen:
             return ()
         if key.name:
             self.lossy.add(key._replace(group=KINDS[key.resource]))
+        elif pool is not None:
+            self.pools.add(pool)
         else:
             self.gaps[key.resource, key.namespace] = revision
         return (key.resource,)
@@ -91,6 +96,8 @@ class Unseen:
         whole = {resource for group, resource in doubts.whole_kinds(event)}
         for scope in [each for each in self.gaps if each[0] in whole]:
             del self.gaps[scope]
+        if "resourceslices" in whole:
+            self.pools.clear()
         if not self.gaps:
             self._written.clear()
 

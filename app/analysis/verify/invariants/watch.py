@@ -172,7 +172,7 @@ class InvariantWatch:
                 if taker is None:
                     continue
                 taker(cluster, event, None)
-            elif cluster.gaps and event.type is _REPORTED:
+            elif event.type is _REPORTED:
                 cluster.unseen.note_whole(event)
             if cluster.dirty:
                 self._at = event.revision, event.stamp.time
@@ -204,7 +204,7 @@ class InvariantWatch:
         if key == CLOCKS:
             return
         self._end_listing()
-        kinds = unseen.note_gap(key, event.revision)
+        kinds = unseen.note_gap(event)
         self._cluster.rule_statuses.note_gap(kinds, event.stamp.time)
         if not key.name:
             self._cluster.specs.clear()  # The store may have been restored from a backup.

@@ -68,6 +68,7 @@ class State:
     collapsed: set = field(default_factory=set)
     touched: list = field(default_factory=list)
     gaps: dict = field(default_factory=dict)
+    pools: frozenset = frozenset()
     missed: set = field(default_factory=set)
 
     def last_gap(self, key):
@@ -484,6 +485,7 @@ def states_of(events: list[Event]) -> list[State]:
     last = State(0, 0)
     listing = False
     gaps = {}
+    pools = frozenset()
     missed = set()
     for event in events:
         if not event.is_about_object:
@@ -493,12 +495,15 @@ def states_of(events: list[Event]) -> list[State]:
                     missed |= {event.key} if event.key.resource in READ else set()
                 elif event.key.group == "redra" or event.key.resource == "":
                     gaps = {(resource, ""): event.revision for resource in READ}
+                elif "pool" in (body := msgspec.json.decode(event.body)):
+                    pools |= {tuple(body["pool"].split("/", 1))}
                 else:
                     gaps = {**gaps, event.key[1:3]: event.revision}
             if event.type is EventType.HISTORY_IMPORTED:
                 known = msgspec.json.decode(event.body).get("positions", {})
                 whole = {name.split(".")[0] for name in known}
                 gaps = {scope: at for scope, at in gaps.items() if scope[0] not in whole}
+                pools = frozenset() if "resourceslices" in whole else pools
             continue
         is_listed = event.stamp.verb == "baseline"
         if not (listing and is_listed):
@@ -515,7 +520,7 @@ def states_of(events: list[Event]) -> list[State]:
             )
             states.append(last)
         listing = is_listed
-        last.gaps = gaps
+        last.gaps, last.pools = gaps, pools
         last.lossy |= missed
         last.missed |= missed
         missed.clear()
@@ -817,7 +822,8 @@ class Judge:
             its_pool = text(spec, "driver"), text(spec, "pool", "name")
             if "" in its_pool or its_pool == pool:
                 return True
-        if not any(resource == "resourceslices" for resource, _ in state.gaps):
+        is_of_all = any(resource == "resourceslices" for resource, _ in state.gaps)
+        if not is_of_all and pool not in state.pools:
             return False
         newest = world.newest(pool)
         keys = [
@@ -828,7 +834,7 @@ class Judge:
         first = min(range(len(keys)), key=lambda index: keys[index].name, default=None)
         if first is None or len(keys) < wanted[first]:
             return True
-        return any(state.is_unseen(key) for key in keys)
+        return is_of_all and any(state.is_unseen(key) for key in keys)
 
     def pools(self, number, place, objects):
         """The pools whose slices decide the place."""

@@ -1684,6 +1684,31 @@ def slices_that_were_not_recorded(story):
     ]
 
 
+def a_slice_of_one_pool_that_was_not_recorded(story):
+    """Its pool alone may have other devices, until all of its slices are there."""
+    slices = ObjectKey(GROUP, "resourceslices", "", "")
+    story.gap(slices, pool="gpu.example.com/p")
+    story.publish("q", device("a"))
+    unsure = story.allocate("x", result("p", "c"))
+    broken = story.allocate("y", result("q", "c"))
+    story.publish("p", device("a"))
+    later = story.allocate("z", result("p", "d"), after=60)
+    return [
+        ("allocated-device-existed", "unsure", "x", unsure, None),
+        ("allocated-device-existed", "broken", "y", broken, None),
+        ("allocated-device-existed", "broken", "z", later, None),
+    ]
+
+
+def a_slice_of_one_pool_that_a_recorder_knows_again(story):
+    slices = ObjectKey(GROUP, "resourceslices", "", "")
+    story.publish("q", device("a"))
+    story.gap(slices, pool="gpu.example.com/p")
+    story.report(slices)
+    broken = story.allocate("x", result("p", "c"))
+    return [("allocated-device-existed", "broken", "x", broken, None)]
+
+
 def a_slice_that_was_recorded_in_part(story):
     story.publish("p", device("a"))
     story.publish("q", device("a"))

@@ -112,12 +112,15 @@ class World:
         del self.objects[key]
         return revision
 
-    def gap(self, key: ObjectKey = IMPORTS, *losses: str, time_quality: str = "") -> int:
-        """A stretch that was not recorded, of all kinds, one kind or one object.
+    def gap(
+        self, key: ObjectKey = IMPORTS, *losses: str, time_quality: str = "", pool: str = ""
+    ) -> int:
+        """A stretch that was not recorded, of all kinds, one kind, one object or one pool.
 
         With an exact time it is noticed late.
         """
-        return self._note(EventType.GAP_OBSERVED, key, {}, *losses, time_quality=time_quality)
+        body = {"pool": pool} if pool else {}
+        return self._note(EventType.GAP_OBSERVED, key, body, *losses, time_quality=time_quality)
 
     def report(self, *kinds: ObjectKey) -> int:
         """A recorder says that it knows these kinds as they are."""
