@@ -1,7 +1,10 @@
 """What is allowed by roles that are objects, and the reviews that tell it in advance."""
 
+import pytest
+
 from app.api.access.authorization import Authorization
 from app.domain.objects.access.rules import AccessRule, Binding
+from app.domain.objects.profile import Profile
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
 
@@ -237,12 +240,16 @@ async def test_driver_on_the_node_of_a_claim_reports_its_own_devices_only():
         assert found["status"]["devices"] == [{"conditions": None, **device}]
 
 
-async def test_other_releases_do_not_judge_parts_of_a_status():
-    from app.domain.objects.profile import Profile
-
-    async with serving(
-        credentials=KNOWN, authorization=ROLES, profile=Profile(version="1.35")
-    ) as server:
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Profile(version="1.35"),
+        Profile(gates={"DRAResourceClaimGranularStatusAuthorization": False}),
+    ],
+    ids=["release", "gate"],
+)
+async def test_parts_of_a_status_are_judged_only_with_their_gate(profile):
+    async with serving(credentials=KNOWN, authorization=ROLES, profile=profile) as server:
         await server.post(CLAIMS, claim("c"), **AS_ROOT)
         await grant(server, "ann", CLAIM_STATUS)
         kind = {"content_type": "application/merge-patch+json"}
