@@ -1,7 +1,8 @@
 """Redaction: replaces names without changing decisions, because sort order and equality are kept.
 
 Names of objects, namespaces, pools, devices, counters and requests, values of labels, and texts in
-attributes become `a0001`, `a0002`, … in their sort order, in every place. So do values of taints
+attributes become `a0001`, `a0002`, … in their sort order, in every place; the name of a
+claim that was made for a pod is composed of the new name of the pod. So do values of taints
 and string literals of selectors, unless a literal is a driver, the key of an attribute, a version
 or a quantity. Comments of selectors are left out. Names that every cluster has (`default`,
 `kube-system`) are kept, and the prefix of a new name places it between them in the sort order.
@@ -14,13 +15,14 @@ use them. Text of any other field is replaced.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import msgspec
 
-from app.analysis.handover import places
+from app.analysis.handover import generated, places
+from app.analysis.handover.generated import GeneratedName
 from app.analysis.replay import writers
 from app.analysis.replay.authors import UNNAMED
 from app.analysis.replay.inputs import Input
@@ -28,7 +30,7 @@ from app.domain.log import Actor, Event, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.quota import usage
-from app.domain.values.fields import core, dra
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
 Decided: TypeAlias = tuple[ObjectKey, str, tuple[str, tuple[tuple[str, ...], ...]]]
@@ -102,7 +104,8 @@ _OWN_SCHEDULER = "default-scheduler"
 class Redaction:
     """The replacement of each name; `given` are the new names of objects written from outside.
 
-    `uids` are the new uids by the old ones.
+    `uids` are the new uids by the old ones. `composed` are the new names of claims for which a
+    controller composes the name.
 
     `drivers` are names of drivers. In a selector such a name means the driver, even if a class has
     the same name.
@@ -112,6 +115,7 @@ class Redaction:
     uids: Mapping[str, str] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
     drivers: frozenset[str] = frozenset()
+    composed: Mapping[str, GeneratedName] = field(default_factory=dict)
 
     def input(self, step: Input) -> Input:
         """A step with its names replaced."""
@@ -159,6 +163,9 @@ class Redaction:
         """An object with its names replaced."""
         texts = _Texts(name=self._name, value=self._name, expression=self._literals, uid=self._uid)
         redacted: JsonObject = _mapped(places.exported_part(tree), "", texts)
+        name = self.composed.get(meta.name(tree))
+        if name is not None and meta.generate_name(tree):
+            redacted["metadata"]["generateName"] = name.base
         return redacted
 
     def key(self, key: ObjectKey) -> ObjectKey:
@@ -208,7 +215,7 @@ def placed(event: Event) -> tuple[str, tuple[tuple[str, ...], ...]]:
     )
 
 
-def redaction_of(inputs: Iterable[Input], made: Iterable[Event] = ()) -> Redaction:
+def redaction_of(inputs: Iterable[Input], made: Sequence[Event] = ()) -> Redaction:
     """New names for all names of inputs, and new uids for those of `made`, too, in the same order.
 
     `made` are events of controllers.
@@ -256,12 +263,15 @@ def redaction_of(inputs: Iterable[Input], made: Iterable[Event] = ()) -> Redacti
         name: f"{_beginning(name)}{number:0{width}}"
         for number, name in enumerate(sorted(known), start=1)
     }
+    composed = generated.new_names(made, lambda name: names.get(name, name))
+    names |= {old: new.name for old, new in composed.items()}
     given = frozenset(names.get(name, name) for name in keys)
     return Redaction(
         names=names,
         uids={uid: _UID.format(number) for number, uid in enumerate(sorted(uids - {""}), start=1)},
         given=given,
         drivers=frozenset(drivers),
+        composed=composed,
     )
 
 

@@ -153,10 +153,15 @@ def origin_of(pod: JsonView, request: str) -> tuple[str, str]:
     return "", ""
 
 
+def generate_name(pod: str) -> str:
+    """The prefix of the claim's name."""
+    return f"{pod}-extended-resources-"
+
+
 def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonObject:
     """Builds the claim to write. Its name suffix derives from the pod and the attempt."""
     name, uid = meta.name(pod), meta.uid(pod)
-    base = f"{name}-extended-resources-"
+    base = generate_name(name)
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
