@@ -249,6 +249,30 @@ def keep_claim(lines: Lines, draw: random.Random) -> str:
     return ""
 
 
+def collect_living_pod(lines: Lines, draw: random.Random) -> str:
+    """The pod garbage collector removes a pod that runs on a node of the cluster.
+
+    A user had removed it there. It is the last one that is removed, so that least follows from it.
+    """
+    gone = {
+        line["objectRef"]["name"]
+        for line in lines
+        if _about(line) == "nodes" and line["verb"] == "delete"
+    }
+    removals = [
+        line
+        for line in lines
+        if _about(line) == "pods" and line["verb"] == "delete"
+        if not line["user"]["username"].startswith("system:")
+    ]
+    for line in reversed(removals):
+        tree = line["responseObject"]
+        if tree["status"].get("phase") == "Running" and tree["spec"]["nodeName"] not in gone:
+            line["user"]["username"] = "system:serviceaccount:kube-system:pod-garbage-collector"
+            return f"{line['objectRef']['name']} is removed"
+    return ""
+
+
 def _wait_longer(tree: object) -> None:
     """Multiplies each time for which a toleration holds."""
     if isinstance(tree, dict):

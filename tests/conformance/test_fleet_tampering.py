@@ -38,6 +38,8 @@ ROWS = (
     (fleet_tampering.evict_too_early, 58, 80),
     (fleet_tampering.leave_eviction_out, 33, 60),
     (fleet_tampering.keep_claim, 33, 60),
+    (fleet_tampering.keep_claim, 52, 60),
+    (fleet_tampering.collect_living_pod, 39, 60),
     (fleet_tampering.exceed_quota, 33, 60),
 )
 """Each alteration with the seed and the acts of a world that has an occasion for it."""

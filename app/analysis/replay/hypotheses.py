@@ -39,6 +39,7 @@ SCHEDULER_NAME = short_name(SCHEDULER)
 _ENDINGS = (DeletionAsked, FinalizerRemoved, Released, Removed, Unreserved)
 _RESYNCS = (Created, Removed, ClaimsNamed, Reserved, Unreserved)
 _LATE_CLAIMS = (Created, Removed, ClaimsNamed)
+_LAST = ("collected_last", "released_last", "released_first+handed_over")
 _COUNTED = (
     ("counted_last", "when the write was answered"),
     ("counted", "when the write was asked for"),
@@ -164,7 +165,7 @@ class Proposals:
                         field="returned",
                         target=claim,
                     )
-                yield from _orders(claim)
+                yield from _orders(claim, is_kept=self._is_kept(claim))
 
     def _is_of_end(self, sides: Sides, claim: ObjectKey, again: Trace) -> bool:
         """Whether the difference is, or may follow from, an act that ends the claim."""
@@ -192,6 +193,10 @@ class Proposals:
                 return theirs != ours
             case _:
                 return False
+
+    def _is_kept(self, claim: ObjectKey) -> bool:
+        """Whether the claim exists at the end of the recording: nobody has ended it by then."""
+        return any(self._recorded.keys[uid] == claim for uid in self._recorded.kept)
 
     def _returns(self, claim: ObjectKey) -> bool:
         """Whether the recorded scheduler removed a reservation of the claim."""
@@ -224,7 +229,7 @@ class Proposals:
                 field="waited",
                 target=uid,
             )
-        if uid in self._recorded.removed and _all(sides.facts("again"), Nominated):
+        if self._is_nomination_in_vain(sides, uid):
             yield Hypothesis(
                 reason=DifferenceClass.RACE,
                 detail="the nomination came when the pod was gone",
@@ -268,6 +273,20 @@ class Proposals:
         is_reported = sides.aspect is Aspect.SAID and not sides.only_again
         only = list(sides.facts()) if is_reported or sides.aspect is Aspect.CONDITIONS else []
         return bool(only) and all(is_failed_attempt(fact) for fact in only)
+
+    def _is_nomination_in_vain(self, sides: Sides, uid: str) -> bool:
+        """Whether only this side nominates a node for a pod, and that may have come too late.
+
+        A pod that was bound there was nominated before, by requests of the same client.
+        """
+        gone = self._recorded.removed.get(uid)
+        if gone is None or uid in self._recorded.node_of:
+            return False
+        since = self._waits.longest(gone)
+        nominations = [step for step in sides.only_again if _has(step, Nominated)]
+        return _all(sides.facts("again"), Nominated) and all(
+            step.time >= since for step in nominations
+        )
 
     def _is_report_in_vain(self, sides: Sides, uid: str) -> bool:
         """Whether only this side has the last conditions of a pod, and they may have come too late.
@@ -392,8 +411,11 @@ def _reason_of_attempts(sides: Sides) -> DifferenceClass:
     return DifferenceClass.RACE if is_repeated else DifferenceClass.TIMING
 
 
-def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
-    """Hypotheses about the order in which collector and claim controller end a claim."""
+def _orders(claim: ObjectKey, *, is_kept: bool) -> Iterator[Hypothesis]:
+    """Hypotheses about the order in which collector and claim controller end a claim.
+
+    One of them comes last only where the other one, or a user, ended the claim before it.
+    """
     for name, detail in (
         ("collected_last", "the collector came after the claim controller"),
         ("collected_first", "the collector came before the others"),
@@ -404,7 +426,8 @@ def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
             "the claim controller came before the others, and the collector after its last update",
         ),
     ):
-        yield Hypothesis(reason=DifferenceClass.RACE, detail=detail, field=name, target=claim)
+        if not (is_kept and name in _LAST):
+            yield Hypothesis(reason=DifferenceClass.RACE, detail=detail, field=name, target=claim)
 
 
 def _late_reports(uid: str) -> Iterator[Hypothesis]:

@@ -15,6 +15,7 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
+from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers import pods
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.pacing import AttemptOutcome
@@ -170,6 +171,7 @@ class SteeredPace:
         self._begun = Instant(0)
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
+        self._last_due: dict[tuple[str, tuple[str, ...]], Instant] = {}
         self.prompt: Set[object] = frozenset()
         self.busy_until: Mapping[str, Instant] = {}
         self.run = PacedRun()
@@ -383,7 +385,9 @@ class SteeredPace:
                 if variant.resyncs and key in self._finished:
                     return self._recorded.next_act(queue, key, now, one_by_one=True) or NEVER
                 pod = ObjectKey("", "pods", key[0], key[1])
-                return NEVER if pod in variant.unsynced else self._unless_imposed(CLAIMS, pod)
+                if pod in variant.unsynced:
+                    return self._after_others(queue, key, now)
+                return self._unless_imposed(CLAIMS, pod)
             case "claims":
                 claim = ObjectKey(api_groups.RESOURCE, "resourceclaims", key[0], key[1])
                 return self._of_claim(claim, key, now)
@@ -391,8 +395,9 @@ class SteeredPace:
                 place = ObjectKey(*key)
                 if place in variant.collected_first:
                     return now
-                is_last = place in variant.collected_last
-                return NEVER if is_last else self._unless_imposed(COLLECTOR, place)
+                if place in variant.collected_last:
+                    return self._after_others(queue, key, now)
+                return self._unless_imposed(COLLECTOR, place)
             case "rule-status":
                 return self._of_rule(key, now)
             case "eviction" | "eviction/cancelled":
@@ -413,7 +418,11 @@ class SteeredPace:
         if self._is_untried(uid):
             # In a changed world the pod may fit, of which the recording says nothing: it is tried,
             # and `put_off` drops what fails, as it does in the unchanged world.
-            return NEVER if self._control is None else now
+            if self._control is not None:
+                return now
+            # A pod without any recorded attempt was there for a short time, or was forgotten.
+            is_known = bool(self._recorded.attempts(uid))
+            return NEVER if is_known else self._after_others(QUEUE, (uid,), now)
         return None
 
     def _is_untried(self, uid: str) -> bool:
@@ -439,7 +448,7 @@ class SteeredPace:
 
     def _of_claim(self, claim: ObjectKey, key: tuple[str, ...], now: Instant) -> Instant | None:
         if claim in self._variant.released_last or claim in self._handed_over:
-            return NEVER
+            return self._after_others("claims", key, now)
         is_first = claim in self._variant.released_first
         if self._variant.resyncs:
             # A claim may be reserved for a pod and released again, so each act counts.
@@ -449,6 +458,17 @@ class SteeredPace:
         if is_first:
             return now
         return self._unless_imposed(CLAIMS, claim)
+
+    def _after_others(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        """The instant of an act that comes after those of others, which may leave it nothing to do.
+
+        "Later" is not "never": no controller stands still for longer than `LATE_AFTER`.
+        """
+        due = self._last_due.pop((queue, key), None)
+        if due is not None and due <= now:
+            return now
+        self._last_due[queue, key] = until = Instant(now + LATE_AFTER)
+        return until
 
     def _unless_imposed(self, author: str, key: ObjectKey) -> Instant | None:
         """`NEVER` if these writes are taken as recorded; otherwise None."""

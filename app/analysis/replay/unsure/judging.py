@@ -123,7 +123,9 @@ class Doubting:
         never = self._never_made(sides, again)
         if never == _FOREVER or self.lack(sides, again):
             return False
-        return placement is None or not self.lack(placement, again, never)
+        if placement is None or never < self.races.since(placement, again):
+            return True  # what is placed or evicted later is not where it comes from
+        return not self.lack(placement, again, never)
 
     def _never_made(self, sides: Sides, again: Trace) -> Instant:
         """The instant of the first recorded write or report whose content the run never gives.
@@ -135,9 +137,25 @@ class Doubting:
             return _FOREVER
         made = set(facts_of(again, sides))
         never = (
-            self._known(step) for step in sides.only_recorded if not made.issuperset(step.facts)
+            self._known(step)
+            for step in sides.only_recorded
+            if not made.issuperset(step.facts) or self._is_by_another(step, sides, again)
         )
         return min(never, default=_FOREVER)
+
+    @staticmethod
+    def _is_by_another(step: Step, sides: Sides, again: Trace) -> bool:
+        """Whether a controller wrote about a pod what only others write in the run, and later.
+
+        What the others do later instead did not cause it. Claims are left out: the collector and
+        the claim controller end them in any order.
+        """
+        if not step.writer or step.key[:2] != api_resources.PODS:
+            return False
+        same = (each for each in again.writes.get(step.uid, ()) if each.writer == step.writer)
+        made = {fact for each in same for fact in each.facts}
+        is_first = all(step.time < each.time for each in sides.only_again)
+        return is_first and not made.issuperset(step.facts)
 
     def _known(self, step: Step) -> Instant:
         """When others could see a recorded step: on the clock by which lost lines are dated.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import Released
 from app.analysis.replay.pace import RecordedPace
@@ -10,7 +11,8 @@ from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.judging import Doubting
 from app.analysis.replay.unsure.lacks import Lacks
-from app.domain.log import EventType, ObjectKey
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.event import Origin
 from app.domain.log.records import Loss
 from tests.unit.analysis.replay.test_lacks import CLAIM, POD, at, event
 
@@ -87,3 +89,46 @@ def test_recorded_allocation_depends_on_no_line_that_was_lost_later(recorded, is
     there, here = trace(*recorded), trace((10, "a"), (50, "c"))
     sides = Sides(aspect=Aspect.DEVICES, uid="c", recorded=[1], again=[2])
     assert bool(lack(sides, there, here, (20, event(POD)), (30, GAP))) is is_unsure
+
+
+@pytest.mark.parametrize(
+    ("seconds", "writer", "is_own"),
+    [
+        (20, "pod-garbage-collector", True),
+        (60, "pod-garbage-collector", False),
+        (20, "device-taint-eviction-controller", False),
+        (20, "", False),
+    ],
+)
+def test_what_another_did_before_rests_on_nothing_that_is_missing(seconds, writer, is_own):
+    """The run removes the pod, too, but later, and by a controller of which no line is recorded."""
+    there, here = trace(), trace()
+    theirs = step(POD, seconds, writer)
+    ours = step(POD, 50, "device-taint-eviction-controller")
+    there.writes["p"].append(theirs)
+    here.writes["p"].append(ours)
+    here.evicted["p"] = ours
+    writes = Sides(
+        aspect=Aspect.WRITES,
+        uid="p",
+        recorded=["a"],
+        again=["b"],
+        only_recorded=(theirs,),
+        only_again=(ours,),
+    )
+    evicted = Sides(aspect=Aspect.EVICTIONS, uid="p", recorded=[], again=["b"], only_again=(ours,))
+    lacks = Lacks(())
+    by = Stamp(time=at(1), actor=Actor(user=CLAIMS), verb="update", origin=Origin(source="audit"))
+    made = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_UPDATED,
+        key=CLAIM,
+        uid="c",
+        body=b"{}",
+        stamp=by,
+    )
+    lacks.note(made, at(1))
+    races = Races(there, RecordedPace())
+    doubting = Doubting.of(recorded=there, end=at(100), lacks=lacks, impossible={}, races=races)
+    assert doubting.lack(evicted, here)
+    assert doubting.is_of_own(writes, here, evicted) is is_own

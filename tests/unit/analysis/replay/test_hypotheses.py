@@ -158,6 +158,24 @@ def test_write_for_a_pod_that_is_gone_may_have_come_too_late(ours, removed, expe
     assert proposed(Aspect.WRITES, ours=ours, removed=removed) == expected
 
 
+@pytest.mark.parametrize(
+    ("at", "is_bound", "expected"),
+    [(100, False, ["unanswered"]), (90, False, []), (100, True, [])],
+)
+def test_nomination_may_meet_no_pod_as_long_as_its_request_may_have_waited(
+    at, is_bound, expected
+) -> None:
+    """A pod that was bound before it went had been nominated: the requests keep their order."""
+    recorded, again = traces(removed=True)
+    if is_bound:
+        recorded.node_of["pod"] = step(POD, facts.Bound("n"), at=95)
+    sent = [Instant(95 * SECOND + number * SECOND // 10) for number in range(80)]
+    ours = (step(POD, NOMINATED, at=at),)
+    sides = Sides(aspect=Aspect.WRITES, uid="pod", recorded=[], again=["a"], only_again=ours)
+    proposals = Proposals(recorded, waits=Waits((), sent))
+    assert [each.field for each in proposals.local(sides, again)] == expected
+
+
 UNTRIED, UNREPORTED = ("timing", "untried", "pod"), ("race", "unreported", "pod")
 
 
@@ -234,6 +252,18 @@ def test_end_of_a_claim_is_a_race_of_those_who_end_it(fact: facts.Fact) -> None:
     assert proposed(Aspect.WRITES, ours=alone, about=CLAIM) == ENDS
     mixed = (step(CLAIM, fact, facts.Allocated(("r: p/d",))),)
     assert proposed(Aspect.WRITES, theirs=mixed, about=CLAIM) == []
+
+
+@pytest.mark.parametrize("aspect", [Aspect.WRITES, Aspect.ORDER])
+def test_nobody_comes_after_the_end_of_a_claim_that_has_none(aspect: Aspect) -> None:
+    """Later is not never: a claim that is still there was not ended by the other one."""
+    recorded, again = traces()
+    recorded.kept["claim"] = {}
+    ended = (step(CLAIM, facts.Removed()),)
+    uid = "pod" if aspect is Aspect.ORDER else "claim"
+    sides = Sides(aspect=aspect, uid=uid, recorded=[], again=["a"], only_again=ended)
+    made = [each.field for each in Proposals(recorded).local(sides, again)]
+    assert made == ["collected_first", "released_first"]
 
 
 def test_order_of_a_pods_writes_is_about_its_claims() -> None:

@@ -11,6 +11,7 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.steering import NEVER, FirstTurns, SteeredPace
 from app.analysis.replay.variants import Variant
+from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import (
@@ -30,6 +31,7 @@ from app.domain.values.timestamps import Instant
 
 NOW = Instant(1_000)
 LATER = Instant(2_000)
+LAST = Instant(NOW + LATE_AFTER)
 POD = ObjectKey("", "pods", "ns", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
 KEYS = {"pod": POD, "claim": CLAIM}
@@ -81,11 +83,11 @@ def due(variant: Variant, turn: str) -> Instant:
         (Variant(held=frozenset({("pod", LATER)})), {"attempt": LATER}),
         (Variant(held=frozenset({("other", LATER)})), {}),
         (Variant(held=frozenset({("pod", NOW)})), {}),
-        (Variant(untried=frozenset({"pod"})), {"attempt": NEVER}),
-        (Variant(unsynced=frozenset({POD})), {"claims of a pod": NEVER}),
-        (Variant(released_last=frozenset({CLAIM})), {"claim": NEVER}),
+        (Variant(untried=frozenset({"pod"})), {"attempt": LAST}),
+        (Variant(unsynced=frozenset({POD})), {"claims of a pod": LAST}),
+        (Variant(released_last=frozenset({CLAIM})), {"claim": LAST}),
         (Variant(released_first=frozenset({CLAIM})), {"claim": NOW}),
-        (Variant(collected_last=frozenset({CLAIM})), {"collection": NEVER}),
+        (Variant(collected_last=frozenset({CLAIM})), {"collection": LAST}),
         (Variant(collected_first=frozenset({CLAIM})), {"collection": NOW}),
         (Variant(counted_first=frozenset({"r"})), {"rule": NOW}),
         (Variant(counted_first=frozenset({"s"})), {}),
@@ -120,9 +122,28 @@ def test_claim_is_handed_over_between_its_finalizers() -> None:
     for tree in (free, held, free, free, held):
         pace.follow(seen(CLAIM, tree))
         pace.follow(seen(CLAIM._replace(name="other"), free))
-        is_left.append(pace.not_before(*TURNS["claim"], NOW) == NEVER)
+        is_left.append(pace.not_before(*TURNS["claim"], NOW) == LAST)
     assert is_left == [False, False, True, True, False]
-    assert NOW < pace.not_before("claims", ("ns", "other"), NOW) < NEVER
+    assert NOW < pace.not_before("claims", ("ns", "other"), NOW) < LAST
+
+
+@pytest.mark.parametrize(
+    ("turn", "variant"),
+    [
+        ("claim", Variant(released_last=frozenset({CLAIM}))),
+        ("collection", Variant(collected_last=frozenset({CLAIM}))),
+        ("claims of a pod", Variant(unsynced=frozenset({POD}))),
+        ("attempt", Variant(untried=frozenset({"pod"}))),
+    ],
+)
+def test_what_comes_last_comes_at_last(turn: str, variant: Variant) -> None:
+    """Each reason to look begins the wait anew, and what waited is done before the next wait."""
+    pace = SteeredPace(RecordedPace(), variant, KEYS)
+    assert pace.not_before(*TURNS[turn], NOW) == LAST
+    assert pace.not_before(*TURNS[turn], LATER) == LATER + LATE_AFTER
+    at_last = Instant(LATER + LATE_AFTER)
+    assert pace.not_before(*TURNS[turn], at_last) == at_last
+    assert pace.not_before(*TURNS[turn], at_last) == at_last + LATE_AFTER
 
 
 def test_pod_that_is_let_through_is_tried_now_whatever_holds_it() -> None:
@@ -175,7 +196,8 @@ def test_wait_is_noted_unless_it_has_no_end() -> None:
     held = SteeredPace(RecordedPace(), Variant(held=frozenset({("pod", LATER)})), KEYS)
     held.not_before(*TURNS["attempt"], NOW)
     assert held.readiness.was_waiting(*TURNS["attempt"], NOW)
-    never = SteeredPace(RecordedPace(), Variant(untried=frozenset({"pod"})), KEYS)
+    imposed = frozenset({(SCHEDULER, "pod")})
+    never = SteeredPace(RecordedPace(), Variant(imposed=imposed), KEYS)
     never.not_before(*TURNS["attempt"], NOW)
     assert not never.readiness.was_waiting(*TURNS["attempt"], NOW)
 
