@@ -105,7 +105,8 @@ class Queues:
 
     A user without a queue has chosen within `AT_ONCE`, unless the delay may have another reason:
     the write has no exact time or no name, the pods of the claim may wait for volumes or for other
-    pods, or the server did not answer. It did answer while it stored other writes.
+    pods, or the server did not answer. It did answer while it stored other writes, unless a request
+    about the claim or its pods took long itself: a webhook delays single requests.
     """
 
     def __init__(self) -> None:
@@ -113,6 +114,7 @@ class Queues:
         self._all = _Queue(is_named=False)
         self._plain: set[str] = set()
         self._stored = (Instant(0), Instant(0))
+        self._slow: dict[tuple[str, str], tuple[Instant, Instant]] = {}
 
     def note(self, event: Event, parts: object) -> None:
         """Remembers that a request was sent, whether it was refused or not.
@@ -124,6 +126,7 @@ class Queues:
             self._stored = self._stored[1], now
         if event.key.resource not in _SENT and kind is not EventType.REQUEST_OBSERVED:
             return
+        self._note_slow(event)
         if kind is EventType.OBJECT_DELETED:
             self._plain.discard(event.uid)
         elif isinstance(parts, RawPod) and parts.spec.resource_claims and _is_plain(parts):
@@ -146,7 +149,32 @@ class Queues:
         if uids and uids <= self._plain and user != IMPORTER_USER and _has_time(event):
             answered = max((each for each in self._stored if each <= now - SECOND), default=0)
             delay = min(IN_FLIGHT, now - answered + AT_ONCE)
-        return Instant(begun - delay)
+        return Instant(min(begun, self._arrived_from(event, uids)) - delay)
+
+    def _note_slow(self, event: Event) -> None:
+        """Remembers a request about an object that the server took long for, such as by a webhook.
+
+        One that a client sent when it had the answer to such a request counts with that one.
+        """
+        arrival, now = _arrival(event), event.stamp.time
+        place = event.stamp.actor.user, event.uid
+        if event.type is EventType.OBJECT_DELETED:
+            self._slow.pop(place, None)
+        elif now - arrival >= SECOND:
+            before, answered = self._slow.get(place, (arrival, Instant(0)))
+            self._slow[place] = (before if arrival - AT_ONCE <= answered else arrival), now
+
+    def _arrived_from(self, event: Event, pods: Iterable[str]) -> Instant:
+        """When the first request was sent whose answer a write may have waited for, or itself.
+
+        The requests of one attempt, about a claim and its pods, are sent one after the other.
+        """
+        sent, user = _arrival(event), event.stamp.actor.user
+        slow = (self._slow.get((user, uid)) for uid in (event.uid, *pods))
+        for arrival, answered in sorted((each for each in slow if each), reverse=True):
+            if sent - AT_ONCE <= answered:
+                sent = min(sent, arrival)
+        return sent
 
     def begun(self, user: str, now: Instant) -> Instant:
         """The earliest instant from which a request of a user that is sent now may have waited."""
@@ -161,6 +189,13 @@ def _is_plain(pod: RawPod) -> bool:
     volumes = bytes(pod.spec.volumes)
     is_apart = b'"persistentVolumeClaim"' not in volumes and b'"ephemeral"' not in volumes
     return is_apart and not pod.spec.scheduling_group
+
+
+def _arrival(event: Event) -> Instant:
+    """When a request arrived; where that is not recorded, when it was stored."""
+    origin = event.stamp.origin
+    arrival = 0 if origin is None else origin.asked
+    return Instant(min(arrival, event.stamp.time) if arrival else event.stamp.time)
 
 
 def _has_time(event: Event) -> bool:

@@ -7,9 +7,11 @@ scheduler's client; what it allows follows from the pace of its requests.
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
 from app.analysis.verify.compare import ComparisonResult
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.event import Origin
 from app.domain.values.timestamps import SECOND, Instant
 from tests.unit.analysis.invariants.test_rules import Story
 from tests.unit.analysis.invariants.worlds import UNNAMED, claim, device, key_of, pod, result, user
@@ -158,6 +160,55 @@ def test_whatever_else_may_delay_a_write_is_no_violation(
     pauses: list[float], options: dict[str, object]
 ) -> None:
     assert verdicts_of(story_of(*pauses, tainted=10, **options)) == OPEN
+
+
+def taking(story: Story, number: int, seconds: float) -> None:
+    """Lets the request of an event have arrived so many seconds before it was stored."""
+    event = story.events[number]
+    asked = event.stamp.time - round(seconds * SECOND)
+    origin = Origin(source="audit", time_quality="exact", asked=asked)
+    stamp = structs.replace(event.stamp, origin=origin)
+    story.events[number] = structs.replace(event, stamp=stamp)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tainted", "expected"),
+    [(0.02, 8, BROKEN), (9, 8, OPEN), (9, 12, OPEN), (9, 16, BROKEN), (29, 32, OPEN)],
+)
+def test_request_that_a_webhook_delays_was_decided_before_it_arrived(
+    seconds: float, tainted: float, expected: tuple[str, ComparisonResult]
+) -> None:
+    """The server stores the writes of others meanwhile."""
+    story = story_of(40, tainted=tainted)
+    taking(story, -1, seconds)
+    assert verdicts_of(story) == expected
+
+
+@pytest.mark.parametrize(
+    ("subject", "by", "seconds", "expected"),
+    [
+        ("x", SCHEDULER, 9, OPEN),
+        ("x", SCHEDULER, 0.02, BROKEN),
+        ("x", DRIVER_USER, 9, BROKEN),
+        ("other", SCHEDULER, 9, BROKEN),
+    ],
+)
+def test_write_waits_for_the_answer_to_the_one_before_about_its_claim(
+    subject: str, by: str, seconds: float, expected: tuple[str, ComparisonResult]
+) -> None:
+    """The finalizer comes before the allocation; what others are asked meanwhile delays nothing."""
+
+    def send(story: Story, after: float, _: str) -> None:
+        if subject == "x":
+            key = key_of("resourceclaims", subject)
+            tree, write = story.change(key, after=after, by=by)
+            tree["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
+            write()
+        else:
+            report(story, after, by)
+        taking(story, -1, seconds)
+
+    assert verdicts_of(story_of(40, 0.01, tainted=9, send=send)) == expected
 
 
 def test_volumes_that_wait_for_nothing_delay_no_write() -> None:
