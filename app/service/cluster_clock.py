@@ -20,9 +20,10 @@ from app.ports import Clock
 
 
 class ClusterClock:
-    """The clock of one history. It never goes backwards and is never behind an observed event.
+    """The clock of one history. It is never behind an observed event or decision.
 
-    Unless its time is its own, it is also never behind the clock of the process.
+    It follows the clock of the process back only to what was stored or decided last. Unless its
+    time is its own, it is also never behind the clock of the process.
     """
 
     __slots__ = ("_anchor", "_clock", "_is_own", "_limit", "_rate", "_steady")
@@ -49,7 +50,7 @@ class ClusterClock:
         return min(since, self._limit) if self._is_own else Instant(max(clock.now(), since))
 
     def observe(self, time: Instant) -> None:
-        """Note the time of a stored event: from now on the clock is not behind it."""
+        """Note the time of an event or decision: from now on the clock is not behind it."""
         if time > self.now():
             self._anchor, self._steady = time, self._clock.steady()
             self._limit = max(self._limit, time)

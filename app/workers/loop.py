@@ -206,14 +206,18 @@ class ControllerLoop:
         """Step until no key is ready (True) or the lease must be renewed (False)."""
         quiet = 0
         while self._seconds() < renew_at:
+            now = self._now()
             try:
-                plan = reconciler.step(self._runtime.views, self._now())
+                plan = reconciler.step(self._runtime.views, now)
             except Exception as mistake:
                 self._pass_over(mistake)
                 plan = _PASSED_OVER
             if plan is None:
                 return True
             if not plan.is_empty:
+                # The clock may be put back before the append: a decision is not stored as of an
+                # instant before the one at which it was made.
+                self._runtime.clock.observe(now)
                 await self._execute(reconciler, subscription, plan, token)
                 quiet = 0
                 continue

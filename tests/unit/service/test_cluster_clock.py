@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 import anyio
+import pytest
 
 from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryLog, MemoryStore, MemoryWakeUp
@@ -10,6 +11,7 @@ from app.adapters.uids import DerivedUids
 from app.bootstrap.rules import rules_for
 from app.domain.controllers.event_expiry import EventExpiryReconciler
 from app.domain.controllers.eviction import EvictionReconciler
+from app.domain.controllers.plan import DeviceViews, Plan
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, ImportObject
@@ -58,7 +60,7 @@ def test_time_goes_on_from_an_event_that_is_ahead() -> None:
     assert clock.now() == START + HOUR + 30 * SECOND, "an older event changes nothing"
 
 
-def test_time_does_not_fall_when_the_clock_is_put_right() -> None:
+def test_time_does_not_fall_behind_what_was_observed_when_the_clock_is_put_right() -> None:
     hands = Hands(START - HOUR)
     clock = ClusterClock(hands)
     clock.observe(START)
@@ -188,6 +190,42 @@ async def test_toleration_lasts_as_long_as_it_says_although_the_taint_is_stamped
         # The taint is of an instant that the own clock sees an hour later.
         assert ended.stamp.time >= START + HOUR + 30 * SECOND
         assert ended.stamp.time < START + 2 * HOUR
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("fallen", [0, 39])
+async def test_decision_is_stamped_no_earlier_than_it_was_made(fallen: int) -> None:
+    """The clock is put back between a step and its append: no event has noted the later time."""
+    store = MemoryStore()
+    await MemoryLog(store).create_history("h", seed=7, settings={}, created=START)
+    hands = Hands()
+    runtime = runtime_of(store, MemoryWakeUp(), hands, 1)
+
+    class Decided(EvictionReconciler):
+        def step(self, views: DeviceViews, now: Instant) -> Plan | None:
+            plan = super().step(views, now)
+            if plan is not None and not plan.is_empty:
+                hands.wall = Instant(START + fallen * SECOND)
+            return plan
+
+    loop = ControllerLoop(
+        "eviction",
+        runtime,
+        Decided,
+        leases=MemoryLeases(store, VirtualClock(START)),
+        holder="one",
+        bounds=LoopBounds(poll_seconds=0.01),
+    )
+    pod = ObjectKey("", "pods", "default", "p")
+    async with runtime.running(), anyio.create_task_group() as tasks:
+        await runtime.submit(namespace("default"), actor=ALICE)
+        for command in device_in_use(tainted=START, seconds=30):
+            await runtime.submit(command, actor=ALICE)
+        hands.wall = Instant(START + 40 * SECOND)
+        tasks.start_soon(loop.run)
+        with anyio.fail_after(PATIENCE_SECONDS), runtime.subscribe(after=Revision(0)) as followed:
+            ended = await deletion(followed, pod)
+        assert ended.stamp.time >= START + 40 * SECOND
         tasks.cancel_scope.cancel()
 
 
