@@ -145,6 +145,18 @@ class Tolerances:
         "a process that wrote nothing for so long may have been replaced by another one",
         "leaseDuration of the leader election, less the retryPeriod in which it is renewed",
     )
+    times_slower: int = _row(
+        2,
+        "times",
+        "a controller may take so many times as long as in its slowest recorded act with a reason",
+        "a guess; a later line about the object overrules what it leaves open; controllers.md 7",
+    )
+    request_takes: int = _row(
+        61 * SECOND,
+        "µs",
+        "two times of one clock, each reckoned from its own answer, differ by no more",
+        "a server ends a request after a minute, and times have whole seconds; controllers.md 4.3",
+    )
     afterwards: int = _row(
         30 * SECOND,
         "µs",

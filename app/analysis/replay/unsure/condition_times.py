@@ -13,18 +13,12 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
 from app.domain.log import Event, EventType, ObjectKey, doubts
 from app.domain.values import api_resources, condition_types, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import TimestampError
-
-_UNDER_WAY = 61 * timestamps.SECOND
-"""How far two times of one clock may differ, each from its own answer.
-
-A server ends a request after a minute, unless it is told otherwise, and times are whole seconds.
-Parity: controllers.md 4.3.
-"""
 
 _OF_CONTROLLERS = frozenset((condition_types.POD_SCHEDULED, condition_types.DISRUPTION_TARGET))
 """The conditions of pods that controllers write. Those of kubelets decide nothing here."""
@@ -104,5 +98,8 @@ class ConditionTimes:
                 continue
             usual = statistics.median(offsets)
             for each in dated:
-                if any(abs(offset - usual) > _UNDER_WAY for offset in each.offsets()):
+                if any(
+                    abs(offset - usual) > tolerances.TABLE.request_takes
+                    for offset in each.offsets()
+                ):
                     yield f"{_ODD}: {each.key}"

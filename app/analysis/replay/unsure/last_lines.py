@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.authors import COLLECTOR
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.writers import MANAGED
@@ -22,9 +23,6 @@ from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
-
-_SLOWER = 2
-"""A controller may take so many times as long as in its slowest recorded act with a reason."""
 
 
 class LostLine(NamedTuple):
@@ -191,7 +189,7 @@ class LastLines:
         if act is None:
             return None
         slowest = self._slowest.get(act.user)
-        soon = 0 if slowest is None else act.known - _SLOWER * slowest
+        soon = 0 if slowest is None else act.known - tolerances.TABLE.times_slower * slowest
         return WriteSpan(Instant(max(each.written, soon)), act.sent)
 
     def has_ended(self, uid: str) -> bool:
