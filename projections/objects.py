@@ -151,6 +151,10 @@ class ObjectsProjection:
 
     def get(self, key: ObjectKey) -> JsonObject | None:
         """The object, shared: never change it; None when it does not exist."""
+        kept = self._events.held.get(key)
+        # Nearly every look is at an object that is decoded: no call is made for those.
+        if isinstance(kept, Event) and (tree := kept.tree) is not None:
+            return tree
         event = self._events.get(key)
         return None if event is None else self._read(event)
 

@@ -1,5 +1,7 @@
 """The rules of objects for a history, from its settings."""
 
+from functools import cache
+
 from app.adapters import schemas
 from app.domain import cel
 from app.domain.cel import object_rules, policy_rules
@@ -9,7 +11,7 @@ from app.domain.objects.expressions import ExpressionProblem
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.kind import Kind
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import Rules, ValidationContext
+from app.domain.objects.rules import Rules, ValidateCreate, ValidateUpdate, ValidationContext
 from app.domain.values.json_tree import JsonObject
 
 
@@ -40,16 +42,19 @@ def rules_for(profile: Profile) -> Rules:
     )
 
 
-def _validate_create(kind: Kind, tree: JsonObject, context: ValidationContext) -> list[FieldError]:
+@cache
+def _validation() -> tuple[ValidateCreate, ValidateUpdate]:
     """Validation is loaded by the first write: commands that only read need none of it."""
     from app.domain.objects import validation
 
-    return validation.validate_create(kind, tree, context)
+    return validation.validate_create, validation.validate_update
+
+
+def _validate_create(kind: Kind, tree: JsonObject, context: ValidationContext) -> list[FieldError]:
+    return _validation()[0](kind, tree, context)
 
 
 def _validate_update(
     kind: Kind, tree: JsonObject, old: JsonObject, subresource: str, context: ValidationContext
 ) -> list[FieldError]:
-    from app.domain.objects import validation
-
-    return validation.validate_update(kind, tree, old, subresource, context)
+    return _validation()[1](kind, tree, old, subresource, context)

@@ -23,7 +23,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, timestamps
 from app.domain.values import names as object_names
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, entries, meta
@@ -53,7 +53,7 @@ class Reporter:
         if not is_of(event.key, api_resources.EVENTS):
             return
         tree = event.object
-        if json_tree.text(tree, "source", "component") != self.component:
+        if core.source_component(tree) != self.component:
             return  # most Event objects are of other components
         event_object = core.event_object(tree)
         subject = event_object.involved_object

@@ -5,7 +5,7 @@ these functions, so that wrong types are handled in one place and `Any` goes no 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
 """An object whose values are JSON: None, bool, int, float, str, list or another object."""
@@ -51,11 +51,11 @@ def flag(tree: JsonView, *path: str) -> bool:
 
 def mapping(tree: JsonView, *path: str) -> JsonView:
     """The object at `path`; empty when it is absent or of another type."""
-    value = get(tree, *path)
+    value: JsonView | None = get(tree, *path)
     if value is None:
         return EMPTY
     is_object = value.__class__ is dict or isinstance(value, Mapping)
-    return cast(JsonView, value) if is_object else EMPTY
+    return value if is_object else EMPTY
 
 
 def objects(tree: JsonView, *path: str) -> list[JsonObject]:

@@ -88,7 +88,9 @@ class EvictionReconciler:
             return
         if not event.is_about_object:
             return
-        self._reporter.fold(event)
+        if is_of(event.key, api_resources.EVENTS):
+            self._reporter.fold(event)
+            return
         if is_of(event.key, api_resources.PODS) and is_marked(event.object):
             self._note_evicted(event.uid)
         changes = self.state.fold(event, has_planned=bool(self._delete_at))

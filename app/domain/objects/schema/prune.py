@@ -193,7 +193,8 @@ def _compile_list(node: SchemaNode, *, complete: bool) -> Cleaner:
             raise WrongType(_name(value), go_type)
         if len(value) >= LONG_LIST and (texts := text_fields()) and _are_clean(value, texts):
             return list(map(dict.copy, value))
-        cleaner = _cleaner(items, complete=complete)
+        known = items.cleaner if complete else items.partial_cleaner
+        cleaner = known or _cleaner(items, complete=complete)
         kept: list[Any] = []
         for index, item in enumerate(value):
             if item.__class__ is plain:

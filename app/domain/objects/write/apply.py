@@ -378,8 +378,10 @@ def _schema_errors(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
             yield from _schema_errors(item, node.items, f"{path}.{name}")
     elif isinstance(value, list) and node.shape is SchemaShape.LIST:
         yield from _list_errors(value, node, path)
-    elif value is not None and node.shape in _EXPECTED and node.definition != UNKNOWN:
-        types, name = _EXPECTED[node.shape]
+    elif (
+        value is not None and (expected := _EXPECTED.get(node.shape)) and node.definition != UNKNOWN
+    ):
+        types, name = expected
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             shown = f"&value.valueUnstructured{{Value:{go_text.syntax(value)}}}"
             yield f"{path}: expected {name}, got {shown}"

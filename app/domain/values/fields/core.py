@@ -31,6 +31,7 @@ resource_claims = paths.objects("spec", "resourceClaims")
 termination_grace_seconds = paths.integer("spec", "terminationGracePeriodSeconds")
 scheduling_gates = paths.objects("spec", "schedulingGates")
 resource_claim_statuses = paths.objects("status", "resourceClaimStatuses")
+source_component = paths.text("source", "component")
 status_reason = paths.text("status", "reason")
 status_message = paths.text("status", "message")
 

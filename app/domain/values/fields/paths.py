@@ -101,11 +101,11 @@ def mapping(*path: str) -> Callable[[JsonView], JsonView]:
     value_of = get(*path)
 
     def read(tree: JsonView) -> JsonView:
-        value = value_of(tree)
+        value: JsonView | None = value_of(tree)
         if value is None:
             return json_tree.EMPTY
         is_object = value.__class__ is dict or isinstance(value, Mapping)
-        return cast(JsonView, value) if is_object else json_tree.EMPTY
+        return value if is_object else json_tree.EMPTY
 
     if len(path) != 1:
         return read
@@ -114,10 +114,10 @@ def mapping(*path: str) -> Callable[[JsonView], JsonView]:
     def read_of_one(tree: Any) -> JsonView:
         if tree.__class__ is not dict:
             return read(tree)
-        value = tree.get(step)
+        value: JsonView | None = tree.get(step)
         if value is None:  # A check against an abstract class costs ten times as much.
             return json_tree.EMPTY
-        return cast(JsonView, value) if value.__class__ is dict else read(tree)
+        return value if value.__class__ is dict else read(tree)
 
     return read_of_one
 
