@@ -14,7 +14,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.controllers import reconcilers
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import ControllerOptions
-from app.domain.log import Actor, Event, ObjectKey
+from app.domain.log import Actor, Event, EventType, ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import (
     CreateObject,
@@ -81,6 +81,19 @@ class Cluster:
         for event in self.line.events:
             for controller in self.line.controllers:
                 controller.fold(event, self.line.views)
+
+    def stop(self) -> None:
+        """Ends all controllers; what they held in memory is lost."""
+        self.line.controllers = ()
+
+    def start(self) -> None:
+        """Starts new controllers, which get the existing objects as a list."""
+        self.controllers = self.line.controllers = self.fresh_controllers()
+        last = {event.key: event for event in self.line.events if event.is_about_object}
+        for event in sorted(last.values(), key=lambda each: each.revision):
+            if event.type is not EventType.OBJECT_DELETED:
+                for controller in self.controllers:
+                    controller.fold(event, self.line.views)
 
     # what exists
 

@@ -10,7 +10,7 @@ import random
 from pathlib import Path
 
 from app.domain.objects.profile import Profile
-from tests.conformance.soak_lines import retell
+from tests.conformance.soak_lines import ClockStep, retell
 from tests.conformance.soak_recordings import Load, SlowControlPlane
 from tests.simulation.fleet_acts import ACTS
 from tests.simulation.fleet_world import FleetWorld
@@ -19,17 +19,30 @@ ANSWERS = 30
 """Most answers take up to so many milliseconds."""
 
 
-def record(path: Path, seed: int, acts: int) -> Profile:
-    """Writes the recording of a world into a folder; returns the release and gates of the world."""
+OUTAGE = 20
+"""The seconds without controllers: the lease of the old ones ends after fifteen."""
+
+
+def record(path: Path, seed: int, acts: int, *, ahead: int = 0, restarts: float = 0) -> Profile:
+    """Writes the recording of a world into a folder; returns the release and gates of the world.
+
+    From its middle on, the clock of the scheduler's host is `ahead` by so many microseconds. Before
+    each act the control plane stops with the chance `restarts`, and starts anew after an outage.
+    """
+    fate = random.Random(f"restarts {seed}")
     plane = SlowControlPlane(Load(seed=seed))
     world = FleetWorld(seed, plane)
     for _ in range(acts):
+        if fate.random() < restarts:
+            world.outage(ACTS, OUTAGE)
         world.step(ACTS)
     world.cluster.wait(60)
     while plane.waits_until > world.cluster.line.now:
         world.cluster.wait(15)
     chance = random.Random(f"answers {seed}")
-    retell(world.cluster.line.events, plane.late, path, chance, answers=ANSWERS)
+    events = world.cluster.line.events
+    step = ClockStep(at=events[len(events) // 2].stamp.time, micros=ahead)
+    retell(events, plane.late, path, chance, answers=ANSWERS, step=step)
     return world.profile
 
 
@@ -38,8 +51,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--acts", type=int, default=60)
-    given = parser.parse_args()
-    profile = record(given.out, given.seed, given.acts)
+    parser.add_argument("--ahead", type=int, default=0)
+    parser.add_argument("--restarts", type=float, default=0)
+    given = vars(parser.parse_args())
+    profile = record(given.pop("out"), given.pop("seed"), given.pop("acts"), **given)
     gates = " ".join(f"--gate {name}=true" for name in profile.gates)
     print(f"--profile {profile.version} {gates}")
 

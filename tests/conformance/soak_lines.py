@@ -59,6 +59,51 @@ class Vain:
     serial: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStep:
+    """From the instant `at` on, the clock of the scheduler's host is ahead by `micros`.
+
+    The scheduler dates its Events, its allocations and the conditions of pods that it cannot place.
+    """
+
+    at: Instant
+    micros: int
+
+    def shown(self, instant: Instant) -> Instant:
+        """What the clock shows at an instant."""
+        return Instant(instant + self.micros) if instant >= self.at else instant
+
+    def dated(self, tree: JsonObject, here: JsonView | None) -> JsonObject:
+        """An object with the times that the scheduler has just written as its clock shows them."""
+        status = json_tree.mapping(tree, "status")
+        given = json_tree.mapping(status, "allocation")
+        path = ("status", "allocation", "allocationTimestamp")
+        name = path[-1]
+        if given and json_tree.get(here or {}, *path) != given.get(name):
+            given = {**given, name: self._seconds(given[name])}
+            return {**tree, "status": {**status, "allocation": given}}
+        conditions = json_tree.objects(status, "conditions")
+        old = {
+            json_tree.text(each, "type"): each
+            for each in json_tree.objects(here or {}, "status", "conditions")
+        }
+        name = "lastTransitionTime"
+        written = [
+            {**each, name: self._seconds(each[name])}
+            if (each["type"], each["status"]) == ("PodScheduled", "False")
+            and each[name] != old.get("PodScheduled", {}).get(name)
+            else each
+            for each in conditions
+        ]
+        return {**tree, "status": {**status, "conditions": written}} if conditions else tree
+
+    def _seconds(self, text: str) -> str:
+        return timestamps.seconds_text(self.shown(timestamps.parse(text)))
+
+
+NO_STEP = ClockStep(at=Instant(2**62), micros=0)
+
+
 def retell(
     events: Iterable[Event],
     late: Mapping[int, Late],
@@ -67,10 +112,11 @@ def retell(
     *,
     answers: int,
     vain: Iterable[Vain] = (),
+    step: ClockStep = NO_STEP,
 ) -> None:
     """Writes `audit.jsonl` and `watch/*.jsonl`; most answers take up to `answers` ms."""
     (path / "watch").mkdir(parents=True, exist_ok=True)
-    story = _Story(path, chance, answers)
+    story = _Story(path, chance, answers, step)
     before: dict[ObjectKey, JsonObject] = {}
     queue: list[tuple[Instant, int, Event, JsonObject | None, Late | None]] = []
     for event in events:
@@ -115,7 +161,10 @@ class _Line:
 
 
 class _Story:
-    def __init__(self, path: Path, chance: random.Random, answers: int) -> None:
+    def __init__(
+        self, path: Path, chance: random.Random, answers: int, step: ClockStep = NO_STEP
+    ) -> None:
+        self._step = step
         self._path = path
         self._chance = chance
         self._answers = answers
@@ -148,6 +197,8 @@ class _Story:
                 return
         self._version += 1
         user = event.stamp.actor.user
+        if user == SCHEDULER and event.type is EventType.OBJECT_UPDATED:
+            tree = self._step.dated(tree, here)
         workers = [(user, uid) for uid in _subjects(event, here, tree)]
         before = [self._last[worker] for worker in workers if worker in self._last]
         ready = max((line.commit + 2 * _LEAST for line in before), default=0)
@@ -158,7 +209,7 @@ class _Story:
             # stand as v1.
             tree["apiVersion"] = "resource.k8s.io/v1beta2"
         if late is not None and late.reported is not None:
-            tree = _dated(tree, late.reported)
+            tree = _dated(tree, self._step.shown(late.reported))
             if event.type is EventType.OBJECT_CREATED:  # a repetition names what the first one did
                 tree = self._reported(tree)
         self._versions[event.revision] = self._last_version[event.uid] = self._version

@@ -11,7 +11,7 @@ The watch streams of such worlds do not name authors. They were accused of repor
 quota refused (33), of claims that a user deleted (36, 70), of pods of Jobs that were deleted before
 they had a node (37), of pods that the pod garbage collector removed (39) or may have removed
 (59), of namespaces whose deletion is dated with whole seconds (61), and of pods whose devices were
-not ready in time (88).
+not ready in time (41, 88).
 """
 
 import json
@@ -46,10 +46,25 @@ async def test_recording_of_a_fleet_world_accuses_nobody(seed, acts, tmp_path):
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
-    ("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 59, 61, 70, 88)]
+    ("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 41, 59, 61, 70, 88)]
 )
 async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path):
     await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "watch", acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("source", ["audit.jsonl", "watch"])
+@pytest.mark.parametrize("ahead", [1_500_000, -1_500_000])
+async def test_step_of_the_schedulers_clock_accuses_nobody(ahead, source, tmp_path):
+    profile = record(tmp_path, 10, ACTS, ahead=ahead)
+    await _accuses_nobody(profile, tmp_path / source, ACTS)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("seed", [10, 14])
+async def test_outages_of_the_control_plane_accuse_nobody(seed, tmp_path):
+    profile = record(tmp_path, seed, ACTS, restarts=0.08)
+    await _accuses_nobody(profile, tmp_path / "audit.jsonl", ACTS)
 
 
 @draws.in_turn("ways")

@@ -138,18 +138,22 @@ class FleetWorld:
 
     def step(self, acts: Mapping[Act, int], *, crash: float = 0.0) -> None:
         """Does one act and lets time pass; replaces the controllers before, at chance `crash`."""
-        act = self.random.choices(tuple(acts), tuple(acts.values()))[0]
+        act = self._choose(acts)
         wait = self.random.choices(WAITS, WAIT_WEIGHTS)[0]
         if crash and self.fate.random() < crash:
             self.crash()
-        try:
-            act(self)
-        except Rejected:
-            self.refusals += 1  # some acts are refused; the world continues
+        self._do(act)
         self.cluster.wait(wait)
         self.steps += 1
         if self.steps % WHOLE_EVERY == 0:
             self.sound.check_whole()
+
+    def outage(self, acts: Mapping[Act, int], seconds: int) -> None:
+        """Does one act while no controller works, and starts new ones after some seconds."""
+        self.cluster.stop()
+        self._do(self._choose(acts))
+        self.cluster.wait(seconds)
+        self.cluster.start()
 
     def crash(self) -> None:
         """Replaces the controllers by new ones that fold the log from its start."""
@@ -176,6 +180,15 @@ class FleetWorld:
                     tree["metadata"].pop(volatile, None)
                 found[str(key)] = tree
         return found
+
+    def _choose(self, acts: Mapping[Act, int]) -> Act:
+        return self.random.choices(tuple(acts), tuple(acts.values()))[0]
+
+    def _do(self, act: Act) -> None:
+        try:
+            act(self)
+        except Rejected:
+            self.refusals += 1  # some acts are refused; the world continues
 
     def _check_nothing_forgotten(self) -> None:
         """Checks that new controllers neither place nor evict a pod that the old ones left."""

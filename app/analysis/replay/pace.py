@@ -48,7 +48,7 @@ from app.domain.values.timestamps import Instant
 
 @dataclass(slots=True)
 class _PodPace:
-    """The attempts of one pod, the number of those made here, and the last one made."""
+    """The attempts of one pod, the number and the last of those made here, and how late it was."""
 
     tries: list[Try]
     number: int = 0
@@ -56,6 +56,7 @@ class _PodPace:
     made_at: Instant | None = None
     strayed: bool = False
     left_since: Instant | None = None
+    late: int = 0
 
     def begun(self, tried: AttemptOutcome, now: Instant) -> Try:
         """The recorded attempt that this one is: the next, or a later one with the same outcome.
@@ -257,9 +258,8 @@ class RecordedPace:
     def first_attempt(self, pod: str) -> Try | None:
         """The first recorded attempt of a pod, until an attempt is made here; None after that."""
         course = self._pods.get(pod)
-        return (
-            course.tries[0] if course is not None and course.tries and not course.number else None
-        )
+        tries = () if course is None or course.number else course.tries
+        return tries[0] if tries else None
 
     def attempts(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of a pod, in order."""
@@ -335,26 +335,22 @@ class RecordedPace:
 
         They are the recorded ones, shifted by the delay when the attempt is late.
         """
-        course = self._pods.get(pod)
+        course, table = self._pods.get(pod), tolerances.TABLE
         placing = None if course is None or course.made is None else course.made.placing
-        if placing is None:
-            return Instant(now + tolerances.TABLE.claims_after), Instant(
-                now + tolerances.TABLE.bind_after
-            )
-        late = max(0, now - placing.began - tolerances.TABLE.sure_after)
+        if course is None or placing is None:
+            return Instant(now + table.claims_after), Instant(now + table.bind_after)
+        late = course.late = max(0, now - placing.began - table.sure_after)
         # Parts that are not recorded were not written before the pod was deleted.
         unwritten = Instant(0) if placing.cut_at is None else Instant(placing.cut_at + 1)
         claims_at = placing.claims_at
         bind_at = placing.bind_at
         if claims_at is None:
-            claims_at = Instant(placing.began + tolerances.TABLE.claims_after)
+            claims_at = Instant(placing.began + table.claims_after)
             if bind_at is not None:
                 claims_at = min(claims_at, bind_at)
             claims_at = max(claims_at, unwritten)
         if bind_at is None:
-            bind_at = Instant(
-                claims_at + tolerances.TABLE.bind_after - tolerances.TABLE.claims_after
-            )
+            bind_at = Instant(claims_at + table.bind_after - table.claims_after)
             bind_at = max(bind_at, unwritten)
         return Instant(max(claims_at + late, now)), Instant(max(bind_at + late, now))
 
@@ -363,7 +359,8 @@ class RecordedPace:
         course = self._pods.get(pod)
         if course is None:
             return None
-        while course.number + 1 < len(course.tries) and now > course.tries[course.number].last:
+        then = now - course.late
+        while course.number + 1 < len(course.tries) and then > course.tries[course.number].last:
             course.number += 1
         return course.tries[course.number].first if course.number < len(course.tries) else None
 

@@ -1,13 +1,17 @@
 """When the writes of a recording could be seen: by answers, or by their order within a second."""
 
+import json
+
 import pytest
 
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
-from app.analysis.replay.authors import EVICTION
+from app.analysis.replay.authors import EVICTION, SCHEDULER
 from app.analysis.replay.instants import known_instants, seen_from
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.pace import RecordedPace
+from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -188,3 +192,44 @@ def test_attempts_of_a_source_without_versions_have_none():
     tries = PodTries(failures=[(first, "no room"), (second, "no device")])
     found = attempts_of(tries, waits_of({}, []), None)
     assert [(each.instant, each.version) for each in found] == [(first, 0), (second, 0)]
+
+
+def written(number: int, at: float, status: dict[str, object], before: dict[str, object]) -> Act:
+    """A write of the scheduler about the status of the pod."""
+    instant = Instant(int(at * SECOND))
+    origin = Origin(source="x", time_quality="exact", asked=instant, answered=instant)
+    stamp = Stamp(time=instant, actor=Actor(user=SCHEDULER), verb="patch", origin=origin)
+    tree = {"metadata": {"name": "a", "uid": "u"}, "status": status}
+    event = Event(
+        revision=Revision(number),
+        type=EventType.OBJECT_UPDATED,
+        key=POD,
+        uid="u",
+        body=json.dumps(tree).encode(),
+        stamp=stamp,
+    )
+    old = {**tree, "status": before}
+    return Act(event=event, before=old, known=instant, user=SCHEDULER, is_guessed=False)
+
+
+@pytest.mark.parametrize(("late", "seconds"), [(0, 1200), (2, 602)])
+def test_attempts_after_a_placement_that_was_late_here_are_as_late(late: int, seconds: int) -> None:
+    """A pod that gets devices which are never ready: given up, refused, and given up again."""
+    placed: dict[str, object] = {"nominatedNodeName": "n"}
+    refused = [
+        {"conditions": [{"type": "PodScheduled", "status": "False", "message": text}]}
+        for text in ("not ready in time", "no node fits", "not ready in time")
+    ]
+    states = [{}, placed, *refused]
+    instants = [10, 600, 602, 1200]
+    acts = [
+        written(number + 1, at, states[number + 1], states[number])
+        for number, at in enumerate(instants)
+    ]
+    pace = RecordedPace()
+    pace.learn(acts, {SCHEDULER: ("scheduling",)}, {})
+    placing = Instant((10 + late) * SECOND)
+    assert pace.put_off("u", AttemptOutcome(node="n"), placing) is None
+    pace.bind_delay("u", placing)
+    due = pace.not_before(QUEUE, ("u",), Instant(603 * SECOND + SECOND // 2))
+    assert due == pytest.approx(seconds * SECOND, abs=SECOND)
