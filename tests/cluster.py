@@ -6,6 +6,8 @@ A test shows only what matters to it; everything else has a default here.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from app.adapters.uids import DerivedUids
 from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import DecisionChecker
@@ -87,13 +89,15 @@ class Cluster:
         self.line.controllers = ()
 
     def start(self) -> None:
-        """Starts new controllers, which get the existing objects as a list."""
+        """Starts new controllers, which get the existing objects as a list, as of now."""
         self.controllers = self.line.controllers = self.fresh_controllers()
         last = {event.key: event for event in self.line.events if event.is_about_object}
         for event in sorted(last.values(), key=lambda each: each.revision):
             if event.type is not EventType.OBJECT_DELETED:
+                stamp = structs.replace(event.stamp, time=self.line.now)
+                listed = structs.replace(event, stamp=stamp)
                 for controller in self.controllers:
-                    controller.fold(event, self.line.views)
+                    controller.fold(listed, self.line.views)
 
     # what exists
 

@@ -5,6 +5,7 @@ with it (`proving`) gives the recorded outcome of that object. Two classes follo
 traces alone: acts after the end of the comparison, and writes of replica controllers.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -13,9 +14,11 @@ from itertools import chain
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
-from app.analysis.replay.facts import Fact
+from app.analysis.replay.facts import EventSeen, Fact
 from app.analysis.replay.traces import Step, Trace
-from app.domain.values import api_groups
+from app.analysis.replay.writers import MANAGED, short_name
+from app.domain.controllers.nodes import readiness
+from app.domain.values import api_groups, timestamps
 from app.domain.values.timestamps import Instant
 
 
@@ -50,6 +53,8 @@ class DifferenceClass(StrEnum):
     AFTER_END = "after the end"
     """It was done here, or is recorded, after the end of the comparison."""
 
+
+_MANAGED = frozenset(("", *map(short_name, MANAGED)))
 
 UNPROVED = frozenset((DifferenceClass.UNEXPLAINED, DifferenceClass.NOT_COMPARABLE))
 """The classes of differences for which nothing is proved."""
@@ -175,12 +180,48 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
     key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
     if key is None:
         return None
+    if (unseen := _unseen_end(sides, recorded)) is not None:
+        return Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=unseen)
     is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
     if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
         return Judgement(
             reason=DifferenceClass.REPLICAS, detail="replica controllers do not decide again"
         )
     return None
+
+
+def _unseen_end(sides: Sides, recorded: Trace) -> str | None:
+    """Why the recorded controllers may not have seen the end of a node which only a run reports.
+
+    A controller reports the end of a node that it knew. A process that takes over lists the nodes
+    that are left.
+    """
+    gone = recorded.removed.get(sides.uid)
+    only = [*sides.only_recorded, *sides.only_again]
+    is_report = sides.aspect is Aspect.SAID and all(
+        isinstance(fact, EventSeen) and fact.reason == readiness.REMOVING
+        for step in only
+        for fact in step.facts
+    )
+    if gone is None or not is_report or sides.only_recorded:
+        return None
+    # Where nobody is named, any of them may have written.
+    instants = sorted(
+        step.time
+        for steps in chain(recorded.writes.values(), recorded.said.values())
+        for step in steps
+        if step.writer in _MANAGED
+    )
+    number = bisect_left(instants, gone + readiness.FAREWELL)
+    if number in (0, len(instants)):
+        return None
+    last, back = instants[number - 1], instants[number]
+    if back - last < tolerances.TABLE.replaced_after:
+        return None
+    return (
+        "another process may have taken over, which did not know the node: no controller wrote "
+        f"anything from {timestamps.micro_text(last)} to {timestamps.micro_text(back)}"
+    )
 
 
 def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKey]) -> bool:

@@ -215,3 +215,34 @@ def test_allocations_are_compared_by_what_they_mean(memory, is_same):
     compared = differences.compare(allocated("5G"), allocated(memory), schemas.load("1.36"))
     assert compared.same[Aspect.DEVICES] == is_same
     assert bool(compared.different) != is_same
+
+
+NODE = ObjectKey("", "nodes", "", "n")
+ENDED = EventSeen("Normal", "RemovingNode", "Node n event: Removing Node n from Controller")
+
+
+def of_controller(*facts, at, uid="node", key=NODE):
+    writer = "node-controller"
+    time = Instant(at * SECOND)
+    return Step(revision=1, time=time, writer=writer, key=key, uid=uid, facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("at_work", "is_excused"),
+    [((4, 24), True), ((4, 10, 24), True), ((4, 12, 24), False), ((4, 16), False), ((4,), False)],
+    ids=["silent", "ended before the report", "at work", "too short", "never back"],
+)
+def test_end_of_a_node_may_be_unseen_if_its_controller_may_have_been_replaced(at_work, is_excused):
+    recorded, again = trace(), trace()
+    recorded.writes["claim"] = [
+        of_controller(Created(), at=at, uid="claim", key=CLAIM) for at in at_work
+    ]
+    again.writes["claim"] = list(recorded.writes["claim"])
+    for each in (recorded, again):
+        each.keys["node"] = NODE
+        each.removed["node"] = Instant(10 * SECOND)
+    again.said["node"] = [of_controller(ENDED, at=11)]
+    end = End(at=Instant(99 * SECOND), later=Trace())
+    judgement = seen_in_traces(sides(recorded, again, Aspect.SAID, "node"), recorded, again, end)
+    reason = None if judgement is None else judgement.reason
+    assert reason == (DifferenceClass.NOT_COMPARABLE if is_excused else None)
