@@ -17,7 +17,7 @@ from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
-from tests.conformance import fleet_tampering
+from tests.conformance import fleet_tampering, wrongs_of_fleets
 from tests.conformance.fleet_recordings import record
 
 pytestmark = pytest.mark.timeout(0)
@@ -41,6 +41,20 @@ ROWS = (
     (fleet_tampering.keep_claim, 52, 60),
     (fleet_tampering.collect_living_pod, 39, 60),
     (fleet_tampering.exceed_quota, 33, 60),
+    (wrongs_of_fleets.overdraw_counters, 36, 25),
+    (wrongs_of_fleets.take_later_alternative, 34, 25),
+    (wrongs_of_fleets.bind_before_allocation, 36, 25),
+    (wrongs_of_fleets.take_devices_from_running_pod, 36, 25),
+    (wrongs_of_fleets.generate_claim_twice, 36, 25),
+    (wrongs_of_fleets.leave_deletion_out, 36, 25),
+    draws.repeated(wrongs_of_fleets.overfill_share, 36, 25),
+    draws.repeated(wrongs_of_fleets.reserve_for_too_many, 36, 25),
+    draws.repeated(wrongs_of_fleets.allocate_from_older_generation, 36, 25),
+    draws.repeated(wrongs_of_fleets.configure_otherwise, 36, 25),
+    draws.repeated(wrongs_of_fleets.map_extended_resource_wrongly, 34, 25),
+    draws.repeated(wrongs_of_fleets.make_no_claim, 36, 25),
+    draws.repeated(wrongs_of_fleets.administer_without_label, 58, 80),
+    draws.repeated(wrongs_of_fleets.count_wrongly, 58, 80),
 )
 """Each alteration with the seed and the acts of a world that has an occasion for it."""
 
