@@ -42,7 +42,9 @@ def give_next_device(lines: Lines, draw: random.Random) -> str:
             place = result["driver"], result["pool"], _sort(result["device"])
             held = {each["device"] for each in one.results}
             others = sorted(published.get(place, set()) - held)
-            if others and not result.get("adminAccess") and len(one.results) == 1:
+            # A line of a deletion may come after that of a release and show the claim before it.
+            is_made = one.lines[0]["verb"] != "delete"
+            if is_made and others and not result.get("adminAccess") and len(one.results) == 1:
                 return _exchange(one, number, draw.choice(others))
     return ""
 
@@ -59,7 +61,8 @@ def give_larger_partition(lines: Lines, draw: random.Random) -> str:
 def give_less_capacity(lines: Lines, draw: random.Random) -> str:
     """A claim gets another share of a device than it asks for."""
     for one in _drawn(allocations(lines), draw):
-        if not one.results[0].get("consumedCapacity"):
+        share = one.results[0].get("consumedCapacity")
+        if not share or set(share.values()) == {"1Gi"}:
             continue
         for tree in one.trees:
             for result in results_in(tree):
@@ -175,8 +178,18 @@ def allocate_tainted_device(lines: Lines, draw: random.Random) -> str:
 
 def bind_before_conditions(lines: Lines, draw: random.Random) -> str:
     """A pod is bound to a node whose devices never reported the conditions for it."""
+    bound = {
+        (line["objectRef"]["namespace"], line["objectRef"]["name"])
+        for line in lines
+        if line["objectRef"]["subresource"] == "binding"
+    }
     for one in _drawn(allocations(lines), draw):
-        if not one.results[0].get("bindingConditions"):
+        users = {
+            (one.claim[0], consumer["name"])
+            for tree in one.trees
+            for consumer in tree["status"].get("reservedFor", ())
+        }
+        if not one.results[0].get("bindingConditions") or bound.isdisjoint(users):
             continue
         is_met = False
         for tree in one.trees:
