@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.analysis.verify.invariants import ViolationKind
 from app.bootstrap import process_settings, replays, stores
+from app.domain.log import ObjectKey
+from app.domain.log.records import Op
+from app.domain.objects import registry as kinds
 from app.domain.objects.profile import Profile
 from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from app.settings import Settings
@@ -118,3 +123,36 @@ async def test_wrong_within_a_later_snapshot_fails(
     broken = [each for each in report.violations if each.kind is ViolationKind.BROKEN]
     assert {each.rule for each in broken} == {rule}
     assert changed["metadata"]["name"] in {key.name for each in broken for key in each.objects}
+
+
+def left(folder: Path) -> tuple[set[ObjectKey], set[tuple[str, str]]]:
+    """The objects that an import of files leaves, and the kinds of which some may be gone."""
+    objects, doubted = set[ObjectKey](), set[tuple[str, str]]()
+    with open_history(sorted(folder.iterdir()), ReadOptions()) as recorded:
+        for each in recorded.records():
+            match each.op:
+                case Op.GAP:
+                    doubted.add((each.resource, each.namespace))
+                case Op.DELETED:
+                    objects.discard(each.key)
+                case Op.BASELINE | Op.ADDED | Op.MODIFIED:
+                    objects.add(each.key)
+    return objects, doubted
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(("seed", "number"), [(50, 3), (49, 2), (37, 5), (53, 3), (56, 2)])
+def test_snapshots_leave_what_the_last_one_shows(seed: int, number: int, tmp_path: Path) -> None:
+    _, folder = taken(seed, f"{number} snapshots", tmp_path)
+    shown = {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
+        for each in json.loads(max(folder.iterdir()).read_text())["items"]
+    }
+    objects, doubted = left(folder)
+    more = {
+        each
+        for each in objects
+        if (kinds.find(each.group, each.resource).kind, *each[2:]) not in shown
+    }
+    assert len(objects) - len(more) == len(shown)
+    assert {each[1:3] for each in more} <= doubted

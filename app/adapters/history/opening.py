@@ -26,6 +26,7 @@ from app.adapters.history.formats import (
     simulator,
     watch,
 )
+from app.adapters.history.formats.later_lists import LaterLists
 from app.adapters.history.joining import normalising, odd_times, placing
 from app.adapters.history.joining.applied_manifests import AppliedManifests
 from app.adapters.history.joining.printed_objects import PrintedObjects
@@ -316,7 +317,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
     has_log = any(file.format in LOGS for file in files)
     watches: list[watch.WatchFile] = []
     captures: list[tuple[ByteSource, int]] = []
-    survey = dumps.Survey()
+    lists = LaterLists()
     late: list[SourceFile] = []
     for number, file in enumerate(files):
         # A mixture is treated like a folder: one bad document does not discredit the others.
@@ -331,7 +332,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                         late.append(file)
                     case Format.DUMP | Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
                         for record in _read_dump(file, number, options, notes, has_log=has_log):
-                            survey.note(record, number)
+                            lists.note(record, number)
                             yield record
                     case _:
                         yield from _read_one(file, number, options, notes)
@@ -344,7 +345,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
     with notes.reading(is_named=any(file.is_named for file in late)):
         yield from kshrk.read(captures, options, notes)
         if not has_log:
-            yield from survey.deletions(chains)
+            yield from lists.ends(chains)
         try:
             yield from watch.read(watches, notes)
         except InputError as problem:

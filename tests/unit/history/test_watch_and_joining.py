@@ -419,13 +419,6 @@ def test_two_dumps_become_a_baseline_and_collapsed_differences(tmp_path):
     assert records[5].object["metadata"]["name"] == "gone"
 
 
-def test_dumps_of_different_parts_of_a_cluster_delete_nothing(tmp_path):
-    first = dump(tmp_path / "a.json", claim("one", 3))
-    second = dump(tmp_path / "b.json", claim("two", 4))
-    other = dump(tmp_path / "c.json", claim("one", 7, namespace="elsewhere"))
-    assert {record.op for record in read_records(first, second, other)} == {Op.BASELINE}
-
-
 def test_clocks_of_two_servers_that_are_apart_are_reported(tmp_path):
     first = [audit("create", claim(f"a{n}", 2 * n + 1), second=n) for n in range(1, 9)]
     second = [audit("create", claim(f"b{n}", 2 * n + 2), second=n + 7) for n in range(1, 9)]

@@ -7,19 +7,15 @@ is a manifest: it is added, with a uid derived from its position.
 import dataclasses
 import uuid
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from app.adapters.history import documents, kinds, path_kinds
 from app.adapters.history.formats import keyed, list_pages
-from app.adapters.history.formats.list_pages import Chains
 from app.adapters.history.printouts import answered_tables, foreign
 from app.adapters.history.reading import (
     DumpedPage,
-    Listing,
     Notes,
     ReadOptions,
     object_record,
@@ -46,81 +42,6 @@ DERIVED_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
 
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated name suffixes, as the API server chooses them."""
-
-
-@dataclass(slots=True)
-class Survey:
-    """The objects that each dump lists, to derive deletions between two dumps.
-
-    `listed` holds the keys with uids per file, type and namespace; files are compared in the order
-    of their newest versions. An absent object counts as deleted only if the later dump lists some
-    of the same objects of that type and namespace, and so covers the same part of the cluster.
-    """
-
-    listed: dict[int, dict[tuple[str, str, str], dict[ObjectKey, Uid]]] = field(
-        default_factory=dict
-    )
-    newest: dict[int, str] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-
-    def note(self, record: Record, number: int) -> None:
-        """Record an item of a list.
-
-        Single objects are ignored: they do not show which others exist.
-        """
-        if record.op is not Op.BASELINE or "[" not in record.position or not record.order_key[1]:
-            return
-        place = (record.group, record.resource, record.namespace)
-        keys = self.listed.setdefault(number, {}).setdefault(place, {})
-        keys[record.key] = record.uid
-        self.newest[number] = max(self.newest.get(number, ""), record.order_key[1])
-        self.names[number] = record.source
-
-    def deletions(self, chains: Chains) -> Iterator[Record]:
-        """The deletions of objects that one dump lists and the next one of their type does not.
-
-        A list in pages is one list, and tells nothing where a page of it is missing.
-        """
-        earlier: dict[tuple[str, str, str], dict[ObjectKey, Uid]] = {}
-        for number in sorted(self.listed, key=lambda index: (self.newest[index], index)):
-            for place in self.listed[number]:
-                listing = (self.names[number], *place[:2])
-                if listing in chains.partial:
-                    continue
-                pages = chains.together.get(listing)
-                keys = self._united(place, pages) if pages else dict(self.listed[number][place])
-                before = earlier.get(place, {})
-                gone = before.keys() - keys.keys() if before.keys() & keys.keys() else set()
-                for index, key in enumerate(sorted(gone), start=1):
-                    if list_pages.order_key(key.namespace, key.name) < chains.begins.get(
-                        listing, ""
-                    ):
-                        # A page before the first one may show it.
-                        keys[key] = before[key]
-                        continue
-                    yield Record(
-                        source=self.names[number],
-                        position=f"absent/{key}",
-                        op=Op.DELETED,
-                        group=key.group,
-                        resource=key.resource,
-                        namespace=key.namespace,
-                        name=key.name,
-                        uid=before[key],
-                        order_key=(0, self.newest[number], 4, number, index),
-                        losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
-                    )
-                earlier[place] = keys
-
-    def _united(
-        self, place: tuple[str, str, str], listings: AbstractSet[Listing]
-    ) -> dict[ObjectKey, Uid]:
-        """What lists that are one show of a type and namespace."""
-        keys: dict[ObjectKey, Uid] = {}
-        for number, listed in self.listed.items():
-            if (self.names[number], *place[:2]) in listings:
-                keys |= listed.get(place, {})
-        return keys
 
 
 def read(
