@@ -11,6 +11,8 @@ from app.analysis.explain import sources
 from app.analysis.explain.reasons import Reason, listed, written
 from app.domain.devices import taints
 from app.domain.log import Event, EventType
+from app.domain.log.looks import LookWatch
+from app.domain.log.records import BASELINE_VERB
 from app.domain.values import api_groups, counts
 from app.domain.values.fields import dra
 from app.domain.values.identifiers import DeviceId
@@ -86,11 +88,18 @@ class Biography:
         self._generations: dict[str, int] = {}
         self._slices: dict[str, JsonView] = {}
         self._publishing: dict[str, DeviceSpan] = {}
+        self._looks = LookWatch()
+        self._was_looked_at_again = False
 
     def fold(self, event: Event) -> None:
         """Applies one event to the device's biography."""
         key = event.key
-        if not event.is_about_object or key.group != api_groups.RESOURCE:
+        if not event.is_about_object:
+            return
+        if event.stamp.origin is not None:
+            self._looks.follow(event)
+            self._was_looked_at_again |= self._looks.is_again
+        if key.group != api_groups.RESOURCE:
             return
         match key.resource:
             case "resourceclaims":
@@ -106,6 +115,17 @@ class Biography:
     def is_known(self) -> bool:
         """Whether the device was ever published or allocated."""
         return bool(self.holders or self.published)
+
+    @property
+    def _extent(self) -> str:
+        """The words after a statement about the past: how far that was recorded.
+
+        A device may have been held before it was first recorded. Between two looks at a cluster,
+        claims may have come and gone.
+        """
+        first = next(iter(self.published), None)
+        is_older = first is not None and first.begin.stamp.verb == BASELINE_VERB
+        return ", as far as was recorded" if is_older or self._was_looked_at_again else ""
 
     def reasons(self, now: Instant) -> Iterator[Reason]:
         """The reasons: publication, holders, taints, then changes."""
@@ -137,7 +157,8 @@ class Biography:
 
     def _holder_reasons(self, now: Instant) -> Iterator[Reason]:
         if not self.holders:
-            yield Reason(text="no claim has ever held it", denies=("resourceclaims",))
+            text = f"no claim has ever held it{self._extent}"
+            yield Reason(text=text, denies=("resourceclaims",))
             return
         count, spans_count = len({span.begin.uid for span in self.holders}), len(self.holders)
         held = [span for span in self.holders if span.end is None]
@@ -146,7 +167,7 @@ class Biography:
             state = f"held by {listed([span.text for span in held], len(held))} now"
         text = f"{counts.of(count, 'claim')} held it so far"
         text += f", {spans_count} times in all" if spans_count > count else ""
-        text += f"; {state}"
+        text += f"{self._extent}; {state}"
         spans = [_span(span, now) for span in self.holders[-HOLDERS_MAX:]]
         if (rest := spans_count - HOLDERS_MAX) > 0:
             spans.insert(0, Reason(text=counts.of(rest, "earlier one")))

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from app.analysis.explain.hardware.biography import Biography
+from app.domain.log import Actor, Origin
+from app.domain.log.records import IMPORTER_USER, Loss
 from app.domain.values import identifiers
 from tests.cluster import DRIVER, Cluster
 
@@ -159,3 +161,58 @@ def test_rules_taint_a_device_as_the_history_lets_them(selector, switches, taint
     cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "r", spec=spec)
     texts = life_in(cluster, **switches)
     assert any(text.startswith("tainted ") for text in texts) is tainted
+
+
+def recorded(event, *, verb="update", losses=(), position="", time_quality="exact"):
+    """The event as an import writes it."""
+    origin = Origin(source="a.json", position=position, losses=losses, time_quality=time_quality)
+    stamp = msgspec.structs.replace(
+        event.stamp, verb=verb, origin=origin, actor=Actor(user=IMPORTER_USER)
+    )
+    return msgspec.structs.replace(event, stamp=stamp)
+
+
+def looked_at(event, *losses):
+    return recorded(event, verb="baseline", losses=losses, position="1[0]", time_quality="derived")
+
+
+@pytest.mark.parametrize(
+    ("slice_event", "others", "text"),
+    [
+        # The slice was made while the cluster was recorded.
+        (recorded, (), "no claim has ever held it"),
+        # It was there before: somebody may have held the device then.
+        (looked_at, (), "no claim has ever held it, as far as was recorded"),
+        # A cluster was looked at twice, and claims may have come and gone in between.
+        (
+            recorded,
+            (looked_at, lambda event: looked_at(event, Loss.SYNTHETIC_DELETE)),
+            "no claim has ever held it, as far as was recorded",
+        ),
+    ],
+    ids=["recorded since it was made", "older than the recording", "looked at twice"],
+)
+def test_past_that_was_not_recorded_is_not_denied(slice_event, others, text):
+    cluster = Cluster()
+    publish(cluster, "s")
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+    life.fold(slice_event(cluster.line.events[-1]))
+    for other in others:
+        cluster.claim(f"c{len(cluster.line.events)}")
+        life.fold(other(cluster.line.events[-1]))
+    assert text in [reason.text for reason in life.reasons(cluster.line.now)]
+
+
+def test_holders_of_a_device_that_is_older_than_the_recording_are_those_recorded():
+    cluster = Cluster()
+    publish(cluster, "s")
+    life = Biography(identifiers.parse_device(f"{DRIVER}/n1/d0"))
+    life.fold(looked_at(cluster.line.events[-1]))
+    cluster.claim("c")
+    created = cluster.line.events[-1]
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "d0"}
+    for status in ({"allocation": {"devices": {"results": [result]}}}, {}):
+        tree = {**created.object, "status": status}
+        life.fold(msgspec.structs.replace(created, body=json.dumps(tree).encode(), tree=None))
+    (held,) = (reason for reason in life.reasons(cluster.line.now) if "held it" in reason.text)
+    assert held.text == "1 claim held it so far, as far as was recorded; free now"
