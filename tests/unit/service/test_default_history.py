@@ -58,3 +58,25 @@ async def test_environment_that_asks_for_another_release_is_refused(monkeypatch)
     await start(store)
     monkeypatch.setenv("REDRA_PROFILE", "1.35")
     assert "'default' imitates 1.37 " in str(await start(store))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BIND_DELAY_MILLIS", "300"),
+        ("BINDING_TIMEOUT_SECONDS", "60"),
+        ("CONTROLLERS_OFF", "kubelet,claims"),
+        ("EVENT_TTL_SECONDS", "3600"),
+        ("GATES", "DRADeviceTaints=false"),
+        ("QUIRKS", "c8=on,q3=off"),
+        ("TERMINATED_PODS_MAX", "5"),
+    ],
+)
+async def test_server_starts_again_with_each_setting_of_its_history(monkeypatch, name, value):
+    """Options that are read twice from the same settings are the same."""
+    store = memory_store()
+    monkeypatch.setenv(f"REDRA_{name}", value)
+    first = await start(store)
+    assert await start(store) == first
+    monkeypatch.delenv(f"REDRA_{name}")
+    assert await start(store) == first

@@ -14,7 +14,7 @@ continues with the next row; it uses the claims that are already written.
 Parity: controllers.md 3.7, 4.6 and 4.7.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.domain.controllers.plan import DeviceViews, Plan
 from app.domain.controllers.resources import claim_key, pod_key
@@ -37,15 +37,15 @@ REFUSED = "refusedClaim"
 """The input with the claim that the API has refused, and the message."""
 
 
+@dataclass(frozen=True, slots=True)
 class FixedBindDelay:
     """A bind delay of equal length for all pods; claims are written after half of it."""
 
-    def __init__(self, micros: int) -> None:
-        self._micros = micros
+    micros: int
 
     def __call__(self, _pod: str, now: Instant) -> tuple[Instant, Instant]:
         """The instants at which the claims are written and the pod is bound."""
-        return Instant(now + self._micros // 2), Instant(now + self._micros)
+        return Instant(now + self.micros // 2), Instant(now + self.micros)
 
 
 def write_claims(
