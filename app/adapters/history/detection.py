@@ -222,7 +222,7 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
     seen: set[Format] = set()
     values = documents.read_documents(source, with_texts=is_yaml)
     for _, value in islice(values, DOCUMENTS_SEEN_MAX):
-        if is_yaml and (_is_prose(value) or texts.is_cut_list(value)):
+        if is_yaml and (_is_prose(value) or _is_cut(value)):
             return Format.MIXTURE
         seen.add(classify(value, source.name))
     if Format.AUDIT in seen and is_yaml:
@@ -231,6 +231,11 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
     if seen >= {Format.DUMP} and KWOK_GROUP.encode() in head:
         seen.add(Format.KWOK)
     return _one(seen)
+
+
+def _is_cut(value: Any) -> bool:
+    """True for a document that ends in the middle, or has dots for what was left out."""
+    return texts.is_cut_list(value) or yaml_blocks.has_dots(value)
 
 
 def _is_prose(value: Any) -> bool:

@@ -452,6 +452,10 @@ class _Block:
             last = number - self._first + yaml_blocks.items(lines)[-1][0]
             self._damage(texts.CUT_LIST if len(items) > 1 else texts.CUT_ITEM, last)
             value = {**value, "items": items[:-1] or items}
+        dots = [at for at, line in enumerate(lines) if yaml_blocks.ELLIPSIS.match(line)]
+        if dots and yaml_blocks.has_dots(value):
+            self._damage(descriptions.LEFT_OUT, number - self._first + dots[0])
+            value = yaml_blocks.without_dots(value)
         return number, value
 
     def _printed(self) -> bool:

@@ -202,3 +202,45 @@ def test_pages_of_the_first_structured_form_are_read(tmp_path):
     (pool,), _ = imported(tmp_path, SLICE_PAGE)
     (device,) = pool.object["spec"]["devices"]
     assert device["capacity"] == {"memory": {"value": "80Gi"}}
+
+
+CUT = """apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: gpu
+  namespace: shop
+  uid: 6cbb58ee-0000-4000-8000-000000000001
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu
+status:
+  allocation:
+    {dots}
+"""
+LEFT_OUT = "the ... stands for a part that was left out of the copy"
+
+
+@pytest.mark.parametrize("dots", ["...", "\u2026"])
+@pytest.mark.parametrize("before", ["", "Here is the claim:\n\n"], ids=["alone", "in a text"])
+def test_dots_below_a_key_stand_for_its_content(tmp_path, dots, before):
+    """Such a document is YAML still, whose field is a text that no object may have there."""
+    records, history = imported(tmp_path, before + CUT.format(dots=dots), "claim.yaml")
+    (record,) = records
+    assert record.object["spec"]["devices"]["requests"][0]["name"] == "gpu"
+    assert "allocation" not in record.object.get("status", {})
+    line = 15 + before.count("\n")
+    assert [f"{place}: {problem}" for place, problem in history.refused_places] == [
+        f"claim.yaml:{line}: {LEFT_OUT}"
+    ]
+
+
+def test_dots_that_a_text_or_a_block_of_text_has_stay(tmp_path):
+    text = CUT.format(dots="devices: {results: []}").replace(
+        "  namespace: shop\n",
+        '  namespace: shop\n  annotations:\n    a: "..."\n    b: |\n      first\n      second...\n',
+    )
+    (record,), _ = imported(tmp_path, text, "claim.yaml")
+    assert record.object["metadata"]["annotations"] == {"a": "...", "b": "first\nsecond...\n"}

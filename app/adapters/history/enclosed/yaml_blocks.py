@@ -7,12 +7,16 @@
 """
 
 import re
+from typing import Any
 
 GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
 """Lines of a YAML document. Fields of objects do not begin with a capital; words of prose may."""
 
 ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
 """A line of dots, which stand for fields that somebody left out."""
+
+_DOTS = ("...", "\u2026")
+"""The value of a key whose content somebody replaced with such a line."""
 
 _INDENTED = re.compile(
     r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
@@ -128,3 +132,22 @@ def without_gaps(lines: list[str]) -> tuple[list[str], list[int]]:
 def begins_in_node(head: bytes) -> bool:
     """True for the beginning of an object as Node.js shows it, which is YAML but for its gaps."""
     return _NODE_BEGIN.match(head) is not None
+
+
+def has_dots(value: Any) -> bool:
+    """Whether a field or an item of a document is dots alone, as below a key with nothing else."""
+    if isinstance(value, dict):
+        return any(map(has_dots, value.values()))
+    if isinstance(value, list):
+        return any(map(has_dots, value))
+    return value in _DOTS
+
+
+def without_dots(value: Any) -> Any:
+    """A document without the fields and items that are dots alone."""
+    if isinstance(value, dict):
+        kept = {name: each for name, each in value.items() if each not in _DOTS}
+        return {name: without_dots(each) for name, each in kept.items()}
+    if isinstance(value, list):
+        return [without_dots(each) for each in value if each not in _DOTS]
+    return value
