@@ -1,5 +1,7 @@
 """Objects as programs in other languages print them: read, or named."""
 
+import json
+
 import pytest
 
 from app.adapters.history.opening import open_history
@@ -119,3 +121,28 @@ def test_rows_without_titles_are_named_with_their_cure(tmp_path, text):
 def test_words_are_no_table(tmp_path, text):
     with pytest.raises(InputError, match="does not know the format"):
         read(tmp_path, text, "words.txt")
+
+
+SCREEN = """\u250c\u2500\u2500 Pods(shop)[2] \u2500\u2500\u2510
+\u2502 NAME\u2191  PF READY STATUS  RESTARTS NODE AGE \u2502
+\u2502 web-1  \u25cf  0/1   Pending        0 n/a  6m  \u2502
+\u2514\u2500\u2500\u2518
+"""
+LIVE = "/tmp/LIVE-12/resource.k8s.io.v1.DeviceClass..gpu"
+LOG = {"level": "ERROR", "message": "could not schedule pod", "Pod": {"name": "web-1"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (SCREEN, "the screen of k9s"),
+        (SCREEN.replace("\u2502", " "), "the screen of k9s"),
+        ("NAMESPACE\u2193 NAME PF READY STATUS\nshop web-1 0/1 Running\n", "the screen of k9s"),
+        (f"diff -u -N {LIVE} {LIVE.replace('LIVE', 'MERGED')}\n--- a\n+++ b\n", "kubectl diff"),
+        (f"{json.dumps(LOG)}\n" * 2, "a log of a program"),
+    ],
+)
+def test_what_people_attach_instead_of_objects_is_named_with_its_cure(tmp_path, text, what):
+    with pytest.raises(InputError, match=what) as refusal:
+        read(tmp_path, text, "pods.txt")
+    assert "objects" in str(refusal.value.cure)

@@ -310,6 +310,14 @@ def test_table_of_which_nothing_tells_the_kind_is_said(tmp_path, titles):
     assert lost == ["text.md:2: a table of kubectl get, but nothing tells of which kind"]
 
 
+def test_table_whose_rows_name_an_unknown_kind_is_said(tmp_path):
+    """`kubectl get workloads,pods` puts the kind before each name."""
+    table = "NAME                          AGE\nworkload.kueue.x-k8s.io/pod   5m"
+    trees, lost, _ = read(tmp_path, f"{table}\n\n$ kubectl get pods -n shop\n{PODS}")
+    assert list(trees) == [("Pod", "shop", "web")]
+    assert lost == ["text.md:1: a table of kubectl get of a kind that redra does not know"]
+
+
 def test_events_without_the_page_that_they_end_are_said(tmp_path):
     events = (
         "Events:\n  Type     Reason            Age   From               Message\n"

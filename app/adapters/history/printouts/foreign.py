@@ -9,6 +9,9 @@ POD ID          CREATED        STATE   NAME         crictl
 json.items[0].kind = "Pod";                         gron
 Name  Namespace  Containers  …  Age  Status         Lens, one cell a line or with tabs
 shop  web-1  n1  Running                            jq with @tsv or @csv, without titles
+NAME↑         PF READY STATUS    RESTARTS          the screen of k9s
+diff -u -N /tmp/LIVE-1/v1.Pod.shop.web-1 …          kubectl diff
+{"level": "INFO", "message": …}                     a log of any program
 
 A container runtime keeps pods that the API server has deleted, and gives static pods other uids, so
 what it lists is no state of a cluster.
@@ -38,6 +41,13 @@ _WINDOW = re.compile(
 )
 """The titles of a table in a window: words as people write them, where kubectl has capitals."""
 
+_SCREEN = re.compile(
+    r"^[ \t\u2502]*(?:NAMESPACE[\u2191\u2193]? +)?NAME[\u2191\u2193]? +PF +READY ", re.MULTILINE
+)
+"""The titles of pods in k9s: an arrow shows by what they are sorted, PF is for forwarded ports."""
+
+_DIFF = re.compile(rb"diff -\S[^\n]{0,400} /\S{0,400}/LIVE-\d")
+_LOG_LINE = re.compile(rb'\{(?=[^\n]*"(?:level|severity|lvl)"\s*:)(?=[^\n]*"(?:msg|message)"\s*:)')
 _CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
 _CSV_ROW = re.compile(rf'(?=[^\n]*"){_CELL}(?:,{_CELL})+')
 _ROWS_SEEN_MAX = 50
@@ -70,6 +80,18 @@ def of_file(head: bytes) -> tuple[str, str]:
         return (
             "a table of a program with windows, such as Lens, which redra does not read",
             _OBJECTS,
+        )
+    if _SCREEN.search(head.decode("utf-8", "replace")) is not None:
+        return (
+            "the screen of k9s, which redra does not read",
+            f"{_OBJECTS}, or the file that k9s saves",
+        )
+    if _DIFF.match(head) is not None:
+        return "output of kubectl diff, which shows parts of objects", _OBJECTS
+    if _LOG_LINE.match(head) is not None:
+        return (
+            "a log of a program with no object, event or attempt that redra knows",
+            "give the log of a kube-scheduler or a kubelet, or the objects",
         )
     if _is_untitled(head):
         return "rows of cells without titles, which do not say what they are about", _OBJECTS

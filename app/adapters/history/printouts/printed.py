@@ -57,6 +57,7 @@ FOREIGN_PAGE = "a description of an object of a kind that redra does not know"
 NO_TITLES = "rows of a table whose titles a filter left out"
 NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
+FOREIGN_KIND = "a table of kubectl get of a kind that redra does not know"
 NO_NAMESPACE = "a name of all namespaces (-o name -A), without its own"
 TEMPLATE = "the output of a template (-o jsonpath, go-template), which redra does not read"
 _NAMED = re.compile(r"(?P<kind>[a-z][a-z0-9]*(?:\.[a-z0-9.-]+)?)/(?P<name>\S+)")
@@ -156,7 +157,10 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
     if _kind(titles, row, commands, number) is not None:
         return NO_CELLS
     is_open = newest is not None and newest.is_open
-    return NO_KIND if line.endswith("AGE") and not is_open else ""
+    if not line.endswith("AGE") or is_open:
+        return ""
+    names_kind = any(_NAMED.fullmatch(word) for word in row.split(maxsplit=2)[:2])
+    return FOREIGN_KIND if names_kind else NO_KIND
 
 
 def _chosen(lines: Sequence[str], at: int, commands: Commands, number: int) -> Printout:
