@@ -9,6 +9,7 @@ from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import playing
 from app.domain.log import Draft, Head, Revision, chain
+from tests import draws
 from tests.api.serving import serving
 from tests.web import deeper_incidents
 from tests.web.invented import (
@@ -405,6 +406,81 @@ async def test_device_in_use_that_its_claim_would_not_get_now_is_a_finding(after
         items = (await server.get("/redra/v1/histories/default/findings"))["items"]
     texts = [one["text"].partition(";")[0] for one in items if one["kind"] == "ChangedDevices"]
     assert texts == expected
+
+
+def patch(name, driver=D, **gen):
+    filtered = {"driver": driver}
+    return {
+        "apiVersion": "resource.k8s.io/v1alpha3",
+        "kind": "ResourceSlicePatch",
+        "metadata": {"name": name},
+        "spec": {"devices": {"filter": filtered, "attributes": {f"{D}/gen": gen}}},
+    }
+
+
+def selecting(least):
+    return {
+        **class_of("c", D),
+        "spec": {"selectors": cel(f"device.attributes['{D}'].gen >= {least}")},
+    }
+
+
+def aged(before, *after, gen=3, selectors=LARGE):
+    """A pod that runs with a device of this generation, and what is done before and after."""
+    devices = [{"name": "x0", "attributes": {"gen": {"int": gen}}}]
+    first = [space("lab"), node("n1"), slice_of("n1", D, "n1", devices, nodeName="n1"), *before]
+    return ({"apply": first}, {"wait": 2}, {"apply": wanting(ask("c", selectors=selectors))},
+            {"wait": 5}, *after, {"wait": 2})  # fmt: skip
+
+
+LIFTED = [class_of("c", D), patch("lift", int=4)]
+OTHER_PATCH = patch("other", driver="e.test", int=1)
+AGED = {
+    "patch-deleted": (
+        aged(LIFTED, {"delete": "resourceslicepatch/lift"}),
+        ["ResourceSlicePatch lift was deleted after the allocation"]),
+    "patch-sets-less": (
+        aged(LIFTED, {"apply": [patch("lift", int=2)]}),
+        ["ResourceSlicePatch lift was written after the allocation"]),
+    "patch-of-another-driver-now": (
+        aged(LIFTED, {"apply": [patch("lift", driver="e.test", int=4)]}),
+        ["ResourceSlicePatch lift was written after the allocation"]),
+    "another-patch-deleted": (
+        aged([*LIFTED, OTHER_PATCH], {"delete": "resourceslicepatch/other"}), None),
+    "patch-deleted-and-published": (
+        aged(LIFTED, {"delete": "resourceslicepatch/lift"}, {"apply": [slice_of(
+            "n1", D, "n1", [{"name": "x0", "attributes": {"gen": {"int": 4}}}], generation=2,
+            nodeName="n1")]}), None),
+    "another-patch-deleted-and-class-changed": (
+        aged([selecting(3), OTHER_PATCH], {"delete": "resourceslicepatch/other"},
+             {"apply": [selecting(5)]}, selectors=[]),
+        ["DeviceClass c was written after the allocation"]),
+    "class-made-anew-with-more": (
+        aged([selecting(3)], {"delete": "deviceclass/c"}, {"apply": [selecting(5)]}, selectors=[]),
+        ["DeviceClass c was written after the allocation"]),
+    "class-made-anew-with-less": (
+        aged([selecting(3)], {"delete": "deviceclass/c"}, {"apply": [selecting(2)]}, selectors=[]),
+        None),
+    "class-selected-more-before": (
+        aged([selecting(5)], {"apply": [selecting(3)]}, {"wait": 90}, {"apply": [selecting(2)]},
+             selectors=[]), None),
+}  # fmt: skip
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("row", AGED)
+async def test_claim_that_would_not_get_its_device_names_the_patch_or_class_that_changed(row):
+    steps, expected = AGED[row]
+    store = await stored(
+        Invented(told=(), steps=steps, on=("DRAAdminControlledDeviceAttributes",)).incident()
+    )
+    async with serving(store=store) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+        page = read((await server.raw("GET", HOME)).text).one("main").text
+    assert [one["causes"] for one in items if one["kind"] == "ChangedDevices"] == [
+        each for each in [expected] if each
+    ]
+    assert all(line in page for line in expected or ()), page
 
 
 async def test_running_pod_names_the_write_that_withdrew_its_device():

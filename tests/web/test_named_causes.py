@@ -6,6 +6,7 @@ import pytest
 
 from app.cli.explaining import page, parts
 from app.domain.values.well_known import LAST_APPLIED
+from tests import draws
 from tests.api.serving import serving
 from tests.web import misplaced_incidents, rollout_incidents
 from tests.web.field_incidents import told_by_kubelet
@@ -372,3 +373,49 @@ async def test_what_would_help_stays_on_a_page_that_is_cut():
     assert "more; -o json has all of them" in text, "the page is cut"
     assert "what would help, each proved by allocating again" in text
     assert "lower count to 1 in request dev of claim lab/want" in text
+
+
+def kept_for(least, **meta):
+    tree = class_of("c", DRIVER)
+    tree["metadata"] |= meta
+    return {
+        **tree,
+        "spec": {"selectors": cel(f"device.attributes['{DRIVER}'].gen >= {least}")},
+    }
+
+
+GONE = {"delete": "deviceclass/c"}
+RECLASSED = {
+    "made-anew-with-more": ([GONE, {"apply": [kept_for(5)]}], 3, "made anew"),
+    "changed": ([{"apply": [kept_for(5)]}], 3, "changed"),
+    "changed-then-labelled": (
+        [{"apply": [kept_for(5)]}, {"apply": [kept_for(5, labels={"a": "b"})]}], 3, "changed"),
+    "made-anew-for-what-was-never-there": ([GONE, {"apply": [kept_for(9)]}], 7, ""),
+    "labelled": ([{"apply": [kept_for(5, labels={"a": "b"})]}], 5, ""),
+}  # fmt: skip
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("row", RECLASSED)
+async def test_class_that_selected_a_device_before_is_named_with_the_write_that_ended_it(row):
+    then, first, how = RECLASSED[row]
+    device = {"name": "x0", "attributes": {"gen": {"int": 4}}}
+    steps = (
+        {"apply": [space("lab"), kept_for(first), node("n"),
+                   slice_of("s", DRIVER, "n", [device], nodeName="n")]},
+        {"wait": 2}, *then, {"wait": 2},
+        {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    )  # fmt: skip
+    made = Invented(told=(), steps=steps).incident()
+    async with serving(store=await stored(made)) as server:
+        path = "/redra/v1/histories/default"
+        answer = await server.get(f"{path}/why?kind=pod&namespace=lab&name=job")
+        items = (await server.get(f"{path}/findings"))["items"]
+    said = f"class c selected {DRIVER}/n/x0 for request dev of claim want until it was {how}, by"
+    (waiting,) = (one for one in items if one["kind"] == "WaitingPods")
+    named = [line for line in waiting["causes"] if "selected" in line and "until" in line]
+    assert len(named) == bool(how)
+    for text in (*named, " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))):
+        assert ("until it was" in text) is bool(how)
+        assert (said in text) is bool(how)

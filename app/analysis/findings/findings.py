@@ -77,7 +77,7 @@ def collect_in_steps(
         (_of_cluster(views) if not namespace else ()),
         cluster.exceeded_quotas(views, namespace),
         taints.in_use(views, rules.quirks, now, namespace),
-        outgrown.claims(views, rules.compiler, namespace),
+        outgrown.claims(views, rules.compiler, namespace, causes.former),
         containers.of_devices(views, namespace),
         claims.settled_for_less(views, namespace),
         claims.unused(views, namespace),

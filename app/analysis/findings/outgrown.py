@@ -1,11 +1,14 @@
 """Devices that no longer match the requests of the claims that hold them.
 
-A driver may publish a device with another attribute or capacity while a pod uses it, and a patch
-may change it. No pod is evicted, but a new claim like it would not get the device.
+A driver may publish a device with another attribute or capacity while a pod uses it, a patch may
+change it or stop changing it, and a class may select otherwise. No pod is evicted, but a new claim
+like it would not get the device.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import listed
@@ -18,12 +21,20 @@ from app.domain.devices.device_selectors import (
     SelectorCompiler,
 )
 from app.domain.devices.model import Device, Slice
-from app.domain.log import Event, ObjectKey
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts, timestamps
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId, PoolId
-from app.domain.values.json_tree import JsonView
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant, TimestampError
+
+_NOUNS = {
+    api_resources.RESOURCE_SLICES: "slice",
+    api_resources.RESOURCE_SLICE_PATCHES: "ResourceSlicePatch",
+    api_resources.DEVICE_CLASSES: "DeviceClass",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +51,37 @@ class SelectingRequest:
         return all(selector.judge([device])[0].match for selector in self.selectors)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormerState:
+    """A patch or class as it was before an event changed or deleted it."""
+
+    tree: JsonObject
+    ended_by: Event
+
+    @property
+    def ended_at(self) -> Instant:
+        """The time of the event."""
+        return self.ended_by.stamp.time
+
+
 def wishes_of(
-    views: LiveViews, compiler: SelectorCompiler, name: str, claim: JsonView
+    views: LiveViews,
+    compiler: SelectorCompiler,
+    name: str,
+    claim: JsonView,
+    classes: Mapping[str, JsonView] = MappingProxyType({}),
 ) -> Iterator[SelectingRequest]:
-    """The requests and alternatives of a claim that have selectors, also those of their classes."""
+    """The requests and alternatives of a claim that have selectors, also those of their classes.
+
+    `classes` take the place of the existing classes with their names.
+    """
     for request in dra.requests(claim):
         for wish in (request.exactly, *request.first_available):
             if wish is None:
                 continue
             key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
-            trees = (*dra.class_selectors(views.objects.get(key) or {}), *wish.selectors)
-            texts = map(dra.selector_expression, trees)
+            selecting = classes.get(key.name) or views.objects.get(key) or {}
+            texts = map(dra.selector_expression, (*dra.class_selectors(selecting), *wish.selectors))
             try:
                 compiled = [compiler.compile(text) for text in texts if text]
             except SelectorCompileError:
@@ -84,30 +115,33 @@ def patched_away(
         yield wishes[number], tuple(devices)
 
 
-def claims(views: LiveViews, compiler: SelectorCompiler, namespace: str) -> Iterator[Finding]:
+def claims(
+    views: LiveViews,
+    compiler: SelectorCompiler,
+    namespace: str,
+    former: Sequence[FormerState] = (),
+) -> Iterator[Finding]:
     """One finding about the claims whose devices match no more, with the last write of the cause.
 
-    That is a patch where the device would match as its driver published it, else its slice.
+    That is a patch without which the device would match, a class that selected it before, the end
+    of a patch under which it matched, or else its slice. `former` are the states of patches and
+    classes that ended last.
     """
     holders: dict[ObjectKey, str] = {}
-    slices: dict[str, Event] = {}
-    patching: dict[str, Event] = {}
-    for key, one, device, text in _rewritten(views, namespace):
+    causes: dict[ObjectKey, Event] = {}
+    for key, given, held, result in _rewritten(views, namespace, former):
         claim = views.objects.get(key)
-        for result in dra.results(claim) if claim is not None else ():
-            if claim is None or result.id != device.id:
-                continue
-            main = result.request.partition("/")[0]
-            wishes = [
-                wish for wish in wishes_of(views, compiler, key.name, claim) if wish.request == main
-            ]
-            if not wishes or any(wish.matches(device) for wish in wishes):
-                continue
-            holders.setdefault(key, f"{text} for request {result.request}")
-            if is_patched_away(one, device, wishes):
-                patching |= patches.events(views, device)
-            elif (event := views.objects.event(_slice(one.key))) is not None:
-                slices[one.key] = event
+        if claim is None:
+            continue
+        main = result.request.partition("/")[0]
+        wishes = partial(_wishes_of_request, views, compiler, key.name, claim, main)
+        now = wishes({})
+        if not now or any(wish.matches(held[1]) for wish in now):
+            continue
+        later = [one for one in former if one.ended_at >= given]
+        if blamed := _blamed(views, held, wishes, later):
+            holders.setdefault(key, f"{result.text} for request {result.request}")
+            causes |= blamed
     if not holders:
         return
     count = len(holders)
@@ -117,23 +151,88 @@ def claims(views: LiveViews, compiler: SelectorCompiler, namespace: str) -> Iter
         f"{'its' if is_one else 'their'} selectors exclude now: {next(iter(holders.values()))}; "
         "that evicts no pod"
     )
-    revisions = [event.revision for event in (*slices.values(), *patching.values())]
+    revisions = [event.revision for event in causes.values()]
     yield Finding(
         kind=FindingKind.CHANGED_DEVICES,
         severity=Severity.WARNING,
         text=text,
-        causes=tuple(
-            f"{counts.plural(len(names), noun)} {listed(sorted(names), len(names))} "
-            f"{'was' if len(names) == 1 else 'were'} written after the allocation"
-            for noun, names in (("slice", slices), ("ResourceSlicePatch", patching))
-            if names
-        ),
+        causes=tuple(_lines(causes)),
         count=count,
         present=count,
         first=min(revisions, default=views.revision),
         last=max(revisions, default=views.revision),
         objects=tuple(Subject.of(key, views.revision) for key in [*holders][:OBJECTS_SHOWN_MAX]),
     )
+
+
+def _wishes_of_request(
+    views: LiveViews,
+    compiler: SelectorCompiler,
+    name: str,
+    claim: JsonView,
+    request: str,
+    classes: Mapping[str, JsonView],
+) -> list[SelectingRequest]:
+    """A request of a claim with its alternatives; `classes` are as in `wishes_of`."""
+    wishes = wishes_of(views, compiler, name, claim, classes)
+    return [wish for wish in wishes if wish.request == request]
+
+
+def _blamed(
+    views: LiveViews,
+    held: tuple[Slice, Device],
+    wishes: Callable[[Mapping[str, JsonView]], Sequence[SelectingRequest]],
+    later: Sequence[FormerState],
+) -> dict[ObjectKey, Event]:
+    """The last events of the objects because of which a device matches no more.
+
+    `wishes` makes the requests with other classes, `later` are the states that ended after the
+    allocation.
+    """
+    one, device = held
+    present = wishes({})
+    if is_patched_away(one, device, present):
+        return {event.key: event for event in patches.events(views, device).values()}
+    for state in later:
+        key = state.ended_by.key
+        if key[:2] != api_resources.DEVICE_CLASSES or all(
+            wish.class_name != key.name for wish in present
+        ):
+            continue
+        event = views.objects.event(key)
+        if event and any(wish.matches(device) for wish in wishes({key.name: state.tree})):
+            return {key: event}
+    for state in later:
+        key = state.ended_by.key
+        if key[:2] == api_resources.RESOURCE_SLICE_PATCHES:
+            before = _patched_as(views, state.tree, one, device)
+            if before is not None and any(wish.matches(before) for wish in present):
+                return {key: state.ended_by}
+    event = views.objects.event(_slice(one.key))
+    return {} if event is None else {event.key: event}
+
+
+def _patched_as(views: LiveViews, patch: JsonObject, one: Slice, device: Device) -> Device | None:
+    """A device as it would be with a patch in the state that ended."""
+    inventory = views.inventory.copy()
+    try:
+        inventory.put_patch(patch)
+    except InputError:
+        return None
+    devices = inventory.slice(one.key).devices
+    return next((each for each in devices if each.id == device.id), None)
+
+
+def _lines(causes: Mapping[ObjectKey, Event]) -> Iterator[str]:
+    """A sentence for each kind of cause and what happened to it."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for key, event in causes.items():
+        how = "deleted" if event.type is EventType.OBJECT_DELETED else "written"
+        names.setdefault((how, _NOUNS[key[:2]]), []).append(key.name)
+    for (how, noun), those in names.items():
+        was = "was" if len(those) == 1 else "were"
+        subject = f"{counts.plural(len(those), noun)} {listed(sorted(those), len(those))}"
+        yield f"{subject} {was} {how} after the allocation"
 
 
 def is_patched_away(one: Slice, device: Device, wishes: Collection[SelectingRequest]) -> bool:
@@ -148,12 +247,16 @@ def _slice(name: str) -> ObjectKey:
     return ObjectKey(*api_resources.RESOURCE_SLICES, "", name)
 
 
-def _rewritten(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, Slice, Device, str]]:
-    """Claims with a device whose slice or patch was written after the allocation, and the slice.
+def _rewritten(
+    views: LiveViews, namespace: str, former: Sequence[FormerState]
+) -> Iterator[tuple[ObjectKey, Instant, tuple[Slice, Device], DeviceResult]]:
+    """Claims with a device whose slice, patch or class was written after the allocation.
 
-    All others have what they were given, and no selector needs to be asked.
+    Each comes with the time of its allocation, the slice and the device. All others have what they
+    were given, and no selector needs to be asked.
     """
     pools_by_place: dict[PoolId, _Pool] = {}
+    ended = max((one.ended_at for one in former), default=0)
     for key in views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace or None):
         claim = views.objects.get(key)
         allocation = None if claim is None else dra.allocation(claim)
@@ -165,11 +268,11 @@ def _rewritten(views: LiveViews, namespace: str) -> Iterator[tuple[ObjectKey, Sl
             pool = pools_by_place.get(place)
             if pool is None:
                 pool = pools_by_place[place] = _Pool(views, place)
-            if pool.written < given:
+            if max(pool.written, ended) < given:
                 continue
             held = pool.devices.get(result.id)
-            if held is not None and given <= pool.last_write(*held):
-                yield key, *held, result.text
+            if held is not None and given <= max(pool.last_write(*held), ended):
+                yield key, given, held, result
 
 
 class _Pool:

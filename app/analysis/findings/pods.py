@@ -8,6 +8,7 @@ from operator import attrgetter
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import lives, sources, verdicts
 from app.analysis.findings import taints
+from app.analysis.findings.outgrown import FormerState
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
@@ -36,16 +37,17 @@ _UNREAD = "the log is not read far enough to say why"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodCauses:
-    """The sources of the causes why pods wait or do not start.
+    """The sources of the causes why pods wait or do not start, and claims have other devices.
 
     `unasked` gives the cause why no node is asked about a pod, or nothing. Without `reads_events`
     no cause rests on Event objects, which the reader may not see. `workloads` are the kinds of
-    workloads that the reader may see.
+    workloads that the reader may see, `former` the states of patches and classes that ended last.
     """
 
     unasked: Callable[[JsonObject], str]
     reads_events: bool = True
     workloads: Sequence[tuple[str, str]] = ()
+    former: Sequence[FormerState] = ()
 
 
 @dataclass(slots=True)

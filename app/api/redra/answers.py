@@ -64,7 +64,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.service import recorded_doubts
 from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
-from app.service.explaining import Explainer, violated, waiting
+from app.service.explaining import Explainer, selections, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
@@ -381,6 +381,12 @@ class Answers:
         unasked = partial(
             untried.shared_causes, views, rules, now, reads_events=reads_events, unseen=unseen
         )
+        causes = PodCauses(
+            unasked=lambda _: "",
+            reads_events=reads_events,
+            workloads=workload_kinds,
+            former=await selections.former_states(evidence, chronicle),
+        )
         answer = await stepwise.worked_out(
             views,
             lambda: findings.collect_in_steps(
@@ -388,7 +394,7 @@ class Answers:
                 views,
                 chronicle,
                 doubts,
-                PodCauses(unasked=unasked(), reads_events=reads_events, workloads=workload_kinds),
+                replace(causes, unasked=unasked()),
                 rules=rules,
                 now=now,
                 items_max=self._limits.findings_max,

@@ -7,18 +7,20 @@ an administrator does, it is a ResourceSlicePatch.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
+from app.analysis.chronicle import Chronicle
 from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
 from app.analysis.explain.trees import NodeReason
 from app.analysis.findings import outgrown as findings_outgrown
-from app.analysis.findings.outgrown import SelectingRequest, wishes_of
+from app.analysis.findings.outgrown import FormerState, SelectingRequest, wishes_of
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
+from app.domain.devices import pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
@@ -31,6 +33,9 @@ from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
 _PUBLISHED = ("attributes", "capacity")
+
+_ENDS = ("PatchChanged", "PatchDeleted", "ClassChanged", "ClassDeleted")
+"""The kinds of entries of the timeline that end a state of a patch or a class."""
 
 _HOW = {
     EventType.OBJECT_CREATED: "created",
@@ -55,6 +60,7 @@ async def reasons(
     if any(one.is_error for one in nodes):
         # The devices of a selector that is false have their patches below them.
         reasons += [*patched_away(evidence, pod)][:NAMES_MAX]
+    reasons += await reclassed(evidence, pod)
     for key in (
         await former_circumstances.changed(evidence, api_resources.RESOURCE_SLICES)
         if wishes
@@ -92,6 +98,45 @@ def patched_away(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[Reason]
         )
 
 
+async def reclassed(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The last writes of classes that selected another way before, and then a device that is there.
+
+    A class that was made anew is another one: its former selectors are in its former states alone.
+    """
+    reasons: list[Reason] = []
+    wishes = [*_wishes(evidence, pod)]
+    for name in sorted({wish.class_name for wish in wishes}):
+        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+        events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
+        states = [event for event in events if event.type is not EventType.OBJECT_DELETED]
+        if events[:1] != states[:1]:
+            continue
+        for after, before in pairwise(states):
+            if dra.class_selectors(after.object) == dra.class_selectors(before.object):
+                continue
+            former = [*_wishes(evidence, pod, {name: before.object})]
+            lost = _first_lost(evidence.views, wishes, former)
+            if lost is not None and evidence.sight.sees(after):
+                how = "made anew" if after.type is EventType.OBJECT_CREATED else "changed"
+                text = f"class {name} selected {lost[1].text} for {lost[0].name} until it was {how}"
+                reasons.append(replace(sources.made(after, text), is_kept=True))
+            break
+    return reasons[:NAMES_MAX]
+
+
+def _first_lost(
+    views: LiveViews, wishes: Sequence[SelectingRequest], former: Sequence[SelectingRequest]
+) -> tuple[SelectingRequest, Device] | None:
+    """The first device that matched a request with its former selectors and matches none now."""
+    for place in views.inventory.pool_ids():
+        for one in pools.newest(views.inventory.slices_of(place)):
+            for device in one.devices:
+                for wish in former:
+                    if wish.matches(device) and not any(now.matches(device) for now in wishes):
+                        return wish, device
+    return None
+
+
 async def outgrown(
     evidence: ExplainedMoment, claim: JsonObject, results: Sequence[DeviceResult]
 ) -> list[Reason]:
@@ -122,6 +167,24 @@ async def outgrown(
         if len(reasons) >= NAMES_MAX:
             break
     return reasons
+
+
+async def former_states(evidence: ExplainedMoment, chronicle: Chronicle) -> list[FormerState]:
+    """The states of patches and classes that ended last, newest first."""
+    states: list[FormerState] = []
+    until = evidence.views.revision
+    for kind in _ENDS:
+        numbers = chronicle.numbers(kind=kind)
+        entries = islice(
+            chronicle.newest(numbers, until=until), evidence.bounds.cause_slice_writes_max
+        )
+        for entry in entries:
+            events = await evidence.log.read_object(
+                evidence.info.id, entry.subject, until=entry.revision, limit=2
+            )
+            if len(events) == 2 and events[1].is_about_object:
+                states.append(FormerState(tree=events[1].object, ended_by=events[0]))
+    return sorted(states, key=lambda one: -one.ended_by.revision)
 
 
 async def _since_chosen(
@@ -217,14 +280,17 @@ def _outgrown(
     return None
 
 
-def _wishes(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[SelectingRequest]:
-    """The requests of the pod's claims that have no devices yet."""
+def _wishes(
+    evidence: ExplainedMoment, pod: JsonObject, classes: Mapping[str, JsonView] | None = None
+) -> Iterator[SelectingRequest]:
+    """The requests of the pod's claims that have no devices yet; `classes` as in `wishes_of`."""
     facts = pods.facts(pod)
     for named in pods.named_claims(facts):
         key = claim_key(facts.namespace, named.name or "")
         claim = evidence.views.objects.get(key) or {}
         if dra.allocation(claim) is None:
-            yield from wishes_of(evidence.views, evidence.rules.compiler, named.name or "", claim)
+            name, compiler = named.name or "", evidence.rules.compiler
+            yield from wishes_of(evidence.views, compiler, name, claim, classes or {})
 
 
 def _loss(

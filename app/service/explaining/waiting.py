@@ -47,8 +47,10 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             pod = evidence.views.objects.get(subject.key)
             if not left or pod is None or core.needs_no_node(pod):
                 continue
-            changed = [reason.text for reason in selections.patched_away(evidence, pod)]
-            lines = (*obstacles.lines(item.text, pod), *changed[:NAMES_MAX])
+            changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
+            if left and is_about_devices:
+                changed += await selections.reclassed(evidence, pod)
+            lines = (*obstacles.lines(item.text, pod), *(reason.text for reason in changed))
             summary = None
             if waits.NOT_YET in item.text:
                 left -= 1
