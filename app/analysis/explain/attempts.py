@@ -53,14 +53,16 @@ class PodAttempt:
 
     `number` counts the attempts of the pod from 1. `failures` counts those in a row that failed in
     the same way, with this one, as the back-off does; it is 0 for one that has not failed. An
-    attempt that no event woke came when the wait after the one `before` it was over. `repeated` are
-    the attempts behind it that wrote nothing; neither number counts them.
+    attempt that no event woke came when the wait after the one `before` it was over, as after each
+    error (`is_error`). `repeated` are the attempts behind it that wrote nothing; neither number
+    counts them.
     """
 
     begun: Event
     number: int
     binding: tuple[Event, ...] = ()
     failures: int = 0
+    is_error: bool = False
     before: "PodAttempt | None" = None
     repeated: RepeatedAttempts | None = None
 
@@ -77,7 +79,8 @@ class PodAttempt:
     @property
     def is_woken(self) -> bool:
         """Whether an event woke the pod after the attempt before."""
-        return self.before is None or self.before.noted_cause != self.noted_cause
+        before = self.before
+        return before is None or not (before.is_error or before.noted_cause == self.noted_cause)
 
     @property
     def cause(self) -> int:
@@ -111,8 +114,8 @@ def of_decisions(
         # The scheduler's own count begins anew after an error.
         number = max(number + 1, counted)
         last = decision_body.read((binding or [begun])[-1].object)
-        failures = 0
-        if last.outcome in FAILURES:
+        failures, has_failed = 0, last.outcome in FAILURES
+        if has_failed:
             is_error = last.outcome == ERROR or not last.inputs.plugins
             unfit, errors = (unfit, errors + 1) if is_error else (unfit + 1, 0)
             failures = errors if is_error else unfit
@@ -122,6 +125,7 @@ def of_decisions(
                 number=number,
                 binding=tuple(binding),
                 failures=failures,
+                is_error=has_failed and is_error,
                 before=attempts[-1] if attempts else None,
                 repeated=_repeated(
                     [

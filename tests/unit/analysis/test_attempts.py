@@ -1,5 +1,6 @@
 """Attempts as decisions of the log have them, and verdicts as messages of schedulers have them."""
 
+import json
 import random
 import re
 
@@ -11,8 +12,8 @@ from app.analysis.incidents.incident import IncidentVariant
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.resources import pod_key
-from app.domain.log import EventType
-from app.domain.values.timestamps import SECOND, parse
+from app.domain.log import DECISION, Actor, Event, EventType, Revision, Stamp
+from app.domain.values.timestamps import SECOND, Instant, parse
 from app.web.frame import Frame
 from app.web.links import Links
 from app.web.pages import attempts as attempts_page
@@ -174,3 +175,33 @@ def test_failed_binding_belongs_to_the_attempt_that_chose_the_node():
     assert told.children[-1].children[-1].text.startswith("its binding at ")
     (waited,) = told.children[1].children
     assert waited.text == "no event woke it: its wait after attempt 1 was over"
+
+
+def decided(revision, outcome, cause, plugins=(), attempt=1):
+    body = {
+        "controller": "scheduling", "outcome": outcome, "cause": cause,
+        "inputs": {"attempt": attempt, "plugins": list(plugins)},
+    }  # fmt: skip
+    return Event(
+        revision=Revision(revision), type=EventType.DECISION_RECORDED, key=DECISION, uid="u",
+        body=json.dumps(body).encode(),
+        stamp=Stamp(time=Instant(revision * SECOND), actor=Actor(user="s"), verb="", cause=cause),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("outcome", "plugins", "cause", "is_woken"),
+    [
+        # The write of the first attempt was refused: what was written last is no reason.
+        ("Error", (), 8, False),
+        ("Error", (), 3, False),
+        ("Unschedulable", (), 8, False),
+        ("Unschedulable", ("NodeResourcesFit",), 8, True),
+        ("Unschedulable", ("NodeResourcesFit",), 3, False),
+    ],
+)
+def test_attempt_after_an_error_was_woken_by_no_event(outcome, plugins, cause, is_woken):
+    decisions = [decided(4, outcome, 3, plugins), decided(9, outcome, cause, plugins, attempt=2)]
+    first, second = explained.of_decisions(decisions)
+    assert (first.is_woken, first.cause) == (True, 3)
+    assert (second.is_woken, second.cause) == (is_woken, cause if is_woken else 0)
