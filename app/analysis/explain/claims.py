@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 
 from app.analysis.explain import devices, lives, sources, stuck, tainted
 from app.analysis.explain.observed import drivers_reports
@@ -201,6 +202,21 @@ def _reserved(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iter
     if consumers:
         names = listed([consumer.name for consumer in consumers], len(consumers))
         yield Reason(text=f"reserved for {names}", children=tuple(lines), count=len(consumers))
+    if len(consumers) >= pods.RESERVED_MAX:
+        claim = claim_key(meta.namespace(tree), meta.name(tree))
+        reserved = {consumer.uid for consumer in consumers}
+        left = [
+            key.name
+            for key in _using(views, claim)
+            if (pod := views.objects.get(key)) is not None
+            and meta.uid(pod) not in reserved
+            and not core.is_finished(pod)
+        ]
+        text = "it cannot be reserved for more"
+        if left:
+            waits = f"{counts.plural(len(left), 'pod')} {listed(left, len(left))} "
+            text += f": {waits}{'waits' if len(left) == 1 else 'wait'} until one of these ends"
+        yield Reason(text=text, count=len(left), is_kept=True)
 
 
 def _consumer(
@@ -243,9 +259,12 @@ def _has_consumer(tree: JsonView, uid: str) -> bool:
 
 
 def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:
+    return [key.name for key in islice(_using(views, claim), 1)]
+
+
+def _using(views: LiveViews, claim: ObjectKey) -> Iterator[ObjectKey]:
+    """The pods that name a claim, or for which it was made."""
     for key in views.objects.keys("", "pods", claim.namespace):
-        tree = views.objects.get(key) or {}
-        pod = pods.facts(tree)
+        pod = pods.facts(views.objects.get(key) or {})
         if any(named.name == claim.name for named in pods.named_claims(pod)):
-            return [key.name]
-    return []
+            yield key

@@ -110,7 +110,10 @@ async def _choice(
     )
     users = next(filter(None, chosen_for), users)
     if moment is None or not users:
-        return Choice(children=(Reason(text="the history does not show who chose these devices"),))
+        text = "the history does not show who chose these devices"
+        if moment is None and len(events) == evidence.bounds.cause_changes_max:
+            text = f"the last {len(events)} changes of the claim do not show who chose its devices"
+        return Choice(children=(Reason(text=text),))
     decisions = await evidence.decisions(pod_key(key.namespace, users[0]), until=moment)
     before = choices.revision_before(decisions, moment)
     node = choices.node_of(evidence.views, key.namespace, users[0], tree)

@@ -59,6 +59,26 @@ async def test_claim_without_room_for_a_consumer_keeps_a_pod_that_fits_from_bein
     assert any(line.startswith(full) and "C14" in line for line in said) is is_full
 
 
+@pytest.mark.parametrize(
+    ("consumers", "pods", "waiting"),
+    [(255, 1, ""), (256, 0, ""), (256, 1, ": pod pod waits until"),
+     (256, 2, ": pods pod, pod-1 wait until")],
+)  # fmt: skip
+async def test_claim_without_room_for_a_consumer_names_the_pods_that_wait(consumers, pods, waiting):
+    cluster = shared_claim(consumers)
+    if not pods:
+        cluster.delete("pods", "pod")
+    for number in range(1, pods):
+        cluster.pod(f"pod-{number}", claim="claim")
+    async with asking(cluster) as ask:
+        said = lines((await ask("resourceclaim", "claim")).reason)
+    full = [line for line in said if line.startswith("it cannot be reserved for more")]
+    assert len(full) == (consumers == 256)
+    for line in full:
+        assert line.startswith(f"it cannot be reserved for more{waiting}")
+        assert ("until" in line) is bool(waiting)
+
+
 def tainted_device(tolerations, taint=BAD):
     cluster = idle_cluster()
     cluster.slice(devices=[{"name": "d", "taints": [taint]}])
