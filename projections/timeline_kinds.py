@@ -6,6 +6,7 @@ an object and names the difference between two states. Names begin with `word`: 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -24,6 +25,9 @@ TEXT_MAX = 1000
 
 NAMED_MAX = 8
 """Devices, claims or consumers that a text names; the others are counted."""
+
+TAINTS_MAX = 1000
+"""Taints whose texts are kept for the next device with the same one."""
 
 DECISION = "Decision"
 """A recorded decision of a controller."""
@@ -431,8 +435,13 @@ def _taint(taint: outlines.TaintOutline) -> str:
 
 
 def _taint_of_tree(tree: JsonObject) -> str:
-    parts = (json_tree.text(tree, part) for part in ("key", "value", "effect"))
-    key, value, effect = parts
+    text = json_tree.text
+    return _taint_text(text(tree, "key"), text(tree, "value"), text(tree, "effect"))
+
+
+@lru_cache(TAINTS_MAX)
+def _taint_text(key: str, value: str, effect: str) -> str:
+    """The text of a taint; the devices of a slice often have the same one."""
     return _taint(outlines.TaintOutline(key=key, value=value, effect=effect))
 
 

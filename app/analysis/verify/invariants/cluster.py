@@ -89,7 +89,7 @@ class Cluster:
         self.lives: dict[ObjectKey, dict[str, tuple[Revision, Revision]]] = {}
         self.rule_statuses = RuleStatuses()
         self.shown: dict[ObjectKey, Any] = {}
-        self.specs: dict[ObjectKey, tuple[str, int, Raw]] = {}
+        self.specs: dict[ObjectKey, tuple[str, bytes]] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
         self.leaving: list[KnownClaim | KnownPod] = []

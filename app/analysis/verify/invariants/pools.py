@@ -24,11 +24,7 @@ Began = tuple[Instant, Revision]
 
 @dataclass(slots=True, kw_only=True)
 class Published:
-    """A slice: its devices by name, and its body, from which attributes are read on demand.
-
-    `text` is the encoding of all parts that are read at once. It is compared instead of the values,
-    because 1 and true are equal values but not equal texts.
-    """
+    """A slice: its devices by name, and its body, from which attributes are read on demand."""
 
     name: str
     uid: str
@@ -36,7 +32,6 @@ class Published:
     node_name: str
     generation: int
     slice: Slice
-    text: bytes
     devices: Mapping[str, Device]
     body: bytes
     is_tainted: bool

@@ -63,17 +63,20 @@ def _judge_generation(cluster: Cluster, event: Event) -> None:
     """
     if not (event.uid and is_shown(event.stamp.origin)):
         return
-    key, now = event.key, reading.specified(event.body)
-    after, spec = now.metadata.generation, now.spec.copy()
-    uid, before, last = cluster.specs.pop(key, ("", 0, spec))
+    key, specs = event.key, cluster.specs
+    uid, body = specs.pop(key, ("", b""))
     is_end = event.type is _DELETED
     if not is_end:
-        cluster.specs[key] = event.uid, after, spec
-    if uid != event.uid or not (before and after):
+        specs[key] = event.uid, event.body
+    if uid != event.uid:
+        return
+    last, now = reading.specified(body), reading.specified(event.body)
+    before, after = last.metadata.generation, now.metadata.generation
+    if not (before and after):
         return
     if after < before and not is_end:
         note_changed(cluster, event, "metadata.generation")
-    if after == before and not reading.may_mean_same(last, spec):
+    if after == before and not reading.may_mean_same(last.spec, now.spec):
         note_changed(cluster, event, "spec (with the same metadata.generation)")
 
 

@@ -138,9 +138,8 @@ class Stock:
         """Applies a write of a slice; what is new in it exists since `since`."""
         self.has_seen_slices = True
         read = reading.slice_(body)
-        text = _encode(read)
         old = self.slices.get(key)
-        if old is not None and text == old.text:
+        if old is not None and _is_same(read, old.slice):
             # At most attributes changed, which are read on demand.
             old.uid, old.body, old.trees = uid, body, None
             return ()
@@ -156,7 +155,6 @@ class Stock:
             node_name=spec.node_name,
             generation=spec.pool.generation,
             slice=read,
-            text=text,
             devices=devices,
             body=body,
             is_tainted=any(device.taints for device in spec.devices),
@@ -301,6 +299,11 @@ class Stock:
             change = best.changes[field_name][qualified]
             value = None if "null" in change else change
         return value, is_certain
+
+
+def _is_same(one: reading.Slice, other: reading.Slice) -> bool:
+    """Whether all parts that are read at once are the same; 1 and true are equal values only."""
+    return one == other and _encode(one) == _encode(other)
 
 
 _NOTHING = Pool(("", ""))
