@@ -211,6 +211,8 @@ FEW: list[Row] = [
     ("e-taints", "rule_counts_more_devices_and_one_report_dated_early", "decide"),
     ("a-quickstart", "status_names_another_claim_and_one_report_dated_late", "decide"),
     ("c-multihost-tpu", "one_report_dated_forty_seconds_early", "decide"),
+    ("j-api-versions", "allocation_without_its_time", "decide"),
+    ("j-api-versions", "report_that_names_another_pod", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -435,3 +435,28 @@ def scheduled_event_of_another_node(log: Log) -> None:
     line = log.lines[number]
     for side in ("requestObject", "responseObject"):
         line[side]["note"] = line[side]["note"].replace("worker-1", "worker-7")
+
+
+@alteration("wrong", (VERSIONS, QUICKSTART), verify=AGREES, decide=FAILS)
+def allocation_without_its_time(log: Log) -> None:
+    """An allocation has no time, which the scheduler of this release writes (3.7)."""
+
+    def change(body: Json) -> None:
+        allocation = body["status"].get("allocation") or {}
+        allocation.pop("allocationTimestamp", None)
+
+    log.alter(uid_of(log.lines[log.allocation("")]), change)
+
+
+@alteration("wrong", (VERSIONS, QUICKSTART), verify=AGREES, decide=FAILS)
+def report_that_names_another_pod(log: Log) -> None:
+    """The Event of a failed attempt has the uid of its pod and the name of none (4.3)."""
+    number = log.first(
+        "create",
+        "events",
+        by=SCHEDULER,
+        where=lambda line: line["requestObject"].get("reason") == "FailedScheduling",
+    )
+    line = log.lines[number]
+    for side in ("requestObject", "responseObject"):
+        line[side]["regarding"]["name"] += "-2"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from app.analysis import masks, meanings
 from app.analysis.replay import facts
 from app.analysis.replay.facts import Fact
-from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.domain.log import ObjectKey
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values.fields import meta
@@ -34,6 +34,9 @@ class Aspect(StrEnum):
     ORDER = "writes per pod"
     FINAL = "final objects"
 
+
+_TIME = "(time)"
+"""Stands for the time of an allocation: that there is one counts, not which one it is."""
 
 PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
 """The aspects about placements of pods, in the order in which their causes are searched."""
@@ -87,13 +90,16 @@ class Compared:
     different: dict[DifferenceKey, Sides] = field(default_factory=dict)
 
 
-def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Compared:
+def compare(
+    recorded: Trace, again: Trace, schemas: Schemas | None = None, *, with_dates: bool = False
+) -> Compared:
     """Compares all aspects; with schemas, whole objects are compared by meaning, not by notation.
 
-    Example: a share of `5G` is equal to one of `5000000000`.
+    Example: a share of `5G` is equal to one of `5000000000`. With `with_dates`, an allocation that
+    has a time differs from one that has none: the releases of one history may differ in that.
     """
     compared = Compared()
-    for sides in _all_sides(recorded, again):
+    for sides in _all_sides(recorded, again, with_dates=with_dates):
         key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
         if sides.recorded == sides.again or _mean_the_same(sides, key, schemas):
             compared.same[sides.aspect] += 1
@@ -189,8 +195,8 @@ def _mean_the_same(sides: Sides, key: ObjectKey | None, schemas: Schemas | None)
     return all(meanings.of(left, node) == meanings.of(right, node) for left, right in pairs)
 
 
-def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
-    yield from _allocations(left, right)
+def _all_sides(left: Trace, right: Trace, *, with_dates: bool) -> Iterator[Sides]:
+    yield from _allocations(left, right, with_dates=with_dates)
     yield from _conditions(left, right)
     for uid in _union(left.said, right.said):
         steps = (_distinct(left.said.get(uid, ())), _distinct(right.said.get(uid, ())))
@@ -220,10 +226,11 @@ def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
         yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)
 
 
-def _allocations(left: Trace, right: Trace) -> Iterator[Sides]:
+def _allocations(left: Trace, right: Trace, *, with_dates: bool) -> Iterator[Sides]:
+    content = _dated if with_dates else _undated
     for uid in _union(left.allocations, right.allocations):
-        theirs = [one.allocation for one in left.allocations.get(uid, ())]
-        ours = [one.allocation for one in right.allocations.get(uid, ())]
+        theirs = [content(one) for one in left.allocations.get(uid, ())]
+        ours = [content(one) for one in right.allocations.get(uid, ())]
         yield Sides(aspect=Aspect.DEVICES, uid=uid, recorded=theirs, again=ours)
     for uid in _union(left.node_of, right.node_of):
         steps = (
@@ -231,6 +238,15 @@ def _allocations(left: Trace, right: Trace) -> Iterator[Sides]:
             ([right.node_of[uid]] if uid in right.node_of else []),
         )
         yield _sides(Aspect.NODES, uid, *steps, node)
+
+
+def _undated(step: AllocationStep) -> JsonObject:
+    return step.allocation
+
+
+def _dated(step: AllocationStep) -> JsonObject:
+    """The allocation, with a mark in place of its time, if it has one."""
+    return {**step.allocation, "allocationTimestamp": _TIME} if step.is_dated else step.allocation
 
 
 def _conditions(left: Trace, right: Trace) -> Iterator[Sides]:

@@ -13,11 +13,13 @@ from app.analysis import meanings
 from app.analysis.masks import changes, masked, masked_where_different
 from app.analysis.replay.writers import is_announcement
 from app.domain.controllers.scheduling.reports import messages
-from app.domain.log import Event, EventType
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
+from app.domain.objects import registry
 from app.domain.objects.schema.structural import SchemaNode, Schemas
 from app.domain.values import api_resources, condition_types, event_reasons, json_tree
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.meta import Reference
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
@@ -152,11 +154,15 @@ class FieldChanged:
 
 @dataclass(frozen=True, slots=True)
 class EventSeen:
-    """A Kubernetes Event was written."""
+    """A Kubernetes Event was written.
+
+    `about` is the object that its reference names, if the uid is that of another object.
+    """
 
     type: str
     reason: str
     note: str
+    about: str = ""
 
 
 Fact: TypeAlias = (
@@ -212,8 +218,9 @@ def text(fact: Fact) -> str:
             return f"no longer reserved for {_consumer(pod, uid)}"
         case FieldChanged():
             return f"{fact.path}: {fact.was} -> {fact.now}"
-        case EventSeen():
-            return f"{fact.type} {fact.reason}: {fact.note}"
+        case EventSeen(about=about):
+            seen = f"{fact.type} {fact.reason}: {fact.note}"
+            return f"{seen} (about {about})" if about else seen
         case _:
             assert_never(fact)
 
@@ -294,11 +301,30 @@ def _facts_of(event: Event, before: JsonObject | None, node: SchemaNode | None) 
             yield from _changed(old, new, node)
 
 
-def event_seen(tree: JsonView) -> EventSeen:
-    """The content of an Event object, without the random end of the name of a refused object."""
+def event_seen(tree: JsonView, key: ObjectKey | None = None) -> EventSeen:
+    """The content of an Event object, without the random end of the name of a refused object.
+
+    `key` is that of the object with the uid of the reference, if it is known.
+    """
     event_object = core.event_object(tree)
     note = _REFUSED.sub(r"\1…\2", event_object.note or event_object.message)
-    return EventSeen(type=event_object.type, reason=event_object.reason, note=note)
+    about = "" if key is None else _another(event_object.subject, key)
+    return EventSeen(type=event_object.type, reason=event_object.reason, note=note, about=about)
+
+
+def _another(reference: Reference, key: ObjectKey) -> str:
+    """The object that a reference names; empty if it is the one with the key.
+
+    What the reference leaves out agrees with any object.
+    """
+    kind = registry.find(key.group, key.resource)
+    same = "" if kind is None else kind.kind
+    is_key = (
+        reference.kind in ("", same or reference.kind)
+        and reference.namespace in ("", key.namespace)
+        and reference.name in ("", key.name)
+    )
+    return "" if is_key else f"{reference.kind} {reference.namespace}/{reference.name}"
 
 
 def subject_of(tree: JsonView) -> str:

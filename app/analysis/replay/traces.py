@@ -55,7 +55,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationStep:
-    """One allocation of one claim: the devices in order, the whole result, and its pod."""
+    """One allocation of one claim: the devices in order, the whole result, and its pod.
+
+    `is_dated` is false for an allocation without a time.
+    """
 
     revision: int
     time: Instant
@@ -64,6 +67,7 @@ class AllocationStep:
     pod: str
     devices: tuple[str, ...]
     allocation: JsonObject
+    is_dated: bool = True
 
 
 @dataclass(slots=True)
@@ -180,15 +184,16 @@ class Trace:
     def _add_event(self, event: Event, writer: str) -> None:
         if event.type is EventType.OBJECT_DELETED:
             return
+        subject = facts.subject_of(event.object)
         step = Step(
             revision=event.revision,
             time=event.stamp.time,
             writer=writer,
             key=event.key,
             uid=event.uid,
-            facts=(facts.event_seen(event.object),),
+            facts=(facts.event_seen(event.object, self.keys.get(subject)),),
         )
-        self.said[facts.subject_of(event.object)].append(step)
+        self.said[subject].append(step)
 
     def pods_of(self, event: Event, before: JsonObject | None) -> Iterator[str]:
         """The uids of the pods that a write concerns: the pod itself, or the users of a claim."""
@@ -235,6 +240,7 @@ class Trace:
                 pod=next(iter(pods), self.owner_of.get(event.uid, "")),
                 devices=dra.device_names(given),
                 allocation=masked(given),
+                is_dated=bool(dra.allocation_time(given)),
             )
         )
 

@@ -97,7 +97,7 @@ async def decide(
     recording = runs.recording
     recorded, omissions = recording.trace, recording.lacks.omissions
     variant = replace(variant, imposed=recording.imposed)
-    compare = partial(differences.compare, schemas=rules.schemas)
+    compare = partial(differences.compare, schemas=rules.schemas, with_dates=True)
     variant, run, compared = await first_run(
         runs.run, variant, compare, recorded, runs.end, omissions.controllers
     )

@@ -1,5 +1,6 @@
 """The comparison of two runs, aspect by aspect: what both have, and what one has alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,3 +135,14 @@ def test_same_steps_in_another_order_belong_to_no_side_alone() -> None:
     (sides,) = differences.compare(left, right).different.values()
     assert sides.is_order
     assert (sides.only_recorded, sides.only_again) == ((), ())
+
+
+def test_that_an_allocation_has_a_time_counts_where_dates_are_compared() -> None:
+    dated, other = allocation("a"), replace(allocation("a"), time=Instant(9))
+    undated = replace(allocation("a"), is_dated=False)
+    sides = [trace(Aspect.DEVICES, each) for each in (dated, other, undated)]
+    key = (Aspect.DEVICES, UID, "")
+    for again, differs in zip(sides, (False, False, True), strict=True):
+        compared = differences.compare(sides[0], again, with_dates=True)
+        assert (key in compared.different) is differs
+        assert key not in differences.compare(sides[0], again).different

@@ -44,10 +44,29 @@ CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
         (facts.AllocationChanged(), "allocation changed"),
         (facts.FieldChanged("spec.a", "1", "2"), "spec.a: 1 -> 2"),
         (facts.EventSeen("Normal", "Scheduled", "to n"), "Normal Scheduled: to n"),
+        (
+            facts.EventSeen("Normal", "Scheduled", "to n", about="Pod ns/q"),
+            "Normal Scheduled: to n (about Pod ns/q)",
+        ),
     ],
 )
 def test_fact_in_words(fact: facts.Fact, words: str) -> None:
     assert facts.text(fact) == words
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"kind": "Pod", "namespace": "ns", "name": "p"}, ""),
+        ({"uid": "u"}, ""),  # what it leaves out agrees with any object
+        ({"kind": "Pod", "namespace": "ns", "name": "q"}, "Pod ns/q"),
+        ({"kind": "Pod", "namespace": "other", "name": "p"}, "Pod other/p"),
+        ({"kind": "Job", "namespace": "ns", "name": "p"}, "Job ns/p"),
+    ],
+)
+def test_event_is_about_the_object_of_its_uid(about: dict[str, str], words: str) -> None:
+    assert facts.event_seen({"reason": "Scheduled", "regarding": about}, POD).about == words
+    assert facts.event_seen({"reason": "Scheduled", "regarding": about}).about == ""
 
 
 def test_key_waited_from_the_slack_before_it_was_ready_until_it_was_due() -> None:
