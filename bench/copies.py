@@ -140,7 +140,7 @@ def copies(after: Revision, told: tuple[Story, Story, Story], size: Size) -> Ite
     """Nodes, then pods that went, then pods spread over the devices, after a revision."""
     for_node, for_pod, for_life = told
     for number in range(size.nodes):
-        names = {NODE: f"node-{number:04}"}
+        names = {NODE: f"node-{number:04}", "gpu-0": "gpu-0"}
         for event in for_node.copy(after, names, number):
             yield event
             after = event.revision
