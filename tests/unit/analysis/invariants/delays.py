@@ -85,7 +85,35 @@ def decided_from(events: list[Event], event: Event, pods=()) -> int:
     has_time = event.stamp.origin is None or event.stamp.origin.time_quality == "exact"
     if pods and not is_unnamed and has_time and all(is_plain(known, uid) for uid in pods):
         delay = min(IN_FLIGHT, now - answered(known, now) + AT_ONCE)
-    return begun - delay
+    return min(begun, sent_from(sent, event, {event.uid, *pods})) - delay
+
+
+def asked(event: Event) -> int:
+    origin = event.stamp.origin
+    return min(origin.asked, event.stamp.time) if origin and origin.asked else event.stamp.time
+
+
+def sent_from(sent: list[Event], event: Event, uids: set[str]) -> int:
+    """The arrival of the first slow request that leads to the event, one after the other."""
+    user, begun = event.stamp.actor.user, asked(event)
+    spans = []
+    for uid in uids:
+        own = [one for one in sent if one.uid == uid and one.stamp.actor.user == user]
+        ends = [place for place, one in enumerate(own) if one.type is EventType.OBJECT_DELETED]
+        slow = [
+            (asked(one), one.stamp.time)
+            for one in own[ends[-1] + 1 if ends else 0 :]
+            if one.stamp.time - asked(one) >= SECOND
+        ]
+        for (_, before), (arrival, _) in reversed(list(pairwise([(0, 0), *slow]))):
+            if arrival - AT_ONCE > before:
+                spans.append((arrival, slow[-1][1]))
+                break
+        else:
+            spans += [(slow[0][0], slow[-1][1])] if slow else []
+    for arrival, end in sorted(spans, reverse=True):
+        begun = min(begun, arrival) if begun - AT_ONCE <= end else begun
+    return begun
 
 
 def answered(known: list[Event], now: int) -> int:

@@ -4,15 +4,18 @@ A claim of a pod gets device a, which was tainted so many seconds before. The qu
 scheduler's client; what it allows follows from the pace of its requests.
 """
 
+import random
 from collections.abc import Callable
 
 import pytest
 from msgspec import structs
 
 from app.analysis.verify.compare import ComparisonResult
+from app.analysis.verify.invariants.queues import Queues
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.event import Origin
 from app.domain.values.timestamps import SECOND, Instant
+from tests.unit.analysis.invariants import delays
 from tests.unit.analysis.invariants.test_rules import Story
 from tests.unit.analysis.invariants.worlds import UNNAMED, claim, device, key_of, pod, result, user
 from tests.unit.analysis.verify.test_last_lost import ANY, result_of
@@ -209,6 +212,31 @@ def test_write_waits_for_the_answer_to_the_one_before_about_its_claim(
         taking(story, -1, seconds)
 
     assert verdicts_of(story_of(40, 0.01, tainted=9, send=send)) == expected
+
+
+def test_arrivals_of_slow_requests_are_those_that_a_search_finds() -> None:
+    for seed in range(60):
+        draw, queues, events, now = random.Random(seed), Queues(), [], 100 * SECOND
+        for number in range(1, 16):
+            now += draw.choice((10_000, SECOND // 2, 2 * SECOND, 6 * SECOND, 20 * SECOND))
+            took = draw.choice((0, 5_000, SECOND // 2, SECOND, 3 * SECOND, 9 * SECOND))
+            origin = Origin(source="audit", time_quality="exact", asked=now - took if took else 0)
+            actor = Actor(user=draw.choice((SCHEDULER, DRIVER_USER)))
+            stamp = Stamp(time=Instant(now), actor=actor, verb="update", origin=origin)
+            uid = draw.choice(("x", "y", "pod"))
+            event = Event(
+                revision=Revision(number),
+                type=draw.choice((*[EventType.OBJECT_UPDATED] * 5, EventType.OBJECT_DELETED)),
+                key=key_of("pods" if uid == "pod" else "resourceclaims", uid),
+                uid=uid,
+                stamp=stamp,
+                body=b"{}",
+            )
+            events.append(event)
+            queues.note(event, None)
+            pods = draw.choice(((), ("pod",)))
+            expected = delays.decided_from(events, event, pods)
+            assert queues.decided_from(event, pods) == expected, (seed, number)
 
 
 def test_volumes_that_wait_for_nothing_delay_no_write() -> None:
