@@ -57,6 +57,8 @@ async def verified(settings: Settings, folder: Path) -> VerifyReport:
     [
         (30, "requests"),
         (31, "requests"),
+        (53, "without statuses"),
+        (51, "without statuses"),
         *((seed, f"{number} snapshots") for seed in (32, 37, 38) for number in (2, 3, 5)),
         *((seed, "half and snapshot") for seed in (32, 36, 37, 41)),
     ],

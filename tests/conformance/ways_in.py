@@ -102,6 +102,12 @@ def nine_of_ten(seed: int, recording: Path, out: Path) -> None:
     _write(out, (line for line in _lines(recording / "audit.jsonl") if draw.random() > 0.1))
 
 
+def without_statuses(recording: Path, out: Path) -> None:
+    """An audit log of a policy that leaves out the subresource `status`."""
+    lines = _lines(recording / "audit.jsonl")
+    _write(out, (line for line in lines if line["objectRef"].get("subresource") != "status"))
+
+
 def half_and_snapshot(recording: Path, out: Path) -> None:
     """The first half of an audit log, and everything at a moment after it."""
     logged = list(_lines(recording / "audit.jsonl"))
@@ -117,6 +123,7 @@ WAYS: dict[str, Way] = {
     "metadata": metadata,
     **{f"nine of ten {seed}": partial(nine_of_ten, seed) for seed in (1, 2)},
     "half and snapshot": half_and_snapshot,
+    "without statuses": without_statuses,
 }
 
 

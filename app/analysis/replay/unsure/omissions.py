@@ -104,8 +104,11 @@ class Omissions:
             self._bound = known if self._bound is None else self._bound
             self._have_claims = self._have_claims or pods.facts(event.object).uses_claims
         if event.type is EventType.OBJECT_DELETED:
-            self._conditions.pop(event.uid, None)
-            return False
+            # A deletion sets no condition: one that no line shows was set in a lost line.
+            last = self._conditions.pop(event.uid, None)
+            if last is None or event.stamp.verb != "delete":
+                return False
+            return any(each.type not in last for each in meta.conditions(event.object))
         # Sources may leave out other fields, such as a probe time that is null.
         now = {
             each.type: (each.status, each.reason, each.message)

@@ -94,6 +94,23 @@ def test_condition_that_its_writer_does_not_write_shows_a_lost_line(shown, user,
     assert made.lost.has_any is is_lost
 
 
+@pytest.mark.parametrize(
+    ("shown", "verb", "is_lost"),
+    [
+        (conditions("PodScheduled"), "delete", False),
+        # Another value may be another line's mistake; a condition that no line has was written.
+        (conditions("PodScheduled", status="False"), "delete", False),
+        (conditions("PodScheduled", "Initialized"), "delete", True),
+        # An end that was not requested shows the last state that a source has.
+        (conditions("PodScheduled", "Initialized"), "observe", False),
+    ],
+)
+def test_removal_that_shows_a_condition_of_no_line_shows_a_lost_line(shown, verb, is_lost):
+    end = line(2, verb=verb, type_=EventType.OBJECT_DELETED, status=shown)
+    made = omissions(line(1, status=conditions("PodScheduled")), end)
+    assert made.lost.has_any is is_lost
+
+
 def test_field_that_sources_may_leave_out_shows_no_lost_line():
     known = conditions("PodScheduled")
     shown = {"conditions": [{**known["conditions"][0], "lastProbeTime": None}]}
