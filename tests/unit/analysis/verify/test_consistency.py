@@ -140,6 +140,27 @@ def test_altered_event_is_named(
     assert words in problems(altered)
 
 
+def test_each_append_of_a_controller_begins_with_a_decision_that_has_its_cause(
+    events: list[Event],
+) -> None:
+    """Also the append that follows another one of the same controller."""
+    deciders = [msgspec.json.decode(each.body).get("controller") for each in events]
+    stamps = [each.stamp for each in events]
+    appends = [(each.time, each.cause, each.observed, each.actor.user) for each in stamps]
+    places = [
+        at
+        for at, event in enumerate(events)
+        if is_decision(event)
+        and appends[at] != appends[at - 1]
+        and deciders[at] in [each for each in deciders[:at] if each][-1:]
+    ]
+    assert places, "no controller decided twice in a row"
+    for at in places:
+        altered = [*events]
+        altered[at] = body(lambda tree: tree.update(cause=0))(events[at])
+        assert f"revision {at + 1}: the cause of the decision" in problems(altered)
+
+
 @pytest.mark.parametrize(
     ("verb", "words"),
     [
