@@ -103,6 +103,37 @@ def test_claims_that_change_while_a_start_reads_them_are_counted_as_they_are_in_
     assert claims(meter, False, source="") == 3
 
 
+@pytest.mark.parametrize(
+    ("parts", "labels"),
+    [
+        ({}, ("false", "false", "")),
+        ({"status": {}}, ("false", "false", "")),
+        ({"status": {"allocation": {}}}, ("false", "false", "")),
+        ({"status": {"allocation": {"devices": {}}}}, ("true", "false", "")),
+        ({"admin": [False, True]}, ("false", "true", "")),
+        ({"admin": [False]}, ("false", "false", "")),
+        (
+            {"annotation": "resource.kubernetes.io/pod-claim-name"},
+            ("false", "false", "resource_claim_template"),
+        ),
+        (
+            {"annotation": "resource.kubernetes.io/extended-resource-claim"},
+            ("false", "false", "extended_resource"),
+        ),
+        ({"annotation": "example.com/other"}, ("false", "false", "")),
+    ],
+)
+def test_labels_of_a_claim_follow_from_the_claim(parts, labels):
+    requests = [{"exactly": {"adminAccess": each}} for each in parts.get("admin", ())]
+    claim = {
+        "metadata": {"annotations": {parts.get("annotation", "x"): "gpu"}},
+        "spec": {"devices": {"requests": [{"firstAvailable": []}, *requests]}},
+    }
+    if "status" in parts:
+        claim["status"] = parts["status"]
+    assert metering.labels_of(claim) == labels
+
+
 def test_start_decodes_no_claim_for_good():
     cluster = with_pods(3, devices=2)
     objects = cluster.line.views.objects
