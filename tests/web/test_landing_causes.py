@@ -287,6 +287,27 @@ async def test_cause_of_some_of_many_pods_is_told_as_theirs():
     assert all(cause.startswith("lab/") for cause in told)
 
 
+async def test_pod_that_still_waits_is_named_before_later_ones_that_wait_no_more():
+    later = [f"later-{number}" for number in range(6)]
+    devices = [{"name": f"x{number}"} for number in range(6)]
+    steps = (
+        {"apply": [space("lab"), class_of("c", D), node("n1"),
+                   *wanting(ask("c", selectors=cel("false")), name="never", user="old")]},
+        {"wait": 5},
+        {"apply": [one for name in later for one in wanting(ask("c"), name=name, user=name)]},
+        {"wait": 5},
+        {"apply": [slice_of("n1", D, "n1", devices, nodeName="n1")]},
+        {"wait": 30},
+    )  # fmt: skip
+    store = await stored(Invented(told=(), steps=steps).incident())
+    async with serving(store=store) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    (item,) = (one for one in items if one["kind"] == "WaitingPods" and one["present"])
+    assert item["text"].startswith("7 pods waited, 1 still waits")
+    assert item["objects"][0]["name"] == "old"
+    assert any("6 devices on 1 node not selected" in cause for cause in item["causes"])
+
+
 async def test_no_cause_is_told_of_a_pod_that_got_its_devices():
     objects = [*hardware(), *wanting(ask("c"))]
     made = Invented(told=(), steps=({"apply": objects}, {"wait": 5})).incident()

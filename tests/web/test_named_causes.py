@@ -419,3 +419,20 @@ async def test_class_that_selected_a_device_before_is_named_with_the_write_that_
     for text in (*named, " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))):
         assert ("until it was" in text) is bool(how)
         assert (said in text) is bool(how)
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [(0, "no device is published here"), (1, "no device is published here, only 1 counter set"),
+     (2, "no device is published here, only 2 counter sets")],
+)  # fmt: skip
+async def test_slice_without_devices_counts_none(sets, said):
+    counters = [{"name": f"s{number}", "counters": {"t": {"value": "1"}}} for number in range(sets)]
+    empty = slice_of("s", DRIVER, "n", [], nodeName="n")
+    if sets:
+        del empty["spec"]["devices"]
+        empty["spec"]["sharedCounters"] = counters
+    text = await why(({"apply": [space("lab"), node("n"), empty]},), about="resourceslice/s")
+    assert said in text
+    assert "0 of" not in text
+    assert ("only" in text) is bool(sets)

@@ -423,7 +423,8 @@ def _of_a_kind(groups: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _newest(group: _PodsOfCause) -> tuple[Subject, ...]:
-    pods = list(group.pods.items())[-OBJECTS_SHOWN_MAX:]
+    """The newest pods of a group; those that still wait were last seen now."""
+    pods = sorted(group.pods.items(), key=lambda one: one[1])[-OBJECTS_SHOWN_MAX:]
     return tuple(Subject.of(pod, revision) for pod, revision in reversed(pods))
 
 

@@ -109,6 +109,11 @@ def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
     for device in (each for resource_slice in slices for each in resource_slice.devices):
         named.setdefault(device.id, device)
     devices = list(named.values())
+    if not devices:
+        sets = sum(len(dra.shared_counters(one.tree)) for one in slices)
+        only = f", only {counts.of(sets, 'counter set')}" if sets else ""
+        yield Reason(text=f"no device is published here{only}", count=0)
+        return
     held = [device for device in devices if views.allocated.is_allocated(device.id)]
     are = counts.plural(len(held), "is")
     text = f"{len(held)} of {devices_text(len(devices))} {are} allocated"
