@@ -6,7 +6,7 @@ import pytest
 
 from tests import draws
 from tests.api.serving import serving
-from tests.web import counted_incidents, misplaced_incidents, quiet_incidents
+from tests.web import counted_incidents, misplaced_incidents, night_incidents, quiet_incidents
 from tests.web.invented import Names, ask, claim, pod
 from tests.web.test_incident_stories import stored
 
@@ -96,11 +96,17 @@ def make_the_template(made):
     return ({"apply": [missing]},)
 
 
+def make_the_claim(made):
+    (elsewhere,) = steps_of(made, "ResourceClaim", "claim")
+    return ({"apply": [claim(elsewhere["metadata"]["name"], "lab", ask("c"))]},)
+
+
 def remove_the_taint(made):
     return ({"patch": {"spec": {"taints": None}}, "of": "node/a"},)
 
 
 counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
+night = night_incidents
 
 HELPS = [
     (counted.ending_pod_keeps_the_counters, "add 2 to counter tiles", add_to_the_counter),
@@ -117,6 +123,7 @@ HELPS = [
     (misplaced.free_devices_are_scattered, "remove devicetaintrule frozen", remove_the_rule),
     (misplaced.free_devices_are_scattered, "tolerate taint x.test/freeze", tolerate_both),
     (quiet.name_of_a_template_is_mistyped, "create resourceclaimtemplate", make_the_template),
+    (night.claim_is_in_another_namespace, "create resourceclaim claim", make_the_claim),
     (quiet.pod_tolerates_another_value, "remove taint x.test/cards", remove_the_taint),
 ]
 

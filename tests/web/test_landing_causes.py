@@ -158,6 +158,17 @@ ROWS = {
         [*hardware()[:4], node("n2"), full_of_cpu("n1"), *wanting(ask("c"))],
         ["no device can be used on 1 node; 1 other node refuses the pod for another reason"],
     ),
+    "each request on another node": (
+        [space("lab"), class_of("c", D), class_of("nic", "n.test"), *map(node, NODES),
+         slice_of("n1", D, "n1", [{"name": "x0"}], nodeName="n1"),
+         slice_of("n2", "n.test", "n2", [{"name": "p0"}], nodeName="n2"),
+         *wanting(ask("c", "card"), ask("nic", "port"))],
+        ["request card wants 1 of class c: 1 device on 1 node suitable; 1 device on 1 node not "
+         f"selected (selector #0 of class c: device.driver == '{D}')",
+         "request port wants 1 of class nic: 1 device on 1 node suitable; 1 device on 1 node not "
+         "selected (selector #0 of class nic: device.driver == 'n.test')",
+         "none of 2 nodes has enough suitable devices for all requests together"],
+    ),
     "each request alone": (
         hardware() + wanting(ask("c", "one", count=2), ask("c", "two", count=2)),
         ["on 2 nodes each request could be satisfied alone, but not all together"],

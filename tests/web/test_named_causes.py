@@ -421,6 +421,18 @@ async def test_class_that_selected_a_device_before_is_named_with_the_write_that_
         assert (said in text) is bool(how)
 
 
+async def test_all_objects_that_a_pod_lacks_are_to_be_created():
+    wanted = pod("job", "lab", claim="first")
+    wanted["spec"]["resourceClaims"].append({"name": "e", "resourceClaimTemplateName": "second"})
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n")]},
+        {"apply": [wanted]},
+        {"wait": 5},
+    ), help="true")  # fmt: skip
+    assert "create resourceclaim first in namespace lab" in text
+    assert "create resourceclaimtemplate second in namespace lab" in text
+
+
 @pytest.mark.parametrize(
     ("sets", "said"),
     [(0, "no device is published here"), (1, "no device is published here, only 1 counter set"),

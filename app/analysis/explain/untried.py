@@ -149,6 +149,13 @@ def remedies(
         for key in names.missing_templates(views, pod)
         if sees_key(key)
     ]
+    changes += [
+        f"create resourceclaim {entry.claim} in namespace {pod.namespace}"
+        for entry in pod.entries
+        if entry.claim
+        and sees_key(key := claim_key(pod.namespace, entry.claim))
+        and views.objects.get(key) is None
+    ]
     for named in pods.named_claims(pod):
         claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
         others = [name for name in meta.finalizers(claim) if name != well_known.CLAIM_PROTECTION]

@@ -78,6 +78,12 @@ def lines(
         sentences = []
     if summary.causes_nodes and not requests:
         sentences.append(_deviceless(summary))
+    if len(requests) > 1 and not (failing or summary.together or summary.causes_cut):
+        considered = summary.causes_nodes + summary.causes_nodes_cut
+        none = (
+            f"none of {nodes_text(considered)} has" if considered > 1 else "the node does not have"
+        )
+        sentences.append(f"{none} enough suitable devices for all requests together")
     if summary.together:
         count = nodes_text(summary.together)
         needs = [_needs(views, pod, claim, name) for claim, name in requests]
