@@ -125,7 +125,10 @@ def of_decisions(
                 number=number,
                 binding=tuple(binding),
                 failures=failures,
-                is_error=has_failed and is_error,
+                # A decision without inputs does not say whether plug-ins refused the pod.
+                is_error=has_failed
+                and is_error
+                and (last.outcome == ERROR or bool(last.inputs.attempt)),
                 before=attempts[-1] if attempts else None,
                 repeated=_repeated(
                     [
