@@ -36,7 +36,8 @@ def test_fork_without_a_change_is_the_same(data: Path) -> None:
         assert report["common"] == report["a"]["revision"]
     code, out, _ = redra("diff", "prod", "same", data=data)
     assert code == 0
-    assert "every decision is the same" in out
+    assert "every decision is the same: " in out
+    assert f" from revision {report['common']} on\n" in out
 
 
 def test_change_of_an_object_is_one_at_the_end(data: Path) -> None:

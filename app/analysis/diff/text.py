@@ -132,9 +132,13 @@ def _more(count: int) -> str:
 
 
 def counts_text(report: DiffReport) -> str:
-    """The number of pods that are the same, and of the others by class."""
+    """The number of pods that are the same, and of the others by class.
+
+    Pods that were gone at the last common revision are in none of these numbers.
+    """
     if report.is_same:
-        return f"every decision is the same: {counts.of(report.same, 'pod')}"
+        since = f" from revision {report.a.common} on" if report.a.common else ""
+        return f"every decision is the same: {counts.of(report.same, 'pod')}{since}"
     in_text_only = sum(each.is_about_words for each in report.differences)
     if in_text_only == len(report.differences):
         pods = counts.of(report.same + in_text_only, "pod")
