@@ -24,6 +24,7 @@ _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _SET_OF = re.compile(r"(in|notin)\s*\(([^()]*)\)", re.ASCII)
 _LEXEME = re.compile(r"\s*([^\s,()=!<>]+)\s*", re.ASCII)
+_TOKEN = re.compile(r"\s*([^\s,()=!<>]+|==|!=|[,()=!<>]|)", re.ASCII)
 _COMPARED = re.compile(r"(==|=|!=|<|>)\s*([^\s,()=!<>]*)", re.ASCII)
 _OPERATORS = {
     "In": "in",
@@ -147,7 +148,7 @@ def parse_labels(text: str) -> LabelSelector:
         if position == len(rest):
             return LabelSelector(requirements=tuple(requirements))
         if rest[position] != ",":
-            raise SelectorError(f"unable to parse requirement: unexpected {rest[position:]!r}")
+            raise SelectorError(f"{_found(rest, position)}, expected: ',' or 'end of string'")
         position += 1
 
 
@@ -241,7 +242,7 @@ def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
     negated = text[position : position + 1] == "!"
     match = _LEXEME.match(text, position + (1 if negated else 0))
     if match is None:
-        raise SelectorError(f"unable to parse requirement: found {text[position:]!r}, expected key")
+        raise SelectorError(_without_key(text, start, position, negated=negated))
     key, position = match.group(1), match.end()
     _check_key(key, "")
     if negated or position == len(text) or text[position] == ",":
@@ -255,10 +256,7 @@ def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
         return requirement, _skip_space(text, listed.end())
     compared = _COMPARED.match(text, position)
     if compared is None:
-        raise SelectorError(
-            f"unable to parse requirement: found {text[position:]!r}, expected: "
-            "in, notin, =, ==, !=, gt, lt"
-        )
+        raise SelectorError(_without_operator(text, position))
     operator, value = compared.groups()
     end = _skip_space(text, compared.end())
     if operator in ("<", ">"):
@@ -268,6 +266,28 @@ def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
     _check_value(value, "")
     name = "notin" if operator == "!=" else "in"
     return Requirement(key=key, operator=name, values=frozenset((value,))), end
+
+
+def _without_key(text: str, start: int, position: int, *, negated: bool) -> str:
+    """The message for a requirement without a key, in the words of a server."""
+    if negated and text[position + 1 : position + 2] != "=":
+        return f"unable to parse requirement: {_found(text, position + 1)}, expected: identifier"
+    after = "identifier after ','" if start else "!, identifier, or 'end of string'"
+    return f"{_found(text, position)}, expected: {after}"
+
+
+def _without_operator(text: str, position: int) -> str:
+    """The message for a key that no operator follows, or no list of values, likewise."""
+    word = _TOKEN.match(text, position)
+    if word is not None and word.group(1) in ("in", "notin"):
+        return f"unable to parse requirement: {_found(text, word.end())} expected: '('"
+    expected = "in, notin, =, ==, !=, gt, lt"
+    return f"unable to parse requirement: {_found(text, position)}, expected: {expected}"
+
+
+def _found(text: str, position: int) -> str:
+    token = _TOKEN.match(text, position)
+    return f"found '{token.group(1) if token else ''}'"
 
 
 def _skip_space(text: str, position: int) -> int:

@@ -40,6 +40,29 @@ def test_unreadable_label_selector_is_refused(text: str) -> None:
         selectors.parse_labels(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a=b=c", "found '=', expected: ',' or 'end of string'"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        ("a=b,", "found '', expected: identifier after ','"),
+        ("a,,b", "found ',', expected: identifier after ','"),
+        ("=x", "found '=', expected: !, identifier, or 'end of string'"),
+        ("!=x", "found '!=', expected: !, identifier, or 'end of string'"),
+        ("a,!", "unable to parse requirement: found '', expected: identifier"),
+        (
+            "a b",
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+        ),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+    ],
+)
+def test_message_names_what_was_found_and_what_could_stand_there(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as refusal:
+        selectors.parse_labels(text)
+    assert str(refusal.value) == message
+
+
 def test_label_selector_object_joins_labels_and_expressions() -> None:
     selector = selectors.label_selector_of(
         {
