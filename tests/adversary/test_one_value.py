@@ -78,8 +78,12 @@ BESIDE = [
     (TAINTS, 46, Place(122, ("target", "name"), "node", about="plain-0")),
     # A device of another pool, of which all slices are there.
     *(
-        (MIG, lost, Place(line, (*RESULTS, 0, "pool"), "pool"))
-        for lost, line in ((43, 624), (43, 263), (45, 263))
+        (MIG, lost, Place(line, (*RESULTS, 0, "pool"), "pool", about=claim))
+        for lost, line, claim in (
+            (43, 624, "ov-02-dev-x7lsv"),
+            (43, 263, "o-08-dev-dtjhv"),
+            (45, 263, "o-08-dev-dtjhv"),
+        )
     ),
     # Another slice shows a device that does not match the selectors of a claim that got it.
     *(
