@@ -86,10 +86,7 @@ AREAS = {
     "verify": Area(
         sources=(
             "app/service/replays/verifying.py",
-            "app/analysis/verify/parts.py",
-            "app/analysis/verify/compare.py",
-            "app/analysis/verify/redecide.py",
-            "app/analysis/verify/selector_judge.py",
+            "app/analysis/verify/*.py",
         ),
         tests=(
             f"{UNIT}/analysis/verify",
