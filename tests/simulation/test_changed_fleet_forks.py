@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.edits import Apply, DeleteEdit, Edit
+from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
 from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
@@ -61,10 +61,10 @@ Outcome = tuple[bool, bool, str]
 
 @dataclass(frozen=True)
 class Change:
-    """A change as an edit of a fork, and as the write of a user."""
+    """A change as edits of a fork, and as the writes of a user."""
 
-    edit: Edit
-    write: Command
+    edits: tuple[Edit, ...]
+    writes: tuple[Command, ...]
 
 
 class NotedWorld:
@@ -105,12 +105,13 @@ class NotedWorld:
         ]
 
 
-def changed(seed: int, act: int, noted: NotedWorld, write: Command, pace: int) -> Sequence[Event]:
-    """The events of the world in which `write` is made after an act, at another pace."""
+def changed(seed: int, act: int, noted: NotedWorld, change: Change, pace: int) -> Sequence[Event]:
+    """The events of the world in which a change is made after an act, at another pace."""
     other = NotedWorld(seed, act + 1)
     assert other.marks[act] == noted.marks[act]
     other.plane._chance = random.Random(f"pace {pace}")
-    other.line.submit(write, actor=USER)
+    for write in change.writes:
+        other.line.submit(write, actor=USER)
     other.line.settle()
     for at, command in noted.written[noted.marks[act][1] :]:
         other.line.advance(Instant(max(at, other.line.now)))
@@ -180,20 +181,55 @@ def outcomes(events: Sequence[Event]) -> Mapping[str, Outcome]:
     return ends
 
 
+def patched(kind: str, key: ObjectKey, body: JsonObject) -> Change:
+    path = [kind, *([key.namespace] if key.namespace else []), key.name]
+    write = PatchObject(key=key, version="v1", type=PatchType.MERGE, body=body)
+    return Change((PatchEdit(name="/".join(path), body=body),), (write,))
+
+
 def deleted(world: FleetWorld) -> Change:
     name = world.random.choice(world.find("nodes"))["metadata"]["name"]
     write = DeleteObject(key=ObjectKey("", "nodes", "", name))
-    return Change(DeleteEdit(name=f"node/{name}"), write)
+    return Change((DeleteEdit(name=f"node/{name}"),), (write,))
 
 
 def tainted(world: FleetWorld) -> Change:
     key = ObjectKey(GROUP, "devicetaintrules", "", "planted")
-    return Change(Apply(tree=RULE), CreateObject(key=key, version="v1beta2", tree=RULE))
+    write = CreateObject(key=key, version="v1beta2", tree=RULE)
+    return Change((Apply(tree=RULE),), (write,))
+
+
+def pod_deleted(world: FleetWorld) -> Change:
+    running = [
+        pod["metadata"]
+        for pod in world.find("pods")
+        if "nodeName" in pod["spec"] and pod["status"]["phase"] not in ("Succeeded", "Failed")
+    ]
+    pod = world.random.choice(running)
+    key = ObjectKey("", "pods", pod["namespace"], pod["name"])
+    edit = DeleteEdit(name=f"pod/{pod['namespace']}/{pod['name']}")
+    return Change((edit,), (DeleteObject(key=key),))
+
+
+def quota_lowered(world: FleetWorld) -> Change:
+    """The namespace `team` may have one device only."""
+    quota = world.cluster.must("resourcequotas", "devices", "team")
+    hard = dict.fromkeys(quota["spec"]["hard"], "1")
+    key = ObjectKey("", "resourcequotas", "team", "devices")
+    return patched("resourcequota", key, {"spec": {"hard": hard}})
 
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
-    ("seed", "change"), [(301, deleted), (300, tainted), (304, tainted), (306, deleted)]
+    ("seed", "change"),
+    [
+        (301, deleted),
+        (300, tainted),
+        (304, tainted),
+        (306, deleted),
+        (316, pod_deleted),
+        (313, quota_lowered),
+    ],
 )
 async def test_fork_does_what_the_world_does_in_which_the_change_is_made(
     seed: int, change: Callable[[FleetWorld], Change], tmp_path: Path
@@ -207,10 +243,10 @@ async def test_fork_does_what_the_world_does_in_which_the_change_is_made(
     moment = noted.marks[act][0]
     planted = change(NotedWorld(seed, act + 1).world)
     at = max(each.revision for each in events if each.stamp.time <= moment)
-    fork, outcome = await recording.fork(at, planted.edit)
+    fork, outcome = await recording.fork(at, *planted.edits)
     assert outcome.diff.unexplained == 0
     here = outcomes(await recording.events(fork))
-    worlds = [outcomes(changed(seed, act, noted, planted.write, pace)) for pace in range(PACES)]
+    worlds = [outcomes(changed(seed, act, noted, planted, pace)) for pace in range(PACES)]
     agreed = {
         name: end for name, end in worlds[0].items() if all(w.get(name) == end for w in worlds)
     }
