@@ -472,6 +472,10 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
         )
         if difference["judgement"]:
             console.say(f"    {difference['judgement']}")
+    if any(each["kind"] == "other choice" for each in compared["differences"]):
+        console.say(
+            "  another release, gate or quirk may make those choices: --mode decide tries which one"
+        )
 
 
 def _tallied(users: Mapping[str, int]) -> str:

@@ -216,6 +216,18 @@ def test_verdict_says_what_the_recording_does_not_tell_of_the_order(capsys):
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
+    ("switches", "status", "shown"), [((), 1, True), (("--quirk", "c24=off"), 0, False)]
+)
+def test_failure_by_other_choices_names_what_finds_a_switch(switches, status, shown, capsys):
+    """The scheduler of this recording is a 1.36.2 with a repair of c24."""
+    path = shared_path("histories", "e-taints", "audit.jsonl.gz")
+    assert application(["replay", str(path), "--mode", "verify", *switches]) == status
+    out = capsys.readouterr().out
+    assert ("another release, gate or quirk may make those choices" in out) is shown
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(
     ("alter", "status", "text"),
     [
         (tampering.nothing, 0, "verified: everything that is judged was compared and agrees"),
