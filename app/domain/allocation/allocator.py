@@ -136,8 +136,7 @@ class Allocator:
     """Allocates the claims of one pod, node by node, on one state of the cluster.
 
     `variant` defaults to the one that the features require. With `prune` false the proven shortcuts
-    of the search are off; the answers are the same. Without `remembers` the nodes remember no
-    answers: those of a supposed state are not needed again, and each would keep its state.
+    of the search are off; the answers are the same.
     """
 
     def __init__(
@@ -152,7 +151,6 @@ class Allocator:
         variant: AllocatorVariant | None = None,
         bounds: Bounds | None = None,
         prune: bool = True,
-        remembers: bool = True,
     ) -> None:
         self.inventory = (
             inventory if isinstance(inventory, Inventory) else Inventory.of_slices(inventory)
@@ -165,7 +163,7 @@ class Allocator:
         self.compiler = compiler
         self._bounds = bounds or Bounds()
         self._prune = prune
-        self._remembers = remembers
+        self._remembers = True
         self.reading = reading_of(features, quirks, self.variant)
         self._attempt: _Attempt | None = None
 
@@ -212,8 +210,14 @@ class Allocator:
         *,
         remembers: bool = True,
     ) -> "Allocator":
-        """An allocator with the same settings for other devices, classes and allocated state."""
-        return self._like(inventory, classes, state, self.quirks, remembers=remembers)
+        """An allocator with the same settings for other devices, classes and allocated state.
+
+        Without `remembers` the nodes remember none of its answers: those of a supposed state are
+        not needed again, and each would keep that state in memory.
+        """
+        made = self._like(inventory, classes, state, self.quirks)
+        made._remembers = remembers
+        return made
 
     def _like(
         self,
@@ -221,8 +225,6 @@ class Allocator:
         classes: Mapping[str, JsonView],
         state: AllocatedState,
         quirks: Quirks,
-        *,
-        remembers: bool = True,
     ) -> "Allocator":
         return Allocator(
             inventory,
@@ -234,7 +236,6 @@ class Allocator:
             variant=self.variant,
             bounds=self._bounds,
             prune=self._prune,
-            remembers=remembers,
         )
 
     def _remember(self, view: NodeView, key: object, answer: RememberedAnswer) -> None:
