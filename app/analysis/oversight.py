@@ -27,7 +27,13 @@ from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts, Difference, DifferenceKind
 from app.analysis.verify.in_flight import WINDOW
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
-from app.analysis.verify.parts import Deciders, PartFindings, PartVerifier, VerifiedPart
+from app.analysis.verify.parts import (
+    Deciders,
+    PartFindings,
+    PartVerifier,
+    VerifiedPart,
+    joined,
+)
 from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.pages import Page
 from app.domain.values.json_tree import JsonObject
@@ -168,7 +174,7 @@ class Oversight:
     def compared(self) -> tuple[ComparisonCounts, ComparisonCounts, ComparisonCounts]:
         """The comparisons of decisions, effects and allocations; only after the end."""
         assert self._found is not None, "asked after the end"
-        return self._found.decisions, self._found.effects, self._found.allocations
+        return self._found.decisions, self._found.effects, joined([self._found.allocations])
 
     def _new(
         self, violations: Sequence[Violation], sightings: Sequence[IncidentSighting]

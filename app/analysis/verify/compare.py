@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, assert_never
 
+from app.analysis.verify.excuses import Excuse
 from app.domain.values.json_tree import JsonObject
 
 EXAMPLES_MAX = 20
@@ -98,7 +99,7 @@ class ComparisonCounts:
 
     `reasons` counts, by reason and author, why something was not comparable. `authors` counts the
     authors of the compared objects that were not written by redra's controllers. `kinds` counts
-    the differences by kind.
+    the differences by kind. `excuses` are of agreements that are still to be judged together.
     """
 
     counts: Mapping[ComparisonResult, int]
@@ -106,6 +107,7 @@ class ComparisonCounts:
     reasons: Mapping[str, Mapping[str, int]]
     authors: Mapping[str, int] = field(default_factory=dict)
     kinds: Mapping[DifferenceKind, int] = field(default_factory=dict)
+    excuses: tuple[Excuse, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -145,6 +147,7 @@ class Tally:
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
     authors: Counter[str] = field(default_factory=Counter)
     kinds: Counter[DifferenceKind] = field(default_factory=Counter)
+    excuses: list[Excuse] = field(default_factory=list)
 
     def same(self) -> None:
         """Count an agreement."""
@@ -178,6 +181,7 @@ class Tally:
             reasons={reason: dict(authors) for reason, authors in self.reasons.items()},
             authors=dict(self.authors),
             kinds=dict(self.kinds),
+            excuses=tuple(self.excuses),
         )
 
 

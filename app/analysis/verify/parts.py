@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from app.analysis.verify import compare, consistency
+from app.analysis.verify import compare, consistency, excuses
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import (
     ComparisonCounts,
@@ -361,7 +361,7 @@ class PartVerifier:
 
 
 def joined(parts: Sequence[ComparisonCounts]) -> ComparisonCounts:
-    """Merges the comparisons of consecutive parts."""
+    """Merges the comparisons of consecutive parts, and judges their excuses together."""
     counts: Counter[ComparisonResult] = Counter()
     reasons: dict[str, Counter[str]] = {}
     wrote: Counter[str] = Counter()
@@ -372,11 +372,16 @@ def joined(parts: Sequence[ComparisonCounts]) -> ComparisonCounts:
         kinds.update(part.kinds)
         for reason, authors in part.reasons.items():
             reasons.setdefault(reason, Counter()).update(authors)
+    for excuse in excuses.unexcused([excuse for part in parts for excuse in part.excuses]):
+        counts[ComparisonResult.CONCURRENT] -= 1
+        counts[ComparisonResult.NOT_COMPARABLE] += 1
+        wrote[excuse.author] -= 1
+        reasons.setdefault(excuses.REASON, Counter())[excuse.author] += 1
     differences = (difference for part in parts for difference in part.differences)
     return ComparisonCounts(
-        counts=dict(counts),
+        counts=+counts,
         differences=compare.first_of_each_kind(differences),
         reasons=reasons,
-        authors=wrote,
+        authors=+wrote,
         kinds=kinds,
     )

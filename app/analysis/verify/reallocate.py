@@ -9,14 +9,17 @@ A real scheduler decides before it writes, several pods in a row, and writes the
 allocation written a little later may have been chosen already, a release written a little earlier
 may not have been seen yet. Where the plain answer differs, such allocations are assumed one by
 one, what was chosen for pods that were deleted then (`unwritten_claims`), and devices as of a
-moment before (`unread_changes`); agreement under this is counted apart.
+moment before (`unread_changes`); agreement under this is counted apart. What rests on deleted pods
+is judged together at the end (`excuses`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from app.analysis import meanings
+from app.analysis.verify import excuses
 from app.analysis.verify.allocation_index import AllocationIndex, Written
+from app.analysis.verify.class_lookup import ClassLookup
 from app.analysis.verify.compare import (
     ComparisonCounts,
     Difference,
@@ -53,28 +56,6 @@ ASSUMED_MAX = 64
 
 UNRECORDED = "a write that it depends on was not recorded, or without its body"
 """The reason why an allocation is not comparable that such a write can explain."""
-
-
-class _Classes(Mapping[str, JsonView]):
-    """Device classes by name, as the allocator asks for them."""
-
-    def __init__(self, views: LiveViews, others: Mapping[ObjectKey, JsonObject | None]) -> None:
-        """`others` are not as in the views; None is one that is missing."""
-        self._objects = views.objects
-        self._others = others
-
-    def __getitem__(self, name: str) -> JsonView:
-        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
-        device_class = self._others[key] if key in self._others else self._objects.get(key)
-        if device_class is None:
-            raise KeyError(name)
-        return device_class
-
-    def __iter__(self) -> Iterator[str]:
-        return (key.name for key in self._objects.keys(api_groups.RESOURCE, "deviceclasses"))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 class AllocationChecker:
@@ -203,27 +184,22 @@ class AllocationChecker:
             event=event, node=node, wanted=wanted, place=place, recorded=recorded, answers=()
         )
 
-        def decide(inputs: AllocatorInputs) -> tuple[list[JsonObject], int]:
-            return self._answers(question, inputs)
+        def decide(inputs: AllocatorInputs) -> list[JsonObject]:
+            return self._answers(question, inputs)[0]
 
         here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
-        answers, assumed = decide(here)
-        if is_other := answers[-1] != recorded:
-            is_other = all(
-                decide(replace(here, inventory=each.inventory, objects=each.objects))[0][-1]
-                != recorded
-                for each in self._earlier(question, answers)
-            )
-            assumed = 1
-        if not is_other:
+        answers, assumed, used = self._attempt(question, here)
+        if assumed is not None:
             self._tally.authors[event.stamp.actor.user] += 1
             if assumed:
                 self._tally.concurrent()
             else:
                 self._tally.same()
+            if used:
+                self._note_excuse(question, here)
             return ""
         differing = replace(question, answers=answers)
-        if self._unseen.may_explain(differing, lambda inputs: decide(inputs)[0]):
+        if self._unseen.may_explain(differing, decide):
             return UNRECORDED
         if self._lacking:
             return f"the recording has no {self._lacking}"
@@ -235,13 +211,43 @@ class AllocationChecker:
         self._note_different(event, name, recorded, alike, judged)
         return ""
 
+    def _attempt(
+        self, question: DifferingAllocation, here: AllocatorInputs
+    ) -> tuple[list[JsonObject], int | None, frozenset[str]]:
+        """The answers from now, how much an answer like the recorded one assumes, and which pods.
+
+        That answer may be one of a moment before. Without it the number is None.
+        """
+        answers, assumed, used = self._answers(question, here)
+        if answers[-1] == question.recorded:
+            return answers, assumed, used
+        for each in self._earlier(question, answers):
+            inputs = replace(here, inventory=each.inventory, objects=each.objects)
+            then, _, used_then = self._answers(question, inputs)
+            if then[-1] == question.recorded:
+                return answers, 1, used_then
+            used |= used_then
+        return answers, None, used
+
+    def _note_excuse(self, question: DifferingAllocation, here: AllocatorInputs) -> None:
+        """Note which deleted pods an agreement needs."""
+
+        def attempt(without: frozenset[str]) -> tuple[bool, frozenset[str]]:
+            _, assumed, used = self._attempt(replace(question, without=without), here)
+            return assumed is not None, used
+
+        if needed := excuses.alternatives(attempt):
+            author, node = question.event.stamp.actor.user, meta.name(question.node)
+            excuse = excuses.Excuse(author=author, node=node, alternatives=needed)
+            self._tally.excuses.append(excuse)
+
     def _judged(
         self,
         differing: DifferingAllocation,
         claim: JsonObject,
         allocation: JsonObject,
         alike: JsonObject,
-        decide: Callable[[AllocatorInputs], tuple[list[JsonObject], int]],
+        decide: Callable[[AllocatorInputs], list[JsonObject]],
     ) -> tuple[DifferenceKind, tuple[str, ...]]:
         """The kind of a difference, with the rules that it breaks in every state that was known."""
         judged = self._choices.judge(differing.node, claim, allocation)
@@ -254,7 +260,7 @@ class AllocationChecker:
                     AllocatorInputs(
                         inventory=state.inventory, allocated=allocated, objects=state.objects
                     )
-                )[0][0]
+                )[0]
                 judged = then
         if "refused" in alike and judged[0] is DifferenceKind.OTHER_CHOICE:
             # There is no other choice: the claims of the pod do not fit together.
@@ -271,18 +277,23 @@ class AllocationChecker:
 
     def _answers(
         self, question: DifferingAllocation, inputs: AllocatorInputs
-    ) -> tuple[list[JsonObject], int]:
+    ) -> tuple[list[JsonObject], int, frozenset[str]]:
         """The answers from inputs, while others are assumed in flight one by one; their number.
 
-        The last answer is the recorded one, if any assumption leads to it.
+        The last answer is the recorded one, if any assumption leads to it. The third part are the
+        deleted pods of which claims are assumed.
         """
         assumed: list[Written] = []
+        used: set[str] = set()
         recorded = question.recorded
         try:
             answers = [self._decide(inputs, question.node, question.wanted, question.place)]
             while answers[-1] != recorded and len(assumed) < ASSUMED_MAX:
                 other = self._in_flight.another(question.event, recorded, answers[-1], assumed)
-                others = [other] if other else self._in_vain(question, inputs, answers[-1], assumed)
+                others = [other] if other else []
+                if not other:
+                    pod, others = self._in_vain(question, inputs, answers[-1], assumed)
+                    used.add(pod)
                 if not others:
                     break
                 for each in others:
@@ -292,7 +303,7 @@ class AllocationChecker:
         finally:
             for each in assumed:
                 inputs.allocated.remove_in_flight(each.claim)
-        return answers, len(assumed)
+        return answers, len(assumed), frozenset(used - {""})
 
     def _in_vain(
         self,
@@ -300,7 +311,7 @@ class AllocationChecker:
         inputs: AllocatorInputs,
         again: JsonObject,
         assumed: Sequence[Written],
-    ) -> list[Written]:
+    ) -> tuple[str, list[Written]]:
         """What the claims of a pod that ended would get of the devices chosen differently."""
         chosen = devices_of(again) - devices_of(question.recorded)
         uids = {other.uid for other in assumed}
@@ -308,12 +319,14 @@ class AllocationChecker:
         for end, claims in self._unwritten.in_vain(question.event, node, question.wanted):
             if not chosen or not uids.isdisjoint(meta.uid(claim) for claim in claims.values()):
                 continue
+            if end.uid in question.without:
+                continue
             given = self._allocate(inputs, question.node, list(claims.values()))
             if not isinstance(given, Allocation):
                 continue
             results = given.allocation_results(str)
             if any(chosen & devices_of(each) for each in results):
-                return [
+                return end.uid, [
                     Written(
                         revision=end.revision,
                         time=end.time,
@@ -323,7 +336,7 @@ class AllocationChecker:
                     )
                     for (key, claim), each in zip(claims.items(), results, strict=True)
                 ]
-        return []
+        return "", []
 
     def _note_different(
         self,
@@ -425,7 +438,7 @@ class AllocationChecker:
     ) -> object:
         allocator = Allocator(
             inputs.inventory,
-            _Classes(self._views, inputs.objects),
+            ClassLookup(self._views, inputs.objects),
             inputs.allocated,
             self._views.features,
             compiler=self._compiler,

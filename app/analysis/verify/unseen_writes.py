@@ -56,7 +56,8 @@ class AllocatorInputs:
 class DifferingAllocation:
     """An allocation that differs: on which node, of which claims, at which place among them.
 
-    `recorded` is the allocation as it was recorded, `answers` are those that were made again.
+    `recorded` is the allocation as it was recorded, `answers` are those that were made again,
+    `without` the uids of deleted pods for which nothing may be assumed.
     """
 
     event: Event
@@ -65,6 +66,7 @@ class DifferingAllocation:
     place: int
     recorded: JsonObject
     answers: Sequence[JsonObject]
+    without: frozenset[str] = frozenset()
 
 
 class UnseenWrites:
