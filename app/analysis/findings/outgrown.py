@@ -5,10 +5,11 @@ change it or stop changing it, and a class may select otherwise. No pod is evict
 like it would not get the device.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import TypeAlias
 
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import listed
@@ -35,6 +36,9 @@ _NOUNS = {
     api_resources.RESOURCE_SLICE_PATCHES: "ResourceSlicePatch",
     api_resources.DEVICE_CLASSES: "DeviceClass",
 }
+
+_Selectors: TypeAlias = tuple[tuple[DeviceSelector, ...], ...]
+"""The selectors of several requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,55 @@ def wishes_of(
                     class_name=wish.device_class_name,
                     selectors=tuple(compiled),
                 )
+
+
+class LostDevices:
+    """The devices that matched former requests and match no request now.
+
+    A cluster has many devices, and many pods ask alike. Each selector judges the devices of a slice
+    together, none a second time that the former request has too, and answers are kept.
+    """
+
+    def __init__(self, views: LiveViews) -> None:
+        self._views = views
+        self._answers: dict[Hashable, tuple[int, Device] | None] = {}
+
+    def first(
+        self, former: Sequence[SelectingRequest], wishes: Sequence[SelectingRequest]
+    ) -> tuple[int, Device] | None:
+        """The number of the former request that matched a device, and the first such device."""
+        before, now = (tuple(wish.selectors for wish in some) for some in (former, wishes))
+        place = self._views.revision, before, now
+        if place not in self._answers:
+            self._answers[place] = self._first(before, now)
+        return self._answers[place]
+
+    def _first(self, former: _Selectors, current: _Selectors) -> tuple[int, Device] | None:
+        inventory = self._views.inventory
+        for place in inventory.pool_ids():
+            for one in pools.newest(inventory.slices_of(place)):
+                for number, before in enumerate(former):
+                    lost = _matching(one, one.devices, before)
+                    for now in current if lost else ():
+                        other = [each for each in now if each not in before]
+                        kept = {device.id for device in _matching(one, lost, other)}
+                        lost = [device for device in lost if device.id not in kept]
+                    if lost:
+                        return number, lost[0]
+        return None
+
+
+def _matching(
+    one: Slice, devices: Sequence[Device], selectors: Sequence[DeviceSelector]
+) -> Sequence[Device]:
+    """The devices of a slice for which all selectors are true, in their order."""
+    for selector in selectors:
+        if not devices:
+            break
+        common = selector.judge_like(devices[0]) if one.traits.plain else None
+        verdicts = selector.judge(devices) if common is None else [common] * len(devices)
+        devices = [device for device, each in zip(devices, verdicts, strict=True) if each.match]
+    return devices
 
 
 def patched_away(

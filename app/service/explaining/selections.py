@@ -15,12 +15,16 @@ from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
 from app.analysis.explain.trees import NodeReason
 from app.analysis.findings import outgrown as findings_outgrown
-from app.analysis.findings.outgrown import FormerState, SelectingRequest, wishes_of
+from app.analysis.findings.outgrown import (
+    FormerState,
+    LostDevices,
+    SelectingRequest,
+    wishes_of,
+)
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
-from app.domain.devices import pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
@@ -60,7 +64,7 @@ async def reasons(
     if any(one.is_error for one in nodes):
         # The devices of a selector that is false have their patches below them.
         reasons += [*patched_away(evidence, pod)][:NAMES_MAX]
-    reasons += await reclassed(evidence, pod)
+    reasons += await reclassed(evidence, pod, LostDevices(evidence.views))
     for key in (
         await former_circumstances.changed(evidence, api_resources.RESOURCE_SLICES)
         if wishes
@@ -98,7 +102,9 @@ def patched_away(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[Reason]
         )
 
 
-async def reclassed(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+async def reclassed(
+    evidence: ExplainedMoment, pod: JsonObject, devices: LostDevices
+) -> list[Reason]:
     """The last writes of classes that selected another way before, and then a device that is there.
 
     A class that was made anew is another one: its former selectors are in its former states alone.
@@ -115,26 +121,14 @@ async def reclassed(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
             if dra.class_selectors(after.object) == dra.class_selectors(before.object):
                 continue
             former = [*_wishes(evidence, pod, {name: before.object})]
-            lost = _first_lost(evidence.views, wishes, former)
+            lost = devices.first(former, wishes)
             if lost is not None and evidence.sight.sees(after):
                 how = "made anew" if after.type is EventType.OBJECT_CREATED else "changed"
-                text = f"class {name} selected {lost[1].text} for {lost[0].name} until it was {how}"
+                wish = former[lost[0]].name
+                text = f"class {name} selected {lost[1].text} for {wish} until it was {how}"
                 reasons.append(replace(sources.made(after, text), is_kept=True))
             break
     return reasons[:NAMES_MAX]
-
-
-def _first_lost(
-    views: LiveViews, wishes: Sequence[SelectingRequest], former: Sequence[SelectingRequest]
-) -> tuple[SelectingRequest, Device] | None:
-    """The first device that matched a request with its former selectors and matches none now."""
-    for place in views.inventory.pool_ids():
-        for one in pools.newest(views.inventory.slices_of(place)):
-            for device in one.devices:
-                for wish in former:
-                    if wish.matches(device) and not any(now.matches(device) for now in wishes):
-                        return wish, device
-    return None
 
 
 async def outgrown(

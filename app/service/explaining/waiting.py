@@ -10,6 +10,7 @@ from app.analysis.explain import node_answers, waits
 from app.analysis.explain.reasons import NAMES_MAX, listed
 from app.analysis.findings import devices
 from app.analysis.findings.obstacles import Obstacles
+from app.analysis.findings.outgrown import LostDevices
 from app.analysis.findings.report import Finding, FindingKind, Findings
 from app.analysis.recordings import uncertainty
 from app.domain.allocation.reasons.summary import SummaryBounds
@@ -33,7 +34,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     """
     evidence.lacks = uncertainty.unseen(answer.doubts)
     attempts, obstacles = _Attempts(evidence), Obstacles(evidence.views)
-    is_local = devices.is_local(evidence.views)
+    is_local, lost = devices.is_local(evidence.views), LostDevices(evidence.views)
     left = pods_max
     items: list[Finding] = []
     for item in answer.items:
@@ -49,7 +50,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
                 continue
             changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
             if left and is_about_devices:
-                changed += await selections.reclassed(evidence, pod)
+                changed += await selections.reclassed(evidence, pod, lost)
             lines = (*obstacles.lines(item.text, pod), *(reason.text for reason in changed))
             summary = None
             if waits.NOT_YET in item.text:
