@@ -337,11 +337,12 @@ class _Concerned:
     namespaces: frozenset[str] = frozenset()
 
 
-def no_kind(word: str) -> InputError:
+def no_kind(word: str, place: str = "") -> InputError:
     """The error for a word that is not a kind, with the nearest names."""
     names = [name for kind in registry.kinds() for name in (kind.singular, kind.plural) if name]
     return InputError(
         f"there is no kind {word!r}",
+        place=place,
         cure=nearest(word.lower(), names) or "write it as pod/NAME, claim/NAME, …",
     )
 

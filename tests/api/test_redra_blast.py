@@ -11,6 +11,7 @@ PATH = "/redra/v1/histories/default/blast"
 RULES = "/apis/resource.k8s.io/v1/devicetaintrules"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 DRIVER = "gpu.example.com"
+REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
 
 
 def rule(name="rule", **taint):
@@ -106,6 +107,50 @@ async def test_rule_or_moment_that_is_not_there_is_not_found():
     async with serving() as server:
         await server.get(f"{PATH}?kind=devicetaintrule&name=nope", code=404)
         await server.post(f"{PATH}?at=99", {"objects": [rule()]}, code=404)
+
+
+async def test_object_of_another_moment_is_not_found_and_said_to_be_there():
+    """As `why` says it: what came later, what was deleted before; similar names for all others."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n-1"}}
+    claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [REQUEST]}}}
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    async with serving() as server:
+        await server.post("/api/v1/nodes", {**node, "metadata": {"name": "n-0"}})
+        await server.post(RULES, rule("early"))
+        await server.delete(f"{RULES}/early")
+        before = (await server.get("/redra/v1/histories/default"))["revision"]
+        await server.post("/api/v1/nodes", node)
+        await server.post(claims, claim)
+        for body, said in (
+            ({"delete": ["node/n-1"]}, "; one was created later, at 2"),
+            ({"cordon": ["n-1"]}, "; one was created later, at 2"),
+            ({"drain": ["n-1"]}, "; one was created later, at 2"),
+            ({"delete": ["claim/c"]}, "; one was created later, at 2"),
+            ({"delete": ["claim/default/c"]}, "; one was created later, at 2"),
+            ({"delete": ["devicetaintrule/early"]}, f"; it was deleted at revision {before}, at 2"),
+            ({"delete": ["node/n-2"]}, "; do you mean n-0?"),
+        ):
+            refused = await server.post(f"{PATH}?at={before}", body, code=404)
+            assert f"not found{said}" in refused["message"]
+            assert ("do you mean" in refused["message"]) is ("do you mean" in said)
+        await server.post(PATH, {"delete": ["node/n-1", "claim/c"]}, code=200)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"delete": ["foo/bar"]}, "there is no kind 'foo'; "),
+        ({"delete": ["nodez/n"]}, "there is no kind 'nodez'; do you mean node"),
+        ({"delete": ["lease/n"]}, "lease changes no devices; use "),
+        ({"objects": [{"kind": "DeviceTaintRul", "apiVersion": "v1"}]},
+         "there is no kind 'DeviceTaintRul'; do you mean devicetaintrule"),
+        ({"objects": [{"kind": "Lease", "apiVersion": "v1"}]}, "Lease changes no devices; use "),
+        ({"objects": [{"apiVersion": "v1"}]}, "an object without kind changes no devices; use "),
+    ],
+)  # fmt: skip
+async def test_kind_that_does_not_exist_is_no_kind_that_changes_no_devices(body, said):
+    async with serving() as server:
+        assert said in (await server.post(PATH, body, code=400))["message"]
 
 
 async def test_why_of_a_rule_tells_its_blast_radius():

@@ -6,11 +6,12 @@ objects to delete. For an existing rule, the state is compared with the state wi
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from app.analysis import scope
 from app.analysis.blast import (
     access,
     counting,
@@ -38,7 +39,7 @@ from app.analysis.blast.world import Consequences, Frozen, World
 from app.domain.controllers.rule_status import condition
 from app.domain.errors import InputError, NotFound, Rejected
 from app.domain.log import EventType, ObjectKey
-from app.domain.objects import registry
+from app.domain.objects import history_kinds, registry
 from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
@@ -204,6 +205,20 @@ def read_changes(
     return changes
 
 
+def existing_keys(changes: Iterable[Change]) -> Iterator[ObjectKey]:
+    """The keys of the objects that must exist for the changes: deleted ones, and nodes."""
+    for change in changes:
+        match change:
+            case ProposedDeletion():
+                kind = _deleted_kind(change)
+                if kind is not None:
+                    yield _deleted_key(kind, change)
+            case ProposedCordon() | ProposedDrain():
+                yield ObjectKey(*api_resources.NODES, "", change.node)
+            case Put():
+                pass
+
+
 def _item(item: object, number: int, place: str) -> Put:
     if not isinstance(item, dict):
         raise InputError(f"items[{number}] must be an object", place=place)
@@ -233,7 +248,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
     tree = json_tree.copy(change.tree)
     kind_name, text = meta.kind(tree), meta.api_version(tree)
     if kind_name not in KINDS:
-        raise _no_blast(kind_name or "an object without kind", change.place, KINDS)
+        raise _no_blast(world, kind_name, change.place, KINDS)
     if not text:
         raise InputError("it has no apiVersion", place=change.place)
     group, version = registry.split_api_version(text)
@@ -269,12 +284,10 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
 
 
 def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
-    named = registry.named(change.kind)
-    kind = next((kind for kind in named if kind.kind in DELETED_KINDS), None)
+    kind = _deleted_kind(change)
     if kind is None:
-        raise _no_blast(change.kind, change.place, DELETED_KINDS)
-    namespace, _, name = change.name.rpartition("/") if kind.namespaced else ("", "", change.name)
-    key = ObjectKey(kind.group, kind.plural, namespace or ("default" * kind.namespaced), name)
+        raise _no_blast(world, change.kind, change.place, DELETED_KINDS)
+    key = _deleted_key(kind, change)
     old = world.objects.get(key) or {}
     served = registry.served_versions(kind, world.profile)
     if not served:
@@ -291,6 +304,16 @@ def _delete(world: World, change: ProposedDeletion) -> tuple[ObjectKey, Effect]:
     action = "deleted" if is_gone else "terminating"
     effect = Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
     return key, msgspec.structs.replace(effect, grace_seconds=removals.grace(world, key))
+
+
+def _deleted_kind(change: ProposedDeletion) -> registry.Kind | None:
+    named = registry.named(change.kind)
+    return next((kind for kind in named if kind.kind in DELETED_KINDS), None)
+
+
+def _deleted_key(kind: registry.Kind, change: ProposedDeletion) -> ObjectKey:
+    namespace, _, name = change.name.rpartition("/") if kind.namespaced else ("", "", change.name)
+    return ObjectKey(kind.group, kind.plural, namespace or ("default" * kind.namespaced), name)
 
 
 def _cordon(world: World, change: ProposedCordon) -> tuple[ObjectKey, Effect]:
@@ -312,8 +335,11 @@ def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> Inp
     )
 
 
-def _no_blast(kind: str, place: str, kinds: Sequence[str]) -> InputError:
-    return InputError(f"{kind} changes no devices", place=place, cure=f"use {', '.join(kinds)}")
+def _no_blast(world: World, kind: str, place: str, kinds: Sequence[str]) -> InputError:
+    if kind and not registry.named(kind, history_kinds.all_kinds(world.objects)):
+        return scope.no_kind(kind, place)
+    text = f"{kind or 'an object without kind'} changes no devices"
+    return InputError(text, place=place, cure=f"use {', '.join(kinds)}")
 
 
 def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:

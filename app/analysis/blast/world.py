@@ -79,8 +79,8 @@ class Frozen:
     Without `rules` nothing can be proposed, but existing objects can be examined. `scheduling` has
     the rules of the scheduler, None when it does not run. `quotes_policies` tells that the caller
     may read messages of admission policies, which can quote any object. `uids` counts the uids
-    given to hypothetical objects. `goes_on` is called now and then and returns whether the caller
-    still waits.
+    given to hypothetical objects. `elsewhen` says of objects that are not there when they are.
+    `goes_on` is called now and then and returns whether the caller still waits.
     """
 
     profile: Profile
@@ -95,6 +95,7 @@ class Frozen:
     events: tuple[tuple[ObjectKey, LastEvent], ...]
     quotes_policies: bool = False
     uids: int = 0
+    elsewhen: Mapping[ObjectKey, str] = field(default_factory=dict)
     goes_on: Callable[[], bool] = lambda: True
 
 
@@ -241,7 +242,9 @@ class World:
             raise NotFound(text, resource=key.resource) from problem
 
     def _meant(self, key: ObjectKey) -> str:
-        """The namespaces in which an object of that name exists, else similar names."""
+        """When an object of that name exists, or in which namespaces, else similar names."""
+        if elsewhen := self._frozen.elsewhen.get(key):
+            return elsewhen
         known = [*self.objects.keys(key.group, key.resource)]
         places = sorted(other.namespace for other in known if other.name == key.name)
         if places:

@@ -1,5 +1,6 @@
 """Questions about one object, and the structure of their answers."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -7,12 +8,13 @@ import msgspec
 from app.analysis import scope
 from app.analysis.explain.reasons import Reason
 from app.domain.errors import InputError
-from app.domain.log import ObjectKey, Revision, doubts
+from app.domain.log import Event, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.objects import registry as kinds
 from app.domain.objects.custom import definitions
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import identifiers
+from app.domain.values import identifiers, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
@@ -117,6 +119,31 @@ def named(key: ObjectKey) -> str:
     kind = kinds.find(key.group, key.resource)
     noun = kind.singular if kind is not None and kind.singular else key.resource
     return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"
+
+
+def created_later(events: Iterable[Event]) -> str:
+    """The hint to an object that comes after the moment; empty if none of the events is about it.
+
+    The events are those of its key, newest first.
+    """
+    for event in events:
+        if event.is_about_object:
+            created = meta.creation_timestamp(event.object)
+            return f"; one was created later, at {created}" if created else "; one came later"
+    return ""
+
+
+def elsewhen(events: Sequence[Event], moment: Revision) -> str:
+    """The hint when an object that is not there comes or was; empty without events about it.
+
+    The events are those of its key up to the end of the history, newest first.
+    """
+    before = [event for event in events if event.revision <= moment and event.is_about_object]
+    later = created_later([event for event in events if event.revision > moment])
+    if later or not before:
+        return later
+    time = timestamps.seconds_text(before[0].stamp.time)
+    return f"; it was deleted at revision {before[0].revision}, at {time}"
 
 
 def _find_kind(text: str, objects: ObjectsReader) -> kinds.Kind:

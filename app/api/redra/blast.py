@@ -3,7 +3,7 @@
 The state is frozen on the event loop, which is quick; the answer is computed in a thread.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -13,6 +13,7 @@ from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
+from app.analysis.explain import questions
 from app.analysis.views import LiveViews
 from app.api.access.readers import EVERYTHING, HistoryReader
 from app.api.kubernetes.timelines import views_at
@@ -21,6 +22,7 @@ from app.api.server import abandoning, reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
+from app.domain.log import ObjectKey, Revision
 from app.service import moments, recorded_doubts
 from app.service.chronicles import Chronicles
 from app.service.histories import Histories
@@ -81,7 +83,22 @@ class BlastApi:
         def answer(frozen: Frozen) -> BlastRadius:
             return compare.blast(replace(frozen, quotes_policies=quotes), changes, bounds)
 
-        return await self._answer(request, runtime, moment, answer)
+        keys = [*compare.existing_keys(changes[: bounds.changes_max])]
+        return await self._answer(request, runtime, moment, answer, keys)
+
+    async def _elsewhen(
+        self, runtime: HistoryRuntime, views: LiveViews, keys: Iterable[ObjectKey]
+    ) -> dict[ObjectKey, str]:
+        """The hints to objects that are not there at a moment, and came later or went before."""
+        hints: dict[ObjectKey, str] = {}
+        until = Revision(runtime.views.revision)
+        for key in keys:
+            if views.objects.get(key) is None:
+                events = await runtime.log.read_object(
+                    runtime.info.id, key, until=until, limit=self._limits.explain.cause_changes_max
+                )
+                hints[key] = questions.elsewhen(events, views.revision)
+        return hints
 
     async def _frozen(self, runtime: HistoryRuntime, moment: str) -> tuple[LiveViews, Frozen]:
         views = await views_at(self._histories, runtime, moment)
@@ -99,6 +116,7 @@ class BlastApi:
         runtime: HistoryRuntime,
         moment: str,
         question: Callable[[Frozen], BlastRadius],
+        keys: Iterable[ObjectKey] = (),
     ) -> BlastRadius:
         def work(frozen: Frozen, goes_on: Callable[[], bool]) -> BlastRadius:
             return question(replace(frozen, goes_on=goes_on))
@@ -106,6 +124,7 @@ class BlastApi:
         # Waiting questions hold no state: it is frozen when their turn comes.
         async with self._turns:
             views, frozen = await self._frozen(runtime, moment)
+            frozen = replace(frozen, elsewhen=await self._elsewhen(runtime, views, keys))
             answer = await abandoning.in_thread(request, work, frozen)
         doubts = await self._chronicles.doubts(runtime, views)
         return recorded_doubts.doubted(answer, doubts)

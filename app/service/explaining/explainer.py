@@ -252,10 +252,8 @@ class Explainer:
             until=Revision(head.revision),
             limit=evidence.bounds.cause_changes_max,
         )
-        for event in events:
-            if event.is_about_object:
-                created = meta.creation_timestamp(event.object)
-                return f"; one was created later, at {created}" if created else "; one came later"
+        if later := questions.created_later(events):
+            return later
         if events:
             return _requested(events)
         if key[:2] == api_resources.PODS and evidence.sight.reads_events:
