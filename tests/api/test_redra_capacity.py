@@ -88,12 +88,24 @@ async def test_question_that_cannot_be_asked_is_refused(query, code):
         await server.get(f"{JSON}/fit?{query}", code=code)
 
 
-async def test_template_that_is_not_there_is_refused_without_an_option():
+async def test_template_that_is_not_there_is_refused_with_those_that_are():
     async with serving() as server:
-        refused = await server.get(f"{JSON}/fit?template=none", 400)
-    assert refused["message"] == (
-        "there is no ResourceClaimTemplate default/none; name its namespace, if that is not default"
-    )
+        for path, query, cure in (
+            ("", "template=none", "there is none"),
+            (TEMPLATES, "template=none", "do you mean one?"),
+            ("", "template=xyz", "there is one"),
+            ("", "template=one&namespace=lab", "there is one in namespace default"),
+            ("", "template=xyz&namespace=lab", "there is default/one"),
+            (TEMPLATES, "template=xyz", "there are one, two"),
+        ):
+            if path:
+                name = "one" if "none" in query else "two"
+                spec = {"spec": claim()["spec"]}
+                await server.post(path, {"metadata": {"name": name}, "spec": spec})
+            refused = await server.get(f"{JSON}/fit?{query}", 400)
+            place = "lab" if "lab" in query else "default"
+            name = query.partition("&")[0].removeprefix("template=")
+            assert refused["message"] == f"there is no ResourceClaimTemplate {place}/{name}; {cure}"
 
 
 async def test_moment_before_the_first_event_is_told_as_such():

@@ -4,7 +4,7 @@ Claims and templates get a pod of their own that requests nothing else. Other ob
 such as a template that its pod names, are put on the hypothetical cluster first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -114,19 +114,32 @@ def check_class(objects: ObjectsReader, name: str) -> None:
     if objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) is not None:
         return
     names = sorted(key.name for key in objects.keys(*api_resources.DEVICE_CLASSES))
-    shown = ", ".join(names[:_NAMES_MAX])
-    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-    cure = f"there are {shown}{more}" if len(names) > 1 else f"there is {shown or 'none'}"
-    raise InputError(f"there is no DeviceClass {name}", cure=cure)
+    raise InputError(f"there is no DeviceClass {name}", cure=_existing(names))
 
 
 def check_template(objects: ObjectsReader, key: ObjectKey) -> None:
-    """Raises InputError, which names similar templates of the namespace, if it does not exist."""
+    """Raises InputError if the template does not exist.
+
+    It names the namespaces that have one of that name, else similar ones of the namespace, else
+    those that exist there, else those of all namespaces.
+    """
     if objects.get(key) is not None:
         return
-    names = sorted(each.name for each in objects.keys(key.group, key.resource, key.namespace))
-    cure = scope.nearest(key.name, names) or f"name its namespace, if that is not {key.namespace}"
+    known = list(objects.keys(key.group, key.resource))
+    places = [each.namespace for each in known if each.name == key.name]
+    own = [each.name for each in known if each.namespace == key.namespace]
+    if places:
+        cure = f"there is one in namespace {', '.join(places[:_NAMES_MAX])}"
+    else:
+        every = [f"{each.namespace}/{each.name}" for each in known]
+        cure = scope.nearest(key.name, own) or _existing(own or every)
     raise InputError(f"there is no {_TEMPLATE} {key.namespace}/{key.name}", cure=cure)
+
+
+def _existing(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMES_MAX])
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    return f"there are {shown}{more}" if len(names) > 1 else f"there is {shown or 'none'}"
 
 
 def of_template(key: ObjectKey) -> CapacitySubject:
