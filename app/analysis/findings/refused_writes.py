@@ -9,8 +9,8 @@ from app.domain.log import ObjectKey, Revision
 from app.domain.values import counts
 from projections import timeline_kinds
 
-_OF_OBJECT = re.compile(r'\S+ "[^"]*" is (forbidden|invalid): ')
-"""The part of a refusal with the name of the object."""
+_OF_OBJECT = re.compile(r'(?:(?:Forbidden|Invalid): )?\S+ "[^"]*" is (forbidden|invalid): ')
+"""The part of a refusal with the name of the object, and before it the reason, which it repeats."""
 
 
 def writes(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:
