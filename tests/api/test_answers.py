@@ -236,6 +236,32 @@ async def test_patched_object_that_cannot_be_read_is_invalid(patch, kind, text):
         assert text in cause["message"]
 
 
+MAP = "into Go value of type map[string]interface {}"
+NO_PATCHES = [
+    ("not json", "strategic-merge-patch+json", f"json: cannot unmarshal string {MAP}"),
+    ("not json", "merge-patch+json", f"error decoding patch: json: cannot unmarshal string {MAP}"),
+    ([5], "merge-patch+json", f"error decoding patch: json: cannot unmarshal array {MAP}"),
+    (5, "strategic-merge-patch+json", f"json: cannot unmarshal number {MAP}"),
+    (1.5, "strategic-merge-patch+json", f"json: cannot unmarshal number {MAP}"),
+    (True, "strategic-merge-patch+json", f"json: cannot unmarshal bool {MAP}"),
+    ("not json", "json-patch+json",
+     "error decoding patch: json: cannot unmarshal string into Go value of type "
+     "[]handlers.jsonPatchOp"),
+    ({"data": {}}, "json-patch+json",
+     "error decoding patch: json: cannot unmarshal object into Go value of type "
+     "[]handlers.jsonPatchOp"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("patch", "kind", "text"), NO_PATCHES)
+async def test_patch_of_another_type_is_refused_in_the_words_of_the_server(patch, kind, text):
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("a", x="1"))
+        refused = await server.patch(f"{CONFIG_MAPS}/a", patch, code=400, kind=kind)
+        assert (refused["message"], refused["reason"]) == (text, "BadRequest")
+        assert (await server.get(f"{CONFIG_MAPS}/a"))["data"] == {"x": "1"}
+
+
 async def test_json_patch_replaces_what_is_not_there():
     async with serving() as server:
         await server.post(CONFIG_MAPS, config_map("a", x="1"))

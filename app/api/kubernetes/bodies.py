@@ -17,6 +17,16 @@ _JSON_TYPES = frozenset({"", "application/json", "*/*"})
 _YAML_TYPES = frozenset({"application/yaml"})
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _PATCHES = {patch.value: patch for patch in PatchType}
+_UNDECODABLE = "error decoding patch: "
+_JSON_NOUNS = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "bool",
+    list: "array",
+    dict: "object",
+}
+"""The names of JSON values in messages of the server."""
 
 
 def media_type(request: HttpRequest) -> str:
@@ -95,11 +105,33 @@ def decode_patch(
     if patch is PatchType.JSON:
         operations = decode.decode_json(text, bounds).value
         return _operations(operations, operations_max), ()
-    decoded = decode.decode(text, is_yaml=patch is PatchType.APPLY, bounds=bounds)
+    if patch is PatchType.APPLY:
+        decoded = decode.decode(text, is_yaml=True, bounds=bounds)
+    else:
+        decoded = decode.decode_json(text, bounds)
+        _check_object(decoded.value, patch)
     return decode.as_object(decoded), decoded.problems
 
 
+def _check_object(value: object, patch: PatchType) -> None:
+    """Raises BadRequest for a patch that is no object. Parity: api.md 8."""
+    if isinstance(value, dict):
+        return
+    noun = _JSON_NOUNS.get(type(value))
+    if noun is None:
+        raise BadRequest("the body must be one object")
+    before = _UNDECODABLE if patch is PatchType.MERGE else ""
+    raise BadRequest(
+        f"{before}json: cannot unmarshal {noun} into Go value of type map[string]interface {{}}"
+    )
+
+
 def _operations(patch: Any, operations_max: int) -> list[JsonObject]:
+    if (noun := _JSON_NOUNS.get(type(patch))) and not isinstance(patch, list):
+        raise BadRequest(
+            f"{_UNDECODABLE}json: cannot unmarshal {noun} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     if not isinstance(patch, list) or not all(isinstance(item, dict) for item in patch):
         raise BadRequest("a JSON patch must be a list of operations")
     if len(patch) > operations_max:
