@@ -337,25 +337,37 @@ def make_no_claim(lines: Lines, draw: random.Random) -> str:
 
 
 def leave_deletion_out(lines: Lines, draw: random.Random) -> str:
-    """A claim is released, and nobody deletes it although its pod is gone."""
+    """A claim is released, and nobody deletes it although its pod is gone.
+
+    Not a claim that another line shows marked, nor one of a namespace that ends: it has an end.
+    """
+    ended = {line["objectRef"]["name"] for line in _of(lines, "namespaces") if _is_end(line)}
     for line in _drawn(list(_of(lines, "resourceclaims")), draw):
         by = line["user"]["username"]
         if (
             line["verb"] != "delete"
             or not by.startswith(MANAGER)
             or lines.index(line) > len(lines) * 2 / 3
+            or _place(line)[0] in ended
         ):
             continue
         number = lines.index(line)
-        gone = [
-            each
-            for each in lines[number:]
-            if _about(each) == "resourceclaims" and _place(each) == _place(line)
-        ]
+        mine = [each for each in _of(lines, "resourceclaims") if _place(each) == _place(line)]
+        gone = [each for each in mine if lines.index(each) >= number]
+        if any(_is_marked(tree) for each in mine if each not in gone for tree in bodies(each)):
+            continue
         lines[:] = [each for each in lines if each not in gone]
         _close_gaps(lines, gone)
         return f"{line['objectRef']['name']} stays"
     return ""
+
+
+def _is_end(line: dict) -> bool:
+    return line["verb"] == "delete" or any(_is_marked(tree) for tree in bodies(line))
+
+
+def _is_marked(tree: dict) -> bool:
+    return "deletionTimestamp" in tree.get("metadata", {})
 
 
 def _of(lines: Lines, resource: str) -> Iterator[dict]:
