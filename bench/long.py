@@ -3,13 +3,15 @@
 Pods with a claim came and went on 100 nodes, 100 of them run; what is there is the same at each
 length. Each length has twice the events of the one before. `redra up` opens the history first
 without and then with kept states; printed are processor seconds until it listens and until a new
-pod has run and gone, what `why` takes about that pod and about one that came first, and the memory
-of the server and its projector, each with the exponent of its growth: 0 is flat. `--data` is a
-folder to keep: histories that it has are used again.
+pod has run and gone, what `why` takes about a pod that came and went first, about one that runs,
+and about that one when its device is withdrawn, and the memory of the server and its projector,
+each with the exponent of its growth: 0 is flat. `--data` is a folder to keep: histories that it has
+are used again.
 """
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -27,7 +29,9 @@ NODES, DEVICES, PODS = 100, 8, 100
 EVENTS_OF_LIFE = 19
 """The events of a pod that comes and goes, roughly: the length of a history is counted."""
 
-FIRST_POD = "gone-0000000"
+FIRST_POD, RUNNING_POD, FIRST_NODE = "gone-0000000", "pod-00000", "node-0000"
+
+_SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 
 ASKED_LENGTH = 10_000_000
 """The events of the history that the figure in `anchors.json` is about."""
@@ -38,14 +42,28 @@ def _lengths(events: int, points: int) -> list[int]:
 
 
 async def _why(server: Server, name: str) -> float:
-    """The processor seconds of the server for one question about a pod."""
+    """The processor seconds of the server and its database for one question about a pod."""
     client = await Client.connect(server.port)
-    before = usage(server.process).main
+    before = usage(server.process)
     path = f"/redra/v1/histories/default/why?kind=pod&namespace=default&name={name}"
     status, body = await client.request("GET", path)
     assert status == 200, body
     client.writer.close()
-    return usage(server.process).main - before
+    spent = usage(server.process).since(before)
+    return spent.main + spent.database
+
+
+async def _withdraw(server: Server) -> None:
+    """Delete the slice with the devices of `FIRST_NODE`, on which `RUNNING_POD` is."""
+    client = await Client.connect(server.port)
+    status, body = await client.request("GET", _SLICES)
+    assert status == 200, body
+    for one in json.loads(body)["items"]:
+        if one["spec"].get("nodeName") == FIRST_NODE:
+            path = f"{_SLICES}/{one['metadata']['name']}"
+            status, body = await client.request("DELETE", path)
+            assert status == 200, body
+    client.writer.close()
 
 
 def _measure(folder: Path, length: int) -> tuple[int, dict[str, float]]:
@@ -60,8 +78,10 @@ def _measure(folder: Path, length: int) -> tuple[int, dict[str, float]]:
             pass
     costs: dict[str, float] = {}
     with large.started(folder, f"{length:,}, {large.WARM}", costs) as server:
-        for name, what in ((FIRST_POD, "why of the first pod"), ("pod-00000", "why of a pod")):
-            costs[f"{what}, s CPU"] = asyncio.run(_why(server, name))
+        costs["why of the first pod, s CPU"] = asyncio.run(_why(server, FIRST_POD))
+        costs["why of a pod, s CPU"] = asyncio.run(_why(server, RUNNING_POD))
+        asyncio.run(_withdraw(server))
+        costs["why without its device, s CPU"] = asyncio.run(_why(server, RUNNING_POD))
         resident = memory(server.process)
         costs["MiB main"] = resident.main
         costs["MiB projector"] = resident.projector

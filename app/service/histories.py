@@ -24,13 +24,11 @@ from app.domain.log import (
     Actor,
     Event,
     Head,
-    HistoryId,
     HistoryInfo,
     Revision,
     Tombstone,
 )
 from app.domain.objects.rules import Rules
-from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import Instant
@@ -76,7 +74,12 @@ class Histories:
         self.rules = rules
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
-        self._past: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(past_views_max)
+        self._past = past.PastViews(
+            ports.log,
+            lambda info: self.rules(info).profile,
+            views_max=past_views_max,
+            objects_max=objects_max,
+        )
         self._objects_max = objects_max
         self._openings: HistoryOpenings[HistoryRuntime] = HistoryOpenings(
             max(1, bounds.errands_max)
@@ -385,24 +388,19 @@ class Histories:
     async def at(self, name: str, moment: Revision | str) -> LiveViews:
         """The views at a revision or instant text; read-only, shared, cached for a while."""
         info = await self.info(name)
-        revision = await self.revision(info, moment)
-        views = self._past.recent((info.id, revision))
-        if views is None:
-            views = self._past[info.id, revision] = await self._fold_at(info, revision)
-        return views
+        return await self._past.whole(info, await self.revision(info, moment))
+
+    async def devices_at(self, name: str, moment: Revision | str) -> LiveViews:
+        """Views like those of `at` that show devices and may lack objects of other kinds."""
+        info = await self.info(name)
+        return await self._past.of_devices(info, await self.revision(info, moment))
 
     def objects_at(
         self, info: HistoryInfo, revision: Revision, group: str | None = None, resource: str = ""
     ) -> AsyncIterator[Event]:
         """The last event of each object at a revision, of one kind or of all, sorted by key."""
-        log, most, kind = self._ports.log, self._objects_max, resource or None
-        return moments.objects_at(log, info, revision, most, group=group, resource=kind)
-
-    async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
-        then = await moments.history_at(self._ports.log, info, revision)
-        views = LiveViews(self.rules(then).profile)
-        await past.fold_objects(views, self._ports.log, info, revision, self._objects_max)
-        return views
+        log, most, kinds = self._ports.log, self._objects_max, ((group, resource or None),)
+        return moments.objects_at(log, info, revision, most, kinds=kinds)
 
     async def _run(
         self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -441,8 +439,7 @@ class Histories:
     def _forget(self, runtime: HistoryRuntime) -> None:
         """Drop an ended runtime, and the past views that were read through it."""
         self._leave(runtime)
-        for key in [key for key in self._past if key[0] == runtime.info.id]:
-            del self._past[key]
+        self._past.forget(runtime.info.id)
 
     def _leave(self, runtime: HistoryRuntime) -> None:
         """Drop a runtime; another one that is open under its name by now stays."""

@@ -204,26 +204,27 @@ async def objects_at(
     revision: Revision,
     objects_max: int,
     *,
-    group: str | None = None,
-    resource: str | None = None,
+    kinds: Sequence[tuple[str | None, str | None]] = ((None, None),),
 ) -> AsyncIterator[Event]:
-    """The last event of each object that existed at a revision, sorted by key.
+    """The last event of each object that existed at a revision, sorted by key within a kind.
 
-    Raises InputError when there are more than `objects_max`.
+    `kinds` are groups and resources, None for any; the log is read for no other kinds. Raises
+    InputError when there are more than `objects_max`.
     """
-    after: ObjectKey | None = None
     count = 0
-    while page := await log.objects_at(
-        info.id, revision, group=group, resource=resource, after=after, limit=_PAGE
-    ):
-        count += len(page)
-        if count > objects_max:
-            raise InputError(
-                f"more than {objects_max} objects exist at revision {revision}",
-                cure="raise REDRA_PAST_OBJECTS_MAX",
-            )
-        for event in page:
-            yield event
-        # A log in memory answers without waiting.
-        await lowlevel.checkpoint()
-        after = page[-1].key
+    for group, resource in kinds:
+        after: ObjectKey | None = None
+        while page := await log.objects_at(
+            info.id, revision, group=group, resource=resource, after=after, limit=_PAGE
+        ):
+            count += len(page)
+            if count > objects_max:
+                raise InputError(
+                    f"more than {objects_max} objects exist at revision {revision}",
+                    cure="raise REDRA_PAST_OBJECTS_MAX",
+                )
+            for event in page:
+                yield event
+            # A log in memory answers without waiting.
+            await lowlevel.checkpoint()
+            after = page[-1].key

@@ -1,13 +1,15 @@
 """Views of a past moment, folded from the last event of each object that existed then."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from anyio import lowlevel
 
 from app.analysis.views import LiveViews
-from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, Revision
+from app.domain.objects.profile import Profile
 from app.domain.values import api_resources
+from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.ports import EventLog
 from app.service import moments
@@ -18,14 +20,89 @@ TURN = 200
 """Objects that are folded before the loop runs other tasks: a few milliseconds."""
 
 
+_ALL = ((None, None),)
+
+_OF_DEVICES = (
+    api_resources.DEVICE_CLASSES,
+    api_resources.DEVICE_TAINT_RULES,
+    api_resources.RESOURCE_SLICE_PATCHES,
+    api_resources.RESOURCE_SLICES,
+)
+"""The kinds from which the inventory of devices is made, in the order of their keys."""
+
+
+class PastViews:
+    """The views of past moments, the last used ones of which are kept.
+
+    `profile_of` returns the profile of a history with its settings of a moment. Raises InputError
+    for a moment with more than `objects_max` objects of the wanted kinds.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        profile_of: Callable[[HistoryInfo], Profile],
+        *,
+        views_max: int,
+        objects_max: int,
+    ) -> None:
+        self._log = log
+        self._profile_of = profile_of
+        self._objects_max = objects_max
+        self._whole: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(views_max)
+        self._of_devices: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(views_max)
+
+    async def whole(self, info: HistoryInfo, revision: Revision) -> LiveViews:
+        """The views at a revision."""
+        views = self._whole.recent((info.id, revision))
+        if views is None:
+            views = await self._fold(info, revision, _ALL)
+            self._whole[info.id, revision] = views
+            self._of_devices.pop((info.id, revision), None)
+        return views
+
+    async def of_devices(self, info: HistoryInfo, revision: Revision) -> LiveViews:
+        """Views at a revision with the published devices, their rules, patches and classes.
+
+        They may lack objects of all other kinds. Many pods and claims come and go in a history, and
+        the log is not read for them.
+        """
+        place = info.id, revision
+        views = self._whole.recent(place) or self._of_devices.recent(place)
+        if views is None:
+            views = self._of_devices[place] = await self._fold(info, revision, _OF_DEVICES)
+        return views
+
+    def forget(self, history: HistoryId) -> None:
+        """Drop the views of a history."""
+        for kept in (self._whole, self._of_devices):
+            for place in [place for place in kept if place[0] == history]:
+                del kept[place]
+
+    async def _fold(
+        self, info: HistoryInfo, revision: Revision, kinds: Sequence[tuple[str | None, str | None]]
+    ) -> LiveViews:
+        then = await moments.history_at(self._log, info, revision)
+        views = LiveViews(self._profile_of(then))
+        await fold_objects(views, self._log, info, revision, self._objects_max, kinds)
+        return views
+
+
 async def fold_objects(
-    views: LiveViews, log: EventLog, info: HistoryInfo, revision: Revision, objects_max: int
+    views: LiveViews,
+    log: EventLog,
+    info: HistoryInfo,
+    revision: Revision,
+    objects_max: int,
+    kinds: Sequence[tuple[str | None, str | None]] = _ALL,
 ) -> None:
     """Fold the objects that existed at a revision into empty views, and show them as of it.
 
-    Raises InputError when there are more than `objects_max`.
+    Only those of the given kinds, groups and resources in the order of their keys. Raises
+    InputError when there are more than `objects_max`.
     """
-    events = [event async for event in moments.objects_at(log, info, revision, objects_max)]
+    objects = moments.objects_at(log, info, revision, objects_max, kinds=kinds)
+    events = [event async for event in objects]
     created = await creations(log, info, events)
     for number, event in enumerate(events, 1):
         views.fold(event, created.get(event.key, Revision(0)))

@@ -34,6 +34,7 @@ from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 from app.service import importing, recorded_doubts
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from app.service.replays.verifying import VerifyOutcome, VerifyReport
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
@@ -144,7 +145,7 @@ class Recording:
             self.views,
             CelCompiler(detailed_errors=True),
             PROFILE,
-            views_at=same,
+            past=PastMoments(same, same),
         )
         return await explainer.why(Question(kind="pod", namespace=NAMESPACE, name=pod))
 

@@ -18,6 +18,7 @@ from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from tests import draws
 from tests.imports import import_once
 from tests.shared_data import shared_path
@@ -49,7 +50,7 @@ class Recording:
             await self.views_at(event.revision),
             CelCompiler(detailed_errors=True),
             PROFILE,
-            views_at=self.views_at,
+            past=PastMoments(self.views_at, self.views_at),
         )
         key = event.key
         return await explainer.why(

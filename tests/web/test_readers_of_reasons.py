@@ -20,7 +20,7 @@ from app.domain.log import EventType, Head, ObjectKey
 from app.domain.objects import profile as profiles
 from app.domain.values import api_resources
 from app.service.explaining import Explainer
-from app.service.explaining.evidence import Sight
+from app.service.explaining.evidence import PastMoments, Sight
 from tests import draws
 from tests.web import (
     asked_incidents,
@@ -71,7 +71,8 @@ async def answers(incident, events, kinds):
         sees_key=lambda key: key[:2] in kinds,
     )
     explainer = Explainer(
-        log, info, await views_at(len(events)), compiler_of(profile), profile, views_at=views_at,
+        log, info, await views_at(len(events)), compiler_of(profile), profile,
+        past=PastMoments(views_at, views_at),
         sight=sight,
     )  # fmt: skip
     keys = sorted({event.key for event in events if event.key[:2] in WORKED_OUT_FROM})

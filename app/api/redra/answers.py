@@ -65,7 +65,7 @@ from app.service import recorded_doubts
 from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, selections, violated, waiting
-from app.service.explaining.evidence import ExplainedMoment
+from app.service.explaining.evidence import ExplainedMoment, PastMoments
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
 from app.service.runtime import HistoryRuntime
@@ -144,12 +144,19 @@ class Answers:
                 views,
                 self._compilers.of(views.profile),
                 views.profile,
-                views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+                past=self._past(runtime),
                 bounds=self._limits.explain,
                 blast_bounds=self._limits.blast,
                 sight=reader.sight(key.namespace or "default"),
             )
             return await explainer.why(question, await self.time(inquiry, views))
+
+    def _past(self, runtime: HistoryRuntime) -> PastMoments:
+        name = runtime.info.name
+        return PastMoments(
+            views=partial(self._histories.at, name),
+            devices=partial(self._histories.devices_at, name),
+        )
 
     async def _evidence(
         self, inquiry: Inquiry, views: LiveViews, reader: HistoryReader
@@ -160,7 +167,7 @@ class Answers:
             log=runtime.log,
             info=info,
             views=views,
-            views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+            past=self._past(runtime),
             rules=scheduling_rules.of(info, views.profile, self._compilers.of(views.profile)),
             bounds=self._limits.explain,
             blast_bounds=self._limits.blast,

@@ -19,6 +19,7 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import InputError, LogError, Rejected
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from app.service.histories import Histories
 from app.settings import Settings
 
@@ -46,7 +47,9 @@ async def _why(store: Store, settings: Settings, histories: Histories, query: Se
         views,
         compiler_of(views.profile),
         views.profile,
-        views_at=partial(histories.at, info.name),
+        past=PastMoments(
+            views=partial(histories.at, info.name), devices=partial(histories.devices_at, info.name)
+        ),
         bounds=explain_bounds(settings),
         blast_bounds=blast_bounds(settings),
     )

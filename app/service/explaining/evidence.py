@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import anyio.lowlevel
 
@@ -30,6 +30,16 @@ ResultT = TypeVar("ResultT")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
 
+class PastMoments(NamedTuple):
+    """The views of any revision, whole ones and such with devices, rules, patches and classes.
+
+    The latter may lack objects of all other kinds, which are many in a long history.
+    """
+
+    views: ViewsAt
+    devices: ViewsAt
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
     """The rights of the reader of an answer, besides the objects from which reasons are computed.
@@ -48,8 +58,8 @@ class Sight:
 class ExplainedMoment:
     """The views of the moment in question, and the log up to it.
 
-    `sight` is what the reader may see of it. `views_at` returns the views of any revision. If
-    `views` move during a computation, it is repeated on the views of the revision at its beginning.
+    `sight` is what the reader may see of it. `past` has the views of any revision. If `views` move
+    during a computation, it is repeated on the views of the revision at its beginning.
     `time` is the instant of the moment; by default it is the time of the event at the revision.
     `lacks` are the resources of which the recording may lack whole objects.
     """
@@ -57,7 +67,7 @@ class ExplainedMoment:
     log: EventLog
     info: HistoryInfo
     views: LiveViews
-    views_at: ViewsAt
+    past: PastMoments
     rules: SchedulerRules
     bounds: ExplainBounds = ExplainBounds()
     blast_bounds: BlastBounds = BlastBounds()
@@ -88,6 +98,14 @@ class ExplainedMoment:
         if info.settings == self.info.settings:
             return self.rules
         return scheduling_rules.of(info, views.profile, self.rules.compiler)
+
+    async def views_at(self, revision: Revision) -> LiveViews:
+        """The views of a revision."""
+        return await self.past.views(revision)
+
+    async def published_at(self, revision: Revision) -> LiveViews:
+        """The devices, rules, patches and classes of a revision; other objects may be missing."""
+        return await self.past.devices(revision)
 
     async def changes(self, key: ObjectKey) -> list[Event]:
         """The states of an object, newest first, without requests that were only observed.

@@ -40,7 +40,7 @@ from app.service.explaining import (
     quotas,
     workloads,
 )
-from app.service.explaining.evidence import ExplainedMoment, Sight, ViewsAt, body
+from app.service.explaining.evidence import ExplainedMoment, PastMoments, Sight, body
 
 KEYS_AT_ONCE = 50
 """Keys that are checked against the reader's rights before the loop runs other requests."""
@@ -49,9 +49,8 @@ KEYS_AT_ONCE = 50
 class Explainer:
     """Answers one question about one history.
 
-    `views_at` returns the views of any revision. Long computations yield to the loop after each
-    small step. If the given views move meanwhile, those of the revision at the beginning are used
-    instead.
+    `past` has the views of any revision. Long computations yield to the loop after each small step.
+    If the given views move meanwhile, those of the revision at the beginning are used instead.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Explainer:
         compiler: SelectorCompiler,
         profile: Profile,
         *,
-        views_at: ViewsAt,
+        past: PastMoments,
         bounds: ExplainBounds = ExplainBounds(),
         blast_bounds: BlastBounds = BlastBounds(),
         sight: Sight = Sight(),
@@ -71,7 +70,7 @@ class Explainer:
             log=log,
             info=info,
             views=views,
-            views_at=views_at,
+            past=past,
             rules=scheduling_rules.of(info, profile, compiler),
             bounds=bounds,
             blast_bounds=blast_bounds,

@@ -62,7 +62,7 @@ async def withdrawn(
     moment = choices.moment_of(claim, tree) if lost else None
     if moment is None:
         return []
-    then = await evidence.views_at(moment)
+    then = await evidence.published_at(moment)
     named = {each.held for each in successors.of_claim(evidence.views, tree)}
     reasons: list[Reason] = []
     for result in lost:

@@ -195,7 +195,7 @@ async def _since_chosen(
     """
     key = claim_key(meta.namespace(claim), meta.name(claim))
     moment = choices.moment_of(await evidence.changes(key), claim)
-    then = None if moment is None else await evidence.views_at(moment)
+    then = None if moment is None else await evidence.published_at(moment)
     chosen = None if then is None else tainted.device_of(then, result.id)
     if moment is None or then is None or chosen is None:
         return []

@@ -14,6 +14,7 @@ from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects.profile import Profile
 from app.service import importing
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from app.service.importing import ImportResult
 from tests.adversary.log import Log
 
@@ -50,7 +51,7 @@ class Asked:
             self.views,
             compiler_of(PROFILE),
             PROFILE,
-            views_at=views_at,
+            past=PastMoments(views_at, views_at),
         )
         return await explainer.why(Question(kind=kind, namespace=namespace, name=name))
 

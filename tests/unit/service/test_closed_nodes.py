@@ -16,6 +16,7 @@ from app.domain.log import Revision
 from app.domain.objects.profile import Profile
 from app.service import importing
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from tests.unit.service.test_explaining import texts, views_up_to
 
 BEGUN = "2026-01-02T03:00:00Z"
@@ -55,7 +56,7 @@ async def told(folder: Path, node: object, **pod: object) -> list[str]:
         views_up_to(events, len(events)),
         CelCompiler(detailed_errors=True),
         Profile(),
-        views_at=views_at,
+        past=PastMoments(views_at, views_at),
     )
     answer = await explainer.why(Question(kind="pod", namespace="default", name="p"))
     said = [text for text in texts(answer.reason) if text.startswith("node n0 is ")]

@@ -19,7 +19,7 @@ from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Explainer
-from app.service.explaining.evidence import Sight
+from app.service.explaining.evidence import PastMoments, Sight
 from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.blast.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of
@@ -59,7 +59,7 @@ async def asking(
             views or views_up_to(events, len(events) if at is None else at, cluster.profile),
             CelCompiler(detailed_errors=True),
             cluster.profile,
-            views_at=views_at,
+            past=PastMoments(views_at, views_at),
             bounds=ExplainBounds(help_tries_max=tries_max),
             sight=sight,
         )

@@ -21,7 +21,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.explaining import Explainer
-from app.service.explaining.evidence import Sight
+from app.service.explaining.evidence import PastMoments, Sight
 from app.settings import Settings
 from tests.cluster import Cluster
 from tests.unit.service.test_explaining import views_up_to
@@ -104,7 +104,7 @@ async def refused(events: Sequence[Event], name: str, sight: Sight, **bounds: in
         views,
         CelCompiler(detailed_errors=True),
         Profile(),
-        views_at=views_at,
+        past=PastMoments(views_at, views_at),
         bounds=ExplainBounds(**bounds),
         sight=sight,
     )

@@ -16,6 +16,7 @@ from app.domain.log import Revision
 from app.domain.objects.profile import Profile
 from app.service import importing
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from tests.cluster import DRIVER, Cluster
 from tests.unit.service.test_explaining import asking, texts, views_up_to
 
@@ -178,13 +179,17 @@ async def template_told(tmp_path, template, claim, *, last="template"):
             log, source, name="h", options=importing.ImportOptions()
         )
     events = await log.read(result.history.id, after=Revision(0), limit=100)
+
+    async def not_needed(revision):
+        pytest.fail(f"no need for {revision}")
+
     explainer = Explainer(
         log,
         result.history,
         views_up_to(events, len(events)),
         CelCompiler(detailed_errors=True),
         Profile(),
-        views_at=lambda revision: pytest.fail(f"no need for {revision}"),
+        past=PastMoments(views=not_needed, devices=not_needed),
     )
     answer = await explainer.why(Question(kind="pod", namespace="default", name="p"))
     return [text for text in texts(answer.reason) if text.startswith("template ")]

@@ -13,6 +13,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 from tests.cluster import USER, Cluster
 from tests.unit.service.test_explaining import views_up_to
 from tests.unit.service.test_replaying import history_of
@@ -77,7 +78,8 @@ async def why(
         return views_up_to(events, revision)
 
     explainer = Explainer(
-        log, info, views, CelCompiler(detailed_errors=True), Profile(), views_at=views_at,
+        log, info, views, CelCompiler(detailed_errors=True), Profile(),
+        past=PastMoments(views_at, views_at),
         bounds=ExplainBounds(**bounds),
     )  # fmt: skip
     answer = await explainer.why(Question(kind=kind, namespace=namespace, name=name))

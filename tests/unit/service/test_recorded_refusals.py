@@ -15,7 +15,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
 from app.domain.values.fields import dra
 from app.service.explaining import Explainer, refusals
-from app.service.explaining.evidence import ExplainedMoment
+from app.service.explaining.evidence import ExplainedMoment, PastMoments
 from tests import draws
 from tests.cluster import DRIVER, Cluster
 from tests.unit.service.test_explaining import cluster_of
@@ -71,7 +71,7 @@ async def told(
         log=log,
         info=info,
         views=await views_at(Revision(revision)),
-        views_at=views_at,
+        past=PastMoments(views_at, views_at),
         rules=scheduling_rules.of(info, profile, compiler_of(profile)),
         bounds=ExplainBounds(**bounds),
     )
@@ -155,7 +155,12 @@ async def test_recording_whose_scheduler_was_repaired_has_its_refusal_explained(
         return views_of(events, profile, revision)
 
     explainer = Explainer(
-        log, info, await views_at(Revision(492)), compiler_of(profile), profile, views_at=views_at
+        log,
+        info,
+        await views_at(Revision(492)),
+        compiler_of(profile),
+        profile,
+        past=PastMoments(views_at, views_at),
     )
     answer = await explainer.why(Question(kind="pod", namespace="taints", name="n-3"))
     assert answer.text.startswith("refused by the recorded scheduler; tried again, 2 of 2 nodes")

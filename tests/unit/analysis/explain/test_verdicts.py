@@ -22,6 +22,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
 from app.service import importing
 from app.service.explaining import Explainer
+from app.service.explaining.evidence import PastMoments
 
 PROFILE = Profile()
 REFUSED = "0/1 nodes are available: 1 cannot allocate all claims."
@@ -73,7 +74,12 @@ async def why(tmp_path, *, about="pod/p", **files):
 
     views = await views_at(len(events))
     explainer = Explainer(
-        log, history, views, CelCompiler(detailed_errors=True), PROFILE, views_at=views_at
+        log,
+        history,
+        views,
+        CelCompiler(detailed_errors=True),
+        PROFILE,
+        past=PastMoments(views_at, views_at),
     )
     kind, _, name = about.partition("/")
     return await explainer.why(Question(kind=kind, namespace="default", name=name))
