@@ -1,5 +1,7 @@
 """The contract of EventLog, for every store."""
 
+import random
+
 import pytest
 
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
@@ -335,6 +337,48 @@ async def test_keys_with_the_latest_events_come_first(open_stores: OpenStores):
         assert await keys(9, namespace="default") == [one, two]
         assert await keys(9, prefix="b") == [two]
         assert await keys(0) == []
+
+
+_PARTS = ("", "a", "a-", "a.b", "aa", "b", "A", "\u00e9", "a\u00e9", "a\uffee", "a%", "a_")
+"""Parts of keys that other orders than that of code points, and patterns, would mix up."""
+
+
+async def test_keys_are_those_that_a_filter_takes_from_all_events(open_stores: OpenStores):
+    """Drawn events and filters; the expectation goes through all events."""
+    draw = random.Random(14)
+    places = [
+        ObjectKey(group, resource, namespace, name)
+        for group, resource in (("", "pods"), ("resource.k8s.io", "resourceclaims"))
+        for namespace in ("", "a", "a-", "b", "\u00e9")
+        for name in _PARTS[1:]
+    ]
+    drafts = [draft(draw.choice(places), type=UPDATED) for _ in range(90)]
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = sealed(Head(), *drafts)
+        await stores.log.append(history, expected=Head(), events=events)
+        for _ in range(120):
+            wanted = KeyFilter(
+                *draw.choice((("", "pods"), ("resource.k8s.io", "resourceclaims"), ("", "nodes"))),
+                namespace=draw.choice(("", "", "a", "a-", "b", "none")),
+                name=draw.choice((*[""] * 9, *_PARTS)),
+                prefix=draw.choice((*[""] * 6, *_PARTS)),
+            )
+            until, limit = Revision(draw.randint(0, 95)), draw.choice((1, 3, 99))
+            last = {
+                event.key: event.revision
+                for event in events
+                if event.revision <= until
+                and event.key[:2] == wanted[:2]
+                and wanted.namespace in ("", event.key.namespace)
+                and wanted.name in ("", event.key.name)
+                and event.key.name[: len(wanted.prefix)] == wanted.prefix
+            }
+            for newest_first in (False, True):
+                order = sorted(last, key=lambda key: -last[key]) if newest_first else sorted(last)
+                assert order[:limit] == await stores.log.keys(
+                    history, wanted, until=until, limit=limit, newest_first=newest_first
+                ), (wanted, until, limit, newest_first)
 
 
 async def _fill(stores, history: HistoryId) -> None:

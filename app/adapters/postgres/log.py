@@ -44,6 +44,8 @@ _COPY_COLUMNS = (
 
 _FIRST_KEY = ObjectKey("", "", "", "")
 _LAST_REVISION = Revision((1 << 63) - 1)
+_LAST_CHARACTER = "\U0010ffff"
+"""Comes after each character of a name, as the database sorts them: by their bytes."""
 
 LINES_MAX = 4_096
 """Histories whose line (the histories with whose events they begin) is cached."""
@@ -275,8 +277,15 @@ class PostgresLog:
         """The first wanted keys, sorted, or those with the latest events."""
         async with self._database.connection() as connection:
             line = await self._line(connection, history)
-            statement = statements.NEWEST_KEYS if newest_first else statements.FIRST_KEYS
-            given = [(part.history, min(until, part.until), limit, *wanted) for part in line]
+            by_namespace = bool(wanted.namespace)
+            statement = statements.keys(by_namespace=by_namespace, newest_first=newest_first)
+            first, last = (
+                wanted.name or wanted.prefix,
+                wanted.name or wanted.prefix + _LAST_CHARACTER,
+            )
+            kind = (wanted.group, wanted.resource, first, last, wanted.prefix)
+            place = (wanted.namespace,) if by_namespace else ()
+            given = [(part.history, min(until, part.until), limit, *kind, *place) for part in line]
             rows = [row for each in given for row in await connection.fetch(statement, *each)]
         return rows_of.keys(rows, newest_first=newest_first)[:limit]
 

@@ -303,21 +303,46 @@ ORDER BY revision DESC
 """The newest events of each key."""
 
 
-_KEYS = """
-SELECT "group", resource, namespace, name, max(revision) FROM log_events
-WHERE history = $1 AND revision <= $2 AND "group" = $4 AND resource = $5
-AND ($6 = '' OR namespace = $6) AND ($7 = '' OR name = $7) AND starts_with(name, $8)
-GROUP BY "group", resource, namespace, name ORDER BY """
-"""The keys that a kind ever had, restricted as `KeyFilter` says, with their last revisions.
-
-Without a namespace, the statement reads every event of the kind.
+_PLACES = """
+WITH RECURSIVE places AS (
+    (SELECT namespace FROM log_events
+     WHERE history = $1 AND "group" = $4 AND resource = $5 ORDER BY namespace LIMIT 1)
+    UNION ALL
+    SELECT following.namespace FROM places CROSS JOIN LATERAL (
+        SELECT namespace FROM log_events
+        WHERE history = $1 AND "group" = $4 AND resource = $5 AND namespace > places.namespace
+        ORDER BY namespace LIMIT 1
+    ) AS following
+)
+SELECT $4, $5, places.namespace, keys.name, keys.last FROM places
 """
+"""The namespaces of a kind, read one by one along the index."""
 
-FIRST_KEYS = _KEYS + '"group", resource, namespace, name LIMIT $3'
-"""The first keys in order."""
+_PLACE = """
+SELECT $4, $5, places.namespace, keys.name, keys.last FROM (VALUES ($9::text)) AS places (namespace)
+"""
+"""The one namespace that is selected."""
 
-NEWEST_KEYS = _KEYS + "max(revision) DESC LIMIT $3"
-"""The keys with the latest events."""
+
+def keys(*, by_namespace: bool, newest_first: bool) -> str:
+    """The keys that a kind ever had up to $2, at most $3, with their last revisions.
+
+    The kind is $4 and $5; names are from $6 to $7 and begin with $8; the namespace is $9, if it is
+    selected. A statement has one plan for all its parameters, so only a condition that stands in it
+    can be one on the index: of each namespace the events with these names are read.
+    """
+    places = _PLACE if by_namespace else _PLACES
+    # Namespaces and names come in order, so without an order the first keys end the statement.
+    order = "ORDER BY keys.last DESC" if newest_first else ""
+    return f"""
+    {places} CROSS JOIN LATERAL (
+        SELECT name, max(revision) AS last FROM log_events
+        WHERE history = $1 AND "group" = $4 AND resource = $5 AND namespace = places.namespace
+          AND name >= $6 AND name <= $7 AND starts_with(name, $8) AND revision <= $2
+        GROUP BY name ORDER BY name
+    ) AS keys
+    {order} LIMIT $3
+    """  # noqa: S608 (constants only)
 
 
 def objects_at(*, by_group: bool, by_resource: bool) -> str:
