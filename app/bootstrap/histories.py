@@ -6,11 +6,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from app.analysis.views import LiveViews, projections_of
+from app.analysis.views import projections_of
 from app.bootstrap.history_settings import history_settings, switches
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.controllers import registry
+from app.domain.devices.inventory import Inventory
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
@@ -175,9 +176,9 @@ def folding_bounds(settings: Settings) -> FoldingBounds:
     )
 
 
-async def views_at(store: Store, settings: Settings, name: str, moment: str) -> LiveViews:
-    """The views of a history at `moment` (empty: now)."""
+async def inventory_at(store: Store, settings: Settings, name: str, moment: str) -> Inventory:
+    """The devices that are published in a history at `moment` (empty: now)."""
     info = await find_history(store, name)
     async with open_histories(store, settings) as histories:
         revision = await find_revision(store, info, moment, option="--at")
-        return await histories.at(name, revision)
+        return (await histories.devices_at(name, revision)).inventory

@@ -306,7 +306,7 @@ def _devices(
                 pinned = await relative.resolved(store, history, at)
                 answering.note_meanings(pinned)
                 (moment,) = pinned.moments
-                return (await histories.views_at(store, settings, history, moment)).inventory
+                return await histories.inventory_at(store, settings, history, moment)
 
         inventory = console.run(read)
     return [

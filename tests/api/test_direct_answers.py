@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from app.analysis.views import LiveViews
+from app.bootstrap import histories
 from app.bootstrap.answers import direct, served
 from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.stores import memory_store
@@ -50,6 +51,39 @@ async def test_answer_is_that_of_the_application(parameters):
     mine = json.loads(await direct.ask(store, Settings(), query))
     assert mine == json.loads(await served.ask(store, Settings(), query))
     assert mine["reasons"]["children"]
+
+
+async def test_present_needs_no_view_of_the_past(monkeypatch):
+    """Such a view would read each key that ever existed; more objects than one may have exist."""
+    store = await store_of(later_incidents.finalizer_keeps_a_claim_with_its_device)
+    query = ServedQuery(
+        history="default", part="why", parameters={"kind": "node", "name": "n", "namespace": "lab"}
+    )
+    expected = await served.ask(store, Settings(), query)
+
+    async def refused(*_):
+        pytest.fail("the application is asked")
+
+    monkeypatch.setattr(served, "ask", refused)
+    answer = await direct.ask(store, Settings(past_objects_max=1), query)
+    assert json.loads(answer) == json.loads(expected)
+
+
+async def test_devices_are_read_without_the_other_objects_of_a_moment():
+    store = await store_of(later_incidents.finalizer_keeps_a_claim_with_its_device)
+    info = await store.log.find_history("default")
+    end = (await store.log.head(info.id)).revision
+    kinds = ("deviceclasses", "devicetaintrules", "resourceslicepatches", "resourceslices")
+    there = await store.log.objects_at(info.id, end, limit=1_000)
+    published = [event.object for event in there if event.key.resource == "resourceslices"]
+    few = Settings(past_objects_max=sum(event.key.resource in kinds for event in there))
+    assert few.past_objects_max < len(there)
+    inventory = await histories.inventory_at(store, few, "default", "")
+    assert published
+    assert [(one.name, [each.id[2] for each in one.devices]) for one in inventory.slices()] == [
+        (tree["metadata"]["name"], [each["name"] for each in tree["spec"]["devices"]])
+        for tree in published
+    ]
 
 
 async def test_object_that_is_not_there_is_looked_for_elsewhere():

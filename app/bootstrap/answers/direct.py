@@ -40,7 +40,9 @@ async def _why(store: Store, settings: Settings, histories: Histories, query: Se
     info = await find_history(store, query.history)
     revision = await find_revision(store, info, query.at, option="--at")
     runtime = await histories.open(info.name)
-    views = await histories.at(info.name, revision)
+    views = runtime.views
+    if query.at or views.revision != revision:
+        views = await histories.at(info.name, revision)
     explainer = Explainer(
         runtime.log,
         await runtime.as_of(revision),
