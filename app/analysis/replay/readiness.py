@@ -35,6 +35,7 @@ class Readiness:
         self._work: dict[tuple[str, tuple[str, ...]], list[tuple[Instant, Instant]]]
         self._work = defaultdict(list)
         self._under_way: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
+        self._placeable: dict[str, list[tuple[Instant, Instant]]] = defaultdict(list)
 
     def note(self, queue: str, key: tuple[str, ...], ready: Instant, due: Instant) -> None:
         """Notes that a key was ready at `ready` and had to wait until `due`."""
@@ -42,15 +43,18 @@ class Readiness:
 
     def note_work(self, queue: str, key: tuple[str, ...], now: Instant) -> None:
         """Notes that a key of a queue in `WITH_WORK` has something to do from now on."""
-        work = self._work[queue, key]
-        if not work or work[-1][1] < _OPEN:
-            work.append((now, _OPEN))
+        _open(self._work[queue, key], now)
 
     def note_no_work(self, queue: str, key: tuple[str, ...], now: Instant) -> None:
         """Notes that nothing is left to do for a key."""
-        work = self._work.get((queue, key))
-        if work and work[-1][1] == _OPEN:
-            work[-1] = (work[-1][0], now)
+        _close(self._work.get((queue, key), []), now)
+
+    def note_placeable(self, pod: str, now: Instant, *, is_placeable: bool) -> None:
+        """Notes whether a pod (a uid) could be placed from now on, although nobody tries it."""
+        if is_placeable:
+            _open(self._placeable[pod], now)
+        else:
+            _close(self._placeable.get(pod, []), now)
 
     def note_put_off(self, pod: str, tried: Instant, due: Instant) -> None:
         """Notes that the result of an attempt for a pod (a uid) did not count."""
@@ -78,6 +82,20 @@ class Readiness:
     def was_put_off(self, pod: str, now: Instant) -> bool:
         """Whether a result for the pod was put off at about this instant."""
         return _covers(self._put_off.get(pod, []), now)
+
+    def was_placeable(self, pod: str, now: Instant) -> bool:
+        """Whether the pod could be placed at about this instant, and was not tried."""
+        return _covers(self._placeable.get(pod, []), now)
+
+
+def _open(spans: list[tuple[Instant, Instant]], now: Instant) -> None:
+    if not spans or spans[-1][1] < _OPEN:
+        spans.append((now, _OPEN))
+
+
+def _close(spans: list[tuple[Instant, Instant]], now: Instant) -> None:
+    if spans and spans[-1][1] == _OPEN:
+        spans[-1] = (spans[-1][0], now)
 
 
 def _extend(waits: list[tuple[Instant, Instant]], since: Instant, due: Instant) -> None:

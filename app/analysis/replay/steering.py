@@ -136,7 +136,7 @@ class SteeredPace:
     instants before which pods are not tried, because an attempt for them is under way. `prompt` has
     the keys of objects without recorded acts, which do not wait. In a changed world, `control` is
     the readiness of the unchanged one: an act that did not wait there has no recorded instant, and
-    is done at once.
+    is done at once. A control (`is_control`) notes when pods that nobody tries could be placed.
     """
 
     def __init__(
@@ -148,11 +148,14 @@ class SteeredPace:
         starts: Mapping[str, Instant] | None = None,
         turns: FirstTurns | None = None,
         timers: Timers = Timers(),
+        *,
+        is_control: bool = False,
     ) -> None:
         """`starts` has the start instants of controllers that did not run at the beginning.
 
         Where the recording shows in which order pods became ready, `turns` follows it.
         """
+        self._tries_untried = is_control or control is not None
         self.readiness = Readiness(starts or {})
         self._control = control
         self._turns = turns
@@ -310,11 +313,11 @@ class SteeredPace:
         if tried.node and self._is_hidden(pod):
             # Without the lower limit, the others are tried when their requests were sent.
             return self._turn_of_hidden(pod, now) if self._variant.is_limited else None
-        if self._control is not None and self._is_untried(pod) and pod != self._let_through:
-            if not (tried.node or tried.moves_others):
-                return NEVER
-            self._recorded.stray(pod)
-            return None
+        if self._tries_untried and self._is_untried(pod):
+            until = self._until_counted(pod, tried, now)
+            if until is None:
+                self._recorded.stray(pod)
+            return until
         is_let_through = self._control is not None and self._let_through == pod
         if self._strayed.pop(pod, None) == now or is_let_through:
             self._recorded.stray(pod)
@@ -328,6 +331,25 @@ class SteeredPace:
         if until is not None:
             self.readiness.note_put_off(pod, now, until)
         return until
+
+    def _until_counted(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
+        """Until when an attempt for an untried pod does not count; None if it counts now.
+
+        In a changed world it counts if it places the pod and would not in the unchanged one,
+        where nobody made it.
+        """
+        is_placeable = bool(tried.node) or tried.moves_others
+        if self._control is None:
+            self.readiness.note_placeable(pod, now, is_placeable=is_placeable)
+            if self.attempts(pod):
+                return NEVER
+            due = self._last_due.pop((QUEUE, (pod,)), Instant(now + LATE_AFTER))
+            if now < due:
+                self._last_due[QUEUE, (pod,)] = due
+            return due if now < due else None
+        if is_placeable:
+            return NEVER if self._control.was_placeable(pod, now) else None
+        return None if pod == self._let_through else NEVER
 
     def _turn_of(
         self, pod: str, first: Try | None, tried: AttemptOutcome, now: Instant
@@ -416,13 +438,11 @@ class SteeredPace:
         if self._is_hidden(uid):
             return now
         if self._is_untried(uid):
-            # In a changed world the pod may fit, of which the recording says nothing: it is tried,
-            # and `put_off` drops what fails, as it does in the unchanged world.
-            if self._control is not None:
+            # It may fit in a changed world only; `put_off` drops all other attempts.
+            if self._tries_untried:
                 return now
             # A pod without any recorded attempt was there for a short time, or was forgotten.
-            is_known = bool(self._recorded.attempts(uid))
-            return NEVER if is_known else self._after_others(QUEUE, (uid,), now)
+            return NEVER if self.attempts(uid) else self._after_others(QUEUE, (uid,), now)
         return None
 
     def _is_untried(self, uid: str) -> bool:

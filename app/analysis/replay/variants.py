@@ -60,7 +60,7 @@ class Variant:
     - `is_limited`: the same for all placements: the client's limit was lower than the usual one.
     - `skipped`: pods that are tried between the two revisions of their removal.
     - `untried`: pods that are tried only when the recording shows it; in a changed world also
-      when they can be placed.
+      when they can be placed there alone.
     - `held`: pods that are not tried before an instant.
     - `reported`: pods about which the scheduler's Events are written when they were recorded, not
       with the attempt or the binding.

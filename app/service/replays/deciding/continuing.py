@@ -102,7 +102,7 @@ async def find_control(
     await prover.judge(plain.trace, compare(runs.recording.trace, plain.trace).different)
     # Writes that were taken as recorded are not decisions; the changed world decides them itself.
     variant = replace(prover.variant, imposed=frozenset())
-    run = await runs.run(variant)
+    run = await runs.run(variant, is_control=True)
     compared = compare(runs.recording.trace, run.trace)
     unlike = differences.placed_otherwise(
         compared, runs.recording.trace, run.trace, runs.recording.last

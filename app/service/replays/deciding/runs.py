@@ -14,6 +14,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.replay.lateness import Delay, PacedRun, queued_since
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.runs import IsOver
+from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.steering import FirstTurns, SteeredPace
 from app.analysis.replay.traces import profiles_bound
@@ -109,10 +110,12 @@ class Runs:
         plane: ControlPlane | None = None,
         alteration: Alteration | None = None,
         is_over: IsOver | None = None,
+        is_control: bool = False,
     ) -> Run:
         """Makes one run, up to the instant `until` if it is given, and until `is_over`.
 
-        `plane` replaces the control plane. With an `alteration` the run is in a changed world.
+        `plane` replaces the control plane. With an `alteration` the run is in a changed world,
+        which is compared with that of a run with `is_control`.
         """
         is_of_recording = plane is None and alteration is None
         plane = plane or self.plane
@@ -122,11 +125,7 @@ class Runs:
         pace = None
         if variant.is_paced:
             control = None if alteration is None else alteration.control
-            keys, starts = recording.trace.keys, starts_of(recording, self.beginning)
-            turns = None if recording.lacks.is_any else FirstTurns()
-            learned = self.pace(variant)
-            pace = SteeredPace(learned, variant, keys, control, starts, turns, self._paces.timers)
-            pace.busy_until = recording.busy_until
+            pace = self._steered(variant, control, is_control=is_control)
         nodes = differences.nodes(recording.later) | differences.nodes(recording.trace)
         ties = RecordedTies(nodes, pace)
         run = Run(
@@ -169,6 +168,23 @@ class Runs:
             early = early_acts(pace.run, recording.trace, run.trace, recording.acts, self._known)
             self.made.append((variant, pace.run, tuple(early)))
         return run
+
+    def _steered(
+        self, variant: Variant, control: Readiness | None, *, is_control: bool
+    ) -> SteeredPace:
+        recording = self.recording
+        pace = SteeredPace(
+            self.pace(variant),
+            variant,
+            recording.trace.keys,
+            control,
+            starts_of(recording, self.beginning),
+            None if recording.lacks.is_any else FirstTurns(),
+            self._paces.timers,
+            is_control=is_control,
+        )
+        pace.busy_until = recording.busy_until
+        return pace
 
     def mistimed(self, variant: Variant) -> Sequence[Delay | Early]:
         """Acts of the run with this variant that were recorded too late, or before their reason.

@@ -192,6 +192,29 @@ def test_untried_pod_is_tried_in_a_changed_world_and_counts_if_it_changes_anythi
     assert pace.put_off("pod", AttemptOutcome(message="no", moves_others=True), NOW) is None
 
 
+def test_untried_pod_is_not_placed_while_the_unchanged_world_could_place_it_too() -> None:
+    """The control notes when that is so, and tries the pod at last, after all others."""
+    variant = Variant(untried=frozenset({"pod"}))
+    placed, failed = AttemptOutcome(node="n"), AttemptOutcome(message="no")
+    steps = [(1_000, failed), (10_000_000, placed), (20_000_000, placed), (30_000_000, failed)]
+    control = SteeredPace(RecordedPace(), variant, KEYS, is_control=True)
+    for now, tried in steps:
+        assert control.not_before(*TURNS["attempt"], Instant(now)) == now
+        assert control.put_off("pod", tried, Instant(now)) == LAST
+    changed = SteeredPace(RecordedPace(), variant, KEYS, control.readiness)
+    for tried in (placed, AttemptOutcome(message="no", moves_others=True)):
+        given = [
+            changed.put_off("pod", tried, Instant(now))
+            for now in (1_000, 10_000_000, 15_000_000, 30_000_000, 40_000_000)
+        ]
+        assert given == [None, NEVER, NEVER, NEVER, None]
+    changed.let_through("pod")
+    assert changed.put_off("pod", placed, Instant(15_000_000)) == NEVER
+    assert changed.put_off("pod", failed, Instant(15_000_000)) is None
+    assert control.put_off("pod", failed, LAST) is None
+    assert control.put_off("pod", failed, LAST) == LAST + LATE_AFTER
+
+
 def test_wait_is_noted_unless_it_has_no_end() -> None:
     held = SteeredPace(RecordedPace(), Variant(held=frozenset({("pod", LATER)})), KEYS)
     held.not_before(*TURNS["attempt"], NOW)
