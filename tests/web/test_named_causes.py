@@ -448,3 +448,32 @@ async def test_slice_without_devices_counts_none(sets, said):
     assert said in text
     assert "0 of" not in text
     assert ("only" in text) is bool(sets)
+
+
+ENDED = {
+    "gone": ((), ("namespace/lab",), "pod/job", True),
+    "claim": ((), ("namespace/lab",), "resourceclaim/want", True),
+    "ending": (("kubelet",), ("namespace/lab",), "pod/job", True),
+    "deleted by itself": ((), ("pod/lab/job",), "pod/job", False),
+    "deleted before its namespace": (("kubelet",), ("pod/lab/job", "namespace/lab"), "pod/job",
+                                     False),
+    "namespace deleted twice": ((), ("namespace/lab", "", "namespace/lab"), "pod/job", True),
+}  # fmt: skip
+"""The controllers that are off, what is deleted ("": made again), what is asked, the verdict."""
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("row", ENDED)
+async def test_object_that_ends_with_its_namespace_says_who_deleted_that(row):
+    off, deletions, about, is_named = ENDED[row]
+    cluster = [class_of("c", DRIVER), node("n"),
+               slice_of("s", DRIVER, "n", [{"name": "x0"}], nodeName="n")]  # fmt: skip
+    objects = ({"apply": [space("lab")]},
+               {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+               {"wait": 20})  # fmt: skip
+    steps = [{"apply": cluster}, *objects]
+    for deleted in deletions:
+        steps += [{"delete": deleted}, {"wait": 60}] if deleted else objects
+    text = await why(tuple(steps), about=about, off=off)
+    said = "the deletion of namespace lab with all in it was asked for by redra:incidents at "
+    assert text.count("deletion of namespace") == text.count(said) == is_named

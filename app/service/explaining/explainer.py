@@ -97,8 +97,11 @@ class Explainer:
             text = "; ".join((problem.message, *(line.strip() for line in unsure)))
             raise NotFound(text, resource=key.resource) from problem
         observed = await evidence.observed(key)
-        refused = refused_writes.reasons(observed)
-        with_refusals = replace(answer.reason, children=(*answer.reason.children, *refused))
+        added = (
+            *await namespaces.ending(evidence, key, observed),
+            *refused_writes.reasons(observed),
+        )
+        with_refusals = replace(answer.reason, children=(*answer.reason.children, *added))
         seen = with_refusals.seen_by(evidence.sight.sees_key).as_recorded(evidence.lacks)
         reason = await evidence.sourced(seen)
         subject = (*self._of_subject(key), *unseen_changes.doubts(key, observed))

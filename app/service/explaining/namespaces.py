@@ -1,16 +1,18 @@
 """A namespace: what keeps it while it is being deleted, and what the API refused in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from app.analysis.explain import questions, untried
+from app.analysis.explain import questions, sources, untried
 from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.workloads import contents, refused
-from app.domain.log import Event, ObjectKey
+from app.domain.controllers import registry
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.event import KeyFilter
 from app.domain.values import api_resources, counts
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining.evidence import ExplainedMoment
 
@@ -26,6 +28,9 @@ KINDS = (
 )
 """The kinds whose refused writes are looked for."""
 
+_EMPTYING = registry.actor_of("namespaces").user
+"""The author of the deletions of what a namespace has that is being deleted."""
+
 EVENTS_MAX = 5
 """The newest events of an object that are looked at; behind more, a refusal is an old story."""
 
@@ -38,6 +43,33 @@ async def reasons(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -
         *(_of_events(evidence, key.name) if evidence.sight.reads_events else ()),
         *await _of_writes(evidence, key.name),
     ]
+
+
+async def ending(
+    evidence: ExplainedMoment, key: ObjectKey, observed: Sequence[Event]
+) -> tuple[Reason, ...]:
+    """Who asked for the deletion of the namespace because of which an object ends or ended.
+
+    The controller that empties namespaces deletes the object; `observed` is newest first.
+    """
+    events = [event for event in observed if event.is_about_object]
+    if not key.namespace or not events:
+        return ()
+    is_gone = events[0].type is EventType.OBJECT_DELETED
+    first = sources.since(events[is_gone:], meta.is_deleting)
+    if first is None:
+        first = events[0] if is_gone else None
+    if first is None or first.stamp.actor.user != _EMPTYING:
+        return ()
+    place = ObjectKey(*api_resources.NAMESPACES, "", key.namespace)
+    states = [one for one in await evidence.observed(place) if one.is_about_object]
+    before = [one for one in states if one.revision <= first.revision]
+    request = sources.since(before, meta.is_deleting)
+    if request is None or not evidence.sight.sees(request):
+        return ()
+    noun = questions.named(place)
+    text = f"the deletion of {noun} with all in it was asked for {sources.asked_by(request)}"
+    return (Reason(text=text, revision=request.revision, about=place, is_kept=True),)
 
 
 def _of_events(evidence: ExplainedMoment, namespace: str) -> Iterator[Reason]:
