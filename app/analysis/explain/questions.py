@@ -17,6 +17,7 @@ from app.domain.values import identifiers, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
+from projections.objects import ObjectsProjection
 
 DEVICES = ("redra", "devices")
 POOLS = ("redra", "pools")
@@ -85,10 +86,10 @@ def placed(kind: str, name: str, namespace: str) -> tuple[str, str]:
     return front, rest
 
 
-def key_of(question: Question, objects: ObjectsReader) -> ObjectKey:
+def key_of(question: Question, objects: ObjectsProjection) -> ObjectKey:
     """The object key of a question. Raises InputError for an unknown kind.
 
-    Kinds that the history defines are those of `objects`.
+    Kinds that the history defines, or only keeps, are those of `objects`.
 
     A device is named `DRIVER/POOL/NAME`, a pool `DRIVER/POOL`.
     """
@@ -102,6 +103,8 @@ def key_of(question: Question, objects: ObjectsReader) -> ObjectKey:
             )
         return ObjectKey(*POOLS, "", question.name)
     kind = _find_kind(question.kind, objects)
+    if kind is None:
+        return _kept_key(question, objects)
     namespace = question.namespace if kind.namespaced else ""
     return ObjectKey(kind.group, kind.plural, namespace, question.name)
 
@@ -146,7 +149,23 @@ def elsewhen(events: Sequence[Event], moment: Revision) -> str:
     return f"; it was deleted at revision {before[0].revision}, at {time}"
 
 
-def _find_kind(text: str, objects: ObjectsReader) -> kinds.Kind:
+def _find_kind(text: str, objects: ObjectsReader) -> kinds.Kind | None:
     for kind in kinds.named(text) or kinds.named(text, definitions.all_kinds(objects)):
         return kind
-    raise scope.no_kind(text)
+    return None
+
+
+def _kept_key(question: Question, objects: ObjectsProjection) -> ObjectKey:
+    """The key of an object that a recording shows of a kind that nothing defines.
+
+    The kind is named by its resource, with the group or without, or as the objects name it.
+    """
+    word, _, wanted = question.kind.lower().partition(".")
+    for group, resource in objects.resources():
+        if wanted not in ("", group):
+            continue
+        key = next(iter(objects.keys(group, resource)))
+        if word in (resource, meta.kind(objects.get(key) or {}).lower()):
+            namespace = question.namespace if key.namespace else ""
+            return ObjectKey(group, resource, namespace, question.name)
+    raise scope.no_kind(question.kind)

@@ -15,9 +15,11 @@ from app.bootstrap.answers import served
 from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.stores import Store
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.errors import NotFound
-from app.domain.log import Event, Head, ObjectKey
+from app.domain.errors import InputError, NotFound
+from app.domain.log import Actor, Event, Head, ObjectKey
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import ImportObject
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.explaining import Explainer
@@ -45,6 +47,51 @@ async def test_object_of_another_history_is_said_to_be_there() -> None:
     assert (await why(store, "there", kind="node", name="n2"))["subject"] == "node n2"
     with pytest.raises(NotFound, match=r"not found up to revision [0-9]+; do you mean n1\?$"):
         await why(store, "here", kind="node", name="n3")
+
+
+KEPT = [
+    (ObjectKey("flowcontrol.example.com", "flowschemas", "", "probes"), "FlowSchema"),
+    (ObjectKey("example.com", "widgets", "lab", "w"), "Widget"),
+]
+"""Objects of kinds that redra only keeps, and the kinds."""
+
+
+@pytest.mark.parametrize(("kind", "name", "named"), [
+    ("flowschemas", "probes", 0), ("FlowSchema", "probes", 0), ("flowschema", "probes", 0),
+    ("flowschemas.flowcontrol.example.com", "probes", 0),
+    ("widgets", "w", 1), ("widget.example.com", "w", 1),
+])  # fmt: skip
+async def test_object_of_a_kind_that_is_only_kept_is_explained(kind, name, named) -> None:
+    store = await keeping()
+    answer = await why(store, "here", kind=kind, name=name, namespace="lab")
+    key = KEPT[named][0]
+    assert answer["subject"] == f"{key.resource} {f'lab/{name}' if named else name}"
+    assert "created" in str(answer["reasons"])
+
+
+async def test_kind_of_which_nothing_is_kept_is_no_kind() -> None:
+    store = await keeping()
+    for kind in ("flowschemas.example.com", "widgets.flowcontrol.example.com", "gadgets", "w"):
+        with pytest.raises(InputError, match=f"there is no kind '{kind}'"):
+            await why(store, "here", kind=kind, name="w", namespace="lab")
+    with pytest.raises(NotFound, match='widgets "v" not found in namespace lab'):
+        await why(store, "here", kind="widgets", name="v", namespace="lab")
+    with pytest.raises(NotFound, match="there is one in namespace lab"):
+        await why(store, "here", kind="widgets", name="w", namespace="other")
+
+
+async def keeping() -> Store:
+    """A store with a history of the kept objects."""
+    store, cluster = stores.memory_store(), Cluster()
+    for number, (key, kind) in enumerate(KEPT):
+        uid = Uid(f"0000000a-0000-4000-8000-00000000000{number}")
+        metadata = {"name": key.name, "uid": uid, **({"namespace": "lab"} if key.namespace else {})}
+        tree = {"apiVersion": f"{key.group}/v1", "kind": kind, "metadata": metadata}
+        command = ImportObject(operation="ADDED", key=key, uid=uid, tree=tree)
+        cluster.line.submit(command, actor=Actor(user="alice"))
+    info = await store.log.create_history("here", seed=1, settings={}, created=Instant(0))
+    await store.log.append(info.id, expected=Head(), events=cluster.line.events)
+    return store
 
 
 async def test_node_that_is_missing_is_not_taken_for_its_pod() -> None:
