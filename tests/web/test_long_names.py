@@ -203,6 +203,19 @@ def test_pages_of_a_narrow_screen_begin_with_the_present_one(story):
         assert is_in_its_row(page)
 
 
+@draws.in_turn("ways")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_text_below_a_table_does_not_touch_it(story, width):
+    with story.page(viewport={"width": width, "height": 900}) as page:
+        page.goto(f"{story.url}/ui/h/default/capacity")
+        gaps = page.eval_on_selector_all(
+            "main .scroll + p", "all => all.map(one => one.getBoundingClientRect().top"
+            " - one.previousElementSibling.getBoundingClientRect().bottom)",
+        )  # fmt: skip
+    assert gaps
+    assert min(gaps) >= 8
+
+
 def is_in_its_row(page):
     """Whether the link of the present page is seen whole in the row of the pages."""
     return page.locator(".bar nav a[aria-current]").evaluate(
