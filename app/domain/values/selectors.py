@@ -22,10 +22,14 @@ TEXT_MAX = 64 * 1024
 _PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
-_SET_OF = re.compile(r"(in|notin)\s*\(([^()]*)\)", re.ASCII)
+_SET_OF = re.compile(r"(in|notin)\s*\(", re.ASCII)
 _LEXEME = re.compile(r"\s*([^\s,()=!<>]+)\s*", re.ASCII)
 _TOKEN = re.compile(r"\s*([^\s,()=!<>]+|==|!=|[,()=!<>]|)", re.ASCII)
 _COMPARED = re.compile(r"(==|=|!=|<|>)\s*([^\s,()=!<>]*)", re.ASCII)
+_FIRST_VALUE = "',', ')' or identifier"
+_NEXT_VALUE = "',', or identifier"
+_AFTER_VALUE = "',' or ')'"
+"""What a server expects at the beginning of a list of values, after a comma, and after a value."""
 _OPERATORS = {
     "In": "in",
     "NotIn": "notin",
@@ -249,14 +253,17 @@ def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
         return Requirement(key=key, operator="absent" if negated else "exists"), position
     listed = _SET_OF.match(text, position)
     if listed is not None:
-        values = frozenset(value.strip() for value in listed.group(2).split(","))
+        values, end = _values(text, listed.end())
         for value in values:
             _check_value(value, "")
         requirement = Requirement(key=key, operator=listed.group(1), values=values)
-        return requirement, _skip_space(text, listed.end())
+        return requirement, _skip_space(text, end)
     compared = _COMPARED.match(text, position)
     if compared is None:
         raise SelectorError(_without_operator(text, position))
+    if not compared.group(2) and text[compared.end() : compared.end() + 1] not in ("", ","):
+        problem = f"{_found(text, compared.end())}, expected: identifier"
+        raise SelectorError(f"unable to parse requirement: {problem}")
     operator, value = compared.groups()
     end = _skip_space(text, compared.end())
     if operator in ("<", ">"):
@@ -283,6 +290,28 @@ def _without_operator(text: str, position: int) -> str:
         return f"unable to parse requirement: {_found(text, word.end())} expected: '('"
     expected = "in, notin, =, ==, !=, gt, lt"
     return f"unable to parse requirement: {_found(text, position)}, expected: {expected}"
+
+
+def _values(text: str, start: int) -> tuple[frozenset[str], int]:
+    """The values up to the closing parenthesis, and the position after it.
+
+    Between two commas, and between a comma and a parenthesis, is an empty value: `(x,)` has two.
+    """
+    values, position, expected = [""], start, _FIRST_VALUE
+    while True:
+        token = _TOKEN.match(text, position)
+        word = token.group(1) if token else ""
+        if token is not None and word == ")":
+            return frozenset(values), token.end()
+        if token is not None and word == ",":
+            values.append("")
+            expected = _NEXT_VALUE
+        elif token is not None and word[:1] not in "()=!<>" and expected != _AFTER_VALUE:
+            values[-1], expected = word, _AFTER_VALUE
+        else:
+            problem = f"found '{word}', expected: {expected}"
+            raise SelectorError(f"unable to parse requirement: {problem}")
+        position = token.end()
 
 
 def _found(text: str, position: int) -> str:

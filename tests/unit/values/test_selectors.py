@@ -26,6 +26,12 @@ LABEL_ROWS = [
     ("empty=", True),
     ("example.com/zone in (a)", True),
     ("app in (web),tier notin (2,3),!missing", True),
+    ("empty in ()", True),
+    ("empty in (x,)", True),
+    ("app in (,web)", True),
+    ("app in (x, ,web) , tier", True),
+    ("app in (db,)", False),
+    ("empty=,app=web", True),
 ]
 
 
@@ -55,6 +61,14 @@ def test_unreadable_label_selector_is_refused(text: str) -> None:
             "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
         ),
         ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
+        ("a in ((x)", "unable to parse requirement: found '(', expected: ',', ')' or identifier"),
+        ("a notin (x", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a in (x y)", "unable to parse requirement: found 'y', expected: ',' or ')'"),
+        ("a in (x,", "unable to parse requirement: found '', expected: ',', or identifier"),
+        ("d=1,bad===", "unable to parse requirement: found '=', expected: identifier"),
+        ("a!==b", "unable to parse requirement: found '=', expected: identifier"),
+        ("a in (x)b", "found 'b', expected: ',' or 'end of string'"),
     ],
 )
 def test_message_names_what_was_found_and_what_could_stand_there(text: str, message: str) -> None:
