@@ -464,6 +464,10 @@ def _allocated(facts: Facts, devices: list, lines: list[str]) -> Iterator[str]:
         state = "allocated" if held else "free"
         if not any(line.startswith(f"its only device is {state}") for line in lines):
             yield f"its only device is {state}, and no line says so"
+    elif not devices:
+        # A slice, or a whole pool, may have nothing but counters.
+        if said or not any(line.startswith("no device is published here") for line in lines):
+            yield "no device is there, and no line says so"
     else:
         shown = [(int(match[1]), int(match[2])) for match in said]
         yield from differences("allocated", shown, [(len(held), len(devices))])
