@@ -123,7 +123,11 @@ class Doubting:
         never = self._never_made(sides, again)
         if never == _FOREVER or self.lack(sides, again):
             return False
-        if placement is None or never < self.races.since(placement, again):
+        if placement is None:
+            return True
+        # A placement begins with its nomination, before the binding that differs.
+        begun = min(self.races.since(placement, again), self._decided_by(placement, again))
+        if never < begun:
             return True  # what is placed or evicted later is not where it comes from
         return not self.lack(placement, again, never)
 
