@@ -221,9 +221,14 @@ _NAMES = ("name", "type", "key", "uid", "request", "driver", "device")
 
 
 def parts_of(tree: Any, way: Part = ()) -> Iterator[Part]:
-    """Every field and item of an object but those that tell which object it is."""
+    """Every field and item of an object but those that tell which object it is.
+
+    An allocation without its time is that of another release.
+    """
     if isinstance(tree, Mapping):
         for name, value in tree.items():
+            if (*way, name) == ("status", "allocation", "allocationTimestamp"):
+                continue
             if way == ("metadata",) and name not in ("labels", "annotations"):
                 continue
             if way or name not in ("apiVersion", "kind", "metadata"):

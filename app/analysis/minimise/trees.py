@@ -30,9 +30,14 @@ _KEPT = frozenset(
         ("metadata", "resourceVersion"),
         ("metadata", "creationTimestamp"),
         ("metadata", "ownerReferences"),
+        ("status", "allocation", "allocationTimestamp"),
     )
 )
-"""The parts that every object keeps: its identity, and its creation time."""
+"""The parts that every object keeps: its identity, and its creation time.
+
+An allocation that stays keeps its time, too: without one it is that of a release without the gate
+DRADeviceBindingConditions, which the recording is not of.
+"""
 
 Number: TypeAlias = int | str
 """A number, or a quantity as text."""

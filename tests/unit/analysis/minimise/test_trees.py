@@ -17,6 +17,13 @@ def test_identity_of_an_object_cannot_be_cut() -> None:
     assert list(trees.paths(SLICE, 2)) == [("metadata", "labels"), ("spec", "devices")]
 
 
+def test_allocation_is_cut_as_a_whole_or_keeps_its_time() -> None:
+    allocation = {"allocationTimestamp": "2026-01-02T03:04:05Z", "devices": {"results": []}}
+    claim = {"status": {"allocation": allocation}}
+    assert list(trees.paths(claim, 2)) == [("status", "allocation")]
+    assert list(trees.paths(claim, 3)) == [("status", "allocation", "devices")]
+
+
 @pytest.mark.parametrize(
     ("cuts", "devices"),
     [
