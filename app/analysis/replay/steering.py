@@ -294,8 +294,8 @@ class SteeredPace:
         return min(self._timers.marked.get(event.uid, event.stamp.time), event.stamp.time)
 
     def wait_ends(self, pod: str, now: Instant) -> Instant | None:
-        """The next recorded instant at which the pod waited no more for binding conditions."""
-        ends = self._timers.waits_ended.get(pod, ())
+        """The next recorded end of a wait for binding conditions; a changed world has its own."""
+        ends = () if self._control is not None else self._timers.waits_ended.get(pod, ())
         number = bisect_right(ends, now)
         return ends[number] if number < len(ends) else None
 
