@@ -108,12 +108,13 @@ def without_statuses(recording: Path, out: Path) -> None:
     _write(out, (line for line in lines if line["objectRef"].get("subresource") != "status"))
 
 
-def half_and_snapshot(recording: Path, out: Path) -> None:
-    """The first half of an audit log, and everything at a moment after it."""
+def half_and_list(is_listed: Callable[[Tree], bool], recording: Path, out: Path) -> None:
+    """The first half of an audit log, and a list of some objects at a moment after it."""
     logged = list(_lines(recording / "audit.jsonl"))
     _write(out, logged[: len(logged) // 2])
     lines = changes(recording)
-    write_list(out / "later.json", state(lines, moments(lines, 3)[-1]))
+    later = state(lines, moments(lines, 3)[-1])
+    write_list(out / "later.json", [tree for tree in later if is_listed(tree)])
 
 
 WAYS: dict[str, Way] = {
@@ -122,7 +123,11 @@ WAYS: dict[str, Way] = {
     "requests": requests,
     "metadata": metadata,
     **{f"nine of ten {seed}": partial(nine_of_ten, seed) for seed in (1, 2)},
-    "half and snapshot": half_and_snapshot,
+    "half and snapshot": partial(half_and_list, lambda tree: True),
+    "half and pods": partial(half_and_list, lambda tree: tree["kind"] == "Pod"),
+    "half and a namespace": partial(
+        half_and_list, lambda tree: tree["metadata"].get("namespace") == "default"
+    ),
     "without statuses": without_statuses,
 }
 

@@ -32,6 +32,7 @@ from app.adapters.history.joining.applied_manifests import AppliedManifests
 from app.adapters.history.joining.printed_objects import PrintedObjects
 from app.adapters.history.joining.resolving import Resolver
 from app.adapters.history.joining.spool import Spool, replace_times
+from app.adapters.history.joining.unlisted import ListsBesideLog
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions, SkippedRecord
 from app.adapters.history.sources import Finder, SourceFile
@@ -266,7 +267,9 @@ def _opened(
     clusters = _Clusters()
     printed = PrintedObjects(spool, notes)
     applied = AppliedManifests(spool, notes)
-    records = chain(printed.held_back(_read_all(files, options, notes)), printed.alone())
+    beside = ListsBesideLog()
+    every = _read_all(files, options, notes, beside)
+    records = chain(printed.held_back(every), printed.alone())
     try:
         for record in records:
             try:
@@ -286,6 +289,7 @@ def _opened(
             raise _nothing(paths, notes)
         applied.settle()
         placing.place(spool, one_counter=options.one_counter, notes=notes)
+        beside.conclude(spool, list_pages.chains(notes.pages), notes)
         infos = tuple(dict.fromkeys(_info(file) for file in files))
     except BaseException as problem:
         spool.close_after(problem)
@@ -312,9 +316,12 @@ def is_bundle(path: Path) -> bool:
         ) from problem
 
 
-def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> Iterator[Record]:
+def _read_all(
+    files: list[SourceFile], options: ReadOptions, notes: Notes, beside: ListsBesideLog
+) -> Iterator[Record]:
     """The records of all files. Watch streams are read together, to join them at their seams."""
-    has_log = any(file.format in LOGS for file in files)
+    beside.logs.update(place for place, file in enumerate(files) if file.format in LOGS)
+    has_log = bool(beside.logs)
     watches: list[watch.WatchFile] = []
     captures: list[tuple[ByteSource, int]] = []
     lists = LaterLists()
@@ -332,7 +339,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                         late.append(file)
                     case Format.DUMP | Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
                         for record in _read_dump(file, number, options, notes, has_log=has_log):
-                            lists.note(record, number)
+                            (beside if has_log else lists).note(record, number)
                             yield record
                     case _:
                         yield from _read_one(file, number, options, notes)

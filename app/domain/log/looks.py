@@ -1,16 +1,13 @@
 """Looks: what lists show of a cluster that is known already, not changes that were recorded."""
 
 from app.domain.log.event import Event, Origin
-from app.domain.log.records import BASELINE_VERB, IMPORTER_USER, Loss, TimeQuality
+from app.domain.log.records import ABSENT, BASELINE_VERB, IMPORTER_USER, Loss, TimeQuality
 
 UNDATED = frozenset((TimeQuality.DERIVED.value, TimeQuality.NONE.value))
 """The qualities of times that the source has not for an event."""
 
 _AGAIN = frozenset((Loss.COLLAPSED, Loss.SYNTHETIC_DELETE, Loss.NO_DELETES))
 """The losses of a look of which one shows that the cluster was looked at before."""
-
-_ABSENT = "absent/"
-"""How the position begins of an object that a list has no more."""
 
 
 class LookWatch:
@@ -44,7 +41,7 @@ class LookWatch:
         return True
 
     def _name(self, origin: Origin) -> str:
-        if not origin.position.startswith(_ABSENT):
+        if not origin.position.startswith(ABSENT):
             of_list = origin.position.rpartition("[")[0]
             self._names[origin.source] = f"{origin.source} {of_list}"
         return self._names.get(origin.source, origin.source)

@@ -41,6 +41,9 @@ class Op(StrEnum):
 LIST, WATCH = "list", "watch"
 """The positions of records from a recorder of a cluster: from a list, or from a watch."""
 
+ABSENT = "absent/"
+"""The beginning of the position of an object's end that follows from a list without it."""
+
 IMPORTER_USER = "redra:import"
 """The author of events whose source does not name one."""
 

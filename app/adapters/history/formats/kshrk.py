@@ -16,7 +16,7 @@ from app.adapters.history.reading import Notes, ReadOptions, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Op, Record, comparable_version
+from app.domain.log.records import ABSENT, Loss, Op, Record, comparable_version
 from app.domain.values import timestamps
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
@@ -178,7 +178,7 @@ def _absent(answer: _CapturedResponse, key: ObjectKey, seen: _Seen) -> Iterator[
         return
     yield Record(
         source=answer.source,
-        position=f"absent/{key}",
+        position=f"{ABSENT}{key}",
         op=Op.DELETED,
         group=key.group,
         resource=key.resource,

@@ -24,7 +24,7 @@ from app.adapters.history.formats import list_pages
 from app.adapters.history.formats.list_pages import Chains
 from app.adapters.history.reading import Listing
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Op, Quality, Record
+from app.domain.log.records import ABSENT, Loss, Op, Quality, Record
 from app.domain.values.identifiers import Uid
 
 Place = tuple[str, str, str]
@@ -178,7 +178,7 @@ class LaterLists:
         for index, (key, uid) in enumerate(objects, start=1):
             yield Record(
                 source=file.name,
-                position=f"absent/{key}",
+                position=f"{ABSENT}{key}",
                 op=Op.DELETED,
                 group=key.group,
                 resource=key.resource,
@@ -195,7 +195,7 @@ class LaterLists:
         group, resource, namespace = place
         return Record(
             source=file.name,
-            position=f"absent/{resource}",
+            position=f"{ABSENT}{resource}",
             op=Op.GAP,
             group=group,
             resource=resource,

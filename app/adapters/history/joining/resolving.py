@@ -31,6 +31,7 @@ from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey, doubts
 from app.domain.log.records import (
+    ABSENT,
     BoundEffect,
     Loss,
     Op,
@@ -119,6 +120,8 @@ class Resolver:
                 return
             yield self._synthetic_delete(record, known)
             known = None
+        if known is None and record.position.startswith(ABSENT):
+            return  # the state that was derived is that it has ended
         if known is None and record.uid in self._gone:
             is_back = record.op in (Op.ADDED, Op.BASELINE) and row.own > self._gone[record.uid]
             if not is_back:
