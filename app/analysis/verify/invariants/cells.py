@@ -1,18 +1,27 @@
 """Judges cells: finds the rules that are broken in a cell at present."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import amounts, nodes, strangers
+from app.analysis.verify.invariants import amounts, nodes, reading, strangers
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluster
-from app.analysis.verify.invariants.known import NOT_SHOWN, SOUND, Fit, KnownClaim, KnownPod
+from app.analysis.verify.invariants.known import NEVER, NOT_SHOWN, SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
 from app.analysis.verify.invariants.pools import Held, Pool, PoolId, draws
-from app.analysis.verify.invariants.violations import Cause, Finding, Place, ViolationKind
+from app.analysis.verify.invariants.violations import (
+    IN_FLIGHT,
+    Cause,
+    Finding,
+    Place,
+    ViolationKind,
+)
 from app.domain.log import ObjectKey
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant, TimestampError
 
 Broken = Iterator[tuple[Place, Finding]]
 
@@ -52,6 +61,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
             kind=kind, objects=objects, message=message, causes=causes, pools=(pool.id,)
         )
         yield ("allocated-device-published", device), finding
+    elif held and name not in pool.devices:
+        yield from _never_published(pool, name, held)
     identifiers = [result.share_id for _, result in held] if len(held) > 1 else []
     if identifiers and all(identifiers) and len({*identifiers}) < len(identifiers):
         # Parity: allocator.md 8.3: each share gets an identifier of its own.
@@ -87,6 +98,27 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
                 place,
                 Finding(kind=ViolationKind.UNSURE, objects=_claims(holders), message=message),
             )
+
+
+def _never_published(pool: Pool, name: str, held: Iterable[Held]) -> Broken:
+    """Claims that were found with a device which their pool certainly had not at the time."""
+    path = "/".join((*pool.id, name))
+    for claim, _ in held:
+        given = reading.text(reading.value(claim.raw_allocation), "allocationTimestamp")
+        if claim.held_since != NEVER or not given:
+            continue
+        with suppress(TimestampError):
+            decided = Instant(timestamps.parse(given) - IN_FLIGHT)
+            if pool.had_never(name, decided):
+                message = f"device {path} is in no slice of its pool, which had all its slices when"
+                message += " the claim was allocated, and has them unchanged"
+                finding = Finding(
+                    kind=ViolationKind.BROKEN,
+                    objects=(claim.key,),
+                    message=message,
+                    pools=(pool.id,),
+                )
+                yield ("allocated-device-existed", claim.key, name), finding
 
 
 def _pool(pool: Pool) -> Broken:

@@ -11,8 +11,9 @@ from app.analysis.verify.invariants import amounts, reading
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.reading import Device, Result, Slice, Taint
 from app.domain.log import ObjectKey, Revision
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 DeviceId = tuple[str, str, str]
 PoolId = tuple[str, str]
@@ -45,6 +46,15 @@ class Published:
                 trees.setdefault(reading.text(each, "name"), each)
             self.trees = trees
         return self.trees.get(device, {})
+
+    def is_unchanged_since(self, instant: Instant) -> bool:
+        """Whether it certainly had its spec at an instant: a server counts the changes of one."""
+        metadata = reading.specified(self.body).metadata
+        try:
+            made = timestamps.parse(metadata.creation_timestamp)
+        except TimestampError:
+            return False
+        return metadata.generation == 1 and made + SECOND <= instant
 
 
 @dataclass(slots=True, eq=False)
@@ -144,6 +154,17 @@ class Pool:
             count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
             self._is_complete = bool(newest) and len(newest) >= count
         return self._is_complete
+
+    def had_never(self, device: str, instant: Instant) -> bool:
+        """Whether the pool was whole at an instant and without a device, as it still is.
+
+        A slice of the generation that has been deleted since would have made too many of them.
+        """
+        newest = self.newest()
+        count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
+        return len(newest) == count > 0 and all(
+            device not in each.devices and each.is_unchanged_since(instant) for each in newest
+        )
 
     @property
     def limits(self) -> Mapping[CounterId, int]:

@@ -149,6 +149,7 @@ class _Counted(_Part, frozen=True, gc=False, rename="camel"):
     """The metadata of an object of devices."""
 
     generation: int = 0
+    creation_timestamp: str = ""
 
 
 class Specified(_Part, frozen=True, gc=False, rename="camel"):

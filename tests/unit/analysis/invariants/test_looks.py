@@ -19,6 +19,7 @@ from tests.unit.analysis.invariants.worlds import (
     pod,
     result,
     selector,
+    slice_,
     user,
 )
 
@@ -167,3 +168,49 @@ def test_state_of_a_first_look_is_judged_as_before():
     album = begin()
     album.given("y", "a")
     assert verdicts(album) == {(DOUBLE, "broken")}
+
+
+def listed_slice(album, name="p", *, made="00:00:00", changes=0, **spec):
+    """A slice that was made at a time of the day, and written so many times since."""
+    tree = slice_("p", device("a"), **spec)
+    tree["metadata"] = {"creationTimestamp": f"2026-01-01T{made}Z"}
+    album.put(key_of("resourceslices", name), tree, verb="baseline", generation=1 + changes)
+
+
+@pytest.mark.parametrize(
+    ("slices", "at", "expected"),
+    [
+        ([{}], "00:01:00", {"broken"}),
+        ([{"count": 2}, {"count": 2}], "00:01:00", {"broken"}),
+        # Another slice may have had the device: a third of the pool was deleted, or not recorded.
+        ([{"count": 2}], "00:01:00", set()),
+        ([{}, {}], "00:01:00", set()),
+        # One of them may have had it: it was changed, or another one was there before.
+        ([{"changes": 1}], "00:01:00", set()),
+        ([{"count": 2}, {"count": 2, "changes": 1}], "00:01:00", set()),
+        ([{"made": "00:00:45"}], "00:01:00", set()),
+        ([{}], "00:00:15", set()),
+        ([{}], "00:00:16", {"broken"}),
+        ([{}], "", set()),
+        # An older generation counts only until the newer one is there.
+        ([{"generation": 2}, {"generation": 1}], "00:01:00", {"broken"}),
+        ([{"generation": 2, "made": "00:00:50"}, {"generation": 1}], "00:01:00", set()),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_device_that_a_whole_pool_never_had_was_not_there_to_be_given(
+    slices, at, expected, is_first
+):
+    album = Album()
+    status = {"allocation": {"devices": {"results": [result("p", "nowhere")]}}}
+    status["allocation"] |= {"allocationTimestamp": f"2026-01-01T{at}Z"} if at else {}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"count": 1}}]}}
+    tree = {"metadata": {"finalizers": [FINALIZER]}, "spec": spec, "status": status}
+    if is_first:
+        album.put(key_of("resourceclaims", "x"), tree)
+    for number, each in enumerate(slices):
+        listed_slice(album, f"p-{number}", **each)
+    if not is_first:
+        album.put(key_of("resourceclaims", "x"), tree)
+    kinds = {kind for rule, kind in verdicts(album) if rule == "allocated-device-existed"}
+    assert kinds == expected
