@@ -179,14 +179,18 @@ class _Statements:
         self.empty = f"DELETE FROM {name} WHERE history = $1"  # noqa: S608
         self.read = f"SELECT {names} FROM {name} WHERE history = $1 ORDER BY {keys}"  # noqa: S608
         self.count = f"SELECT count(*) FROM (SELECT FROM {name} WHERE history = $1 LIMIT $2) AS one"  # noqa: S608
-        self._decoders = [(column.name, _KINDS[column.type].decode) for column in table.columns]
+        decoders = [(column.name, _KINDS[column.type].decode) for column in table.columns]
+        # Most columns are as they are read.
+        self._decoders = [(name, decode) for name, decode in decoders if decode is not _as_is]
 
     def row(self, record: Record) -> dict[str, object]:
         """The stored row by the names of its columns."""
-        return {
-            name: None if value is None else decode(value)
-            for (name, decode), value in zip(self._decoders, record, strict=True)
-        }
+        row: dict[str, object] = dict(record.items())
+        for name, decode in self._decoders:
+            value = row[name]
+            if value is not None:
+                row[name] = decode(value)
+        return row
 
 
 class PostgresViewStore:

@@ -284,11 +284,11 @@ class DecisionChecker:
 def belongs(event: Event, decision: Event) -> bool:
     """Whether the event is in the same append as the decision before it."""
     ours, theirs = event.stamp, decision.stamp
-    return (ours.actor, ours.cause, ours.observed, ours.time) == (
-        theirs.actor,
-        theirs.cause,
-        theirs.observed,
-        theirs.time,
+    return (
+        ours.time == theirs.time
+        and ours.observed == theirs.observed
+        and ours.cause == theirs.cause
+        and ours.actor == theirs.actor
     )
 
 

@@ -7,6 +7,7 @@ Such a request is refused when it is sent at last. Until then other pods get oth
 Example: a pod gets device a, and is deleted a second later. The next pod has been given b by then.
 """
 
+import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from app.domain.values.selectors import SelectorError
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines
 
-_OF_ENDS = (b'"deletionTimestamp"', b'"Failed"', b'"Succeeded"')
+_OF_ENDS = re.compile(rb'"(?:deletionTimestamp|Failed|Succeeded)"')
 """What the body of a pod holds that is marked for deletion, or has finished."""
 
 
@@ -185,7 +186,7 @@ class UnwrittenClaims:
 def _may_be_end(event: Event) -> bool:
     """Whether a write ends a pod without a node: it is deleted, marked for that, or finished."""
     is_deleted = event.type is EventType.OBJECT_DELETED
-    if not is_deleted and not any(text in event.body for text in _OF_ENDS):
+    if not is_deleted and _OF_ENDS.search(event.body) is None:
         return False
     if not event.is_about_object or outlines.pod(event.body).spec.node_name:
         return False

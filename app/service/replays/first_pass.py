@@ -217,7 +217,7 @@ async def read_ahead(
                 for problem in consistency.take(event):
                     stored.note(problem)
             if audit is not None:
-                await audit.take(events)
+                await audit.take(page)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     ahead.is_live = consistency.is_live

@@ -90,15 +90,17 @@ class SnapshotAudit:
         """Take all events unless each was taken already; at the log's end, compare the tables."""
         if pages is not None:
             async for events in pages:
-                await self.take(events)
+                await self.take(Page(events))
                 await lowlevel.checkpoint()
         if to_end:
             await self.compare_tables()
 
-    async def take(self, events: Sequence[Event]) -> None:
+    async def take(self, events: Page) -> None:
         """Fold events, and compare the result wherever something is kept."""
-        for part in self._parts(events):
-            page, end = Page(part), part[-1].revision
+        for part in self._parts(events.events):
+            # Others may have split the page already.
+            page = events if len(part) == len(events.events) else Page(part)
+            end = part[-1].revision
             for audited in list(self._audited):
                 is_folded = self._fold(audited, page)
                 if is_folded and end in audited.compared_revisions:

@@ -91,6 +91,8 @@ class _Queue:
 
     def begun(self, now: Instant) -> Instant:
         """The earliest instant from which a request that is sent now may have waited."""
+        if not self._is_named:
+            return self._begun_unnamed(now)
         begun, shortest, pause = now, PAUSE_MAX, 0
         for sent, step in zip(reversed(self._sent), reversed(self._steps), strict=True):
             pause = max(pause, begun - sent - OVERTAKEN_BY)
@@ -98,6 +100,16 @@ class _Queue:
                 break
             begun, shortest = min(begun, sent), min(shortest, step)
         return max(begun, Instant(now - WAIT_MAX))
+
+    def _begun_unnamed(self, now: Instant) -> Instant:
+        """The same where no step was measured: no pause in the queue is longer than the step.
+
+        Only the pause up to now may be.
+        """
+        sent = self._sent
+        if not sent or now - sent[-1] - OVERTAKEN_BY > PAUSE_MAX:
+            return now
+        return max(min(now, sent[0]), Instant(now - WAIT_MAX))
 
 
 class Queues:
@@ -122,7 +134,7 @@ class Queues:
         `parts` are those of the event, where its page has split it.
         """
         now, kind = event.stamp.time, event.type
-        if event.is_about_object and now - self._stored[1] >= SECOND:
+        if now - self._stored[1] >= SECOND and event.is_about_object:
             self._stored = self._stored[1], now
         if event.key.resource not in _SENT and kind is not EventType.REQUEST_OBSERVED:
             return

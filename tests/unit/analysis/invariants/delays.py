@@ -70,17 +70,22 @@ def is_whole(times: list[int], most: int) -> bool:
     return max(pauses, default=0) <= most + JITTER and times[-1] - times[0] <= LONGEST
 
 
+def begun_from(sent: list[Event], user: str, now: int) -> int:
+    """When a request of the user that is sent now may have begun to wait."""
+    own = rising([one.stamp.time for one in sent if one.stamp.actor.user == user])
+    is_unnamed = user == UNNAMED
+    if not own or is_whole(own, MIXED if is_unnamed else STEP):
+        everyone = rising([one.stamp.time for one in sent])
+        return queued_from(everyone, now, is_mixed=True)
+    return queued_from(own, now, is_mixed=is_unnamed)
+
+
 def decided_from(events: list[Event], event: Event, pods=()) -> int:
     now, user = event.stamp.time, event.stamp.actor.user
     known = [one for one in events if one.revision <= event.revision]
     sent = [one for one in known if is_sent(one)]
-    own = rising([one.stamp.time for one in sent if one.stamp.actor.user == user])
     is_unnamed = user == UNNAMED
-    if is_whole(own, MIXED if is_unnamed else STEP):
-        everyone = rising([one.stamp.time for one in sent])
-        begun = queued_from(everyone, now, is_mixed=True)
-    else:
-        begun = queued_from(own, now, is_mixed=is_unnamed)
+    begun = begun_from(sent, user, now)
     delay = IN_FLIGHT
     has_time = event.stamp.origin is None or event.stamp.origin.time_quality == "exact"
     if pods and not is_unnamed and has_time and all(is_plain(known, uid) for uid in pods):
