@@ -106,6 +106,14 @@ ROWS = {
         ["request dev wants 1 of class other: 4 devices on 2 nodes not selected (selector #0 of "
          "class other: device.driver == 'no.test')"],
     ),
+    "the only device of the class before all others, though they are more": (
+        [*hardware(8), class_of("one", "one.test"),
+         slice_of("one", "one.test", "one", [{"name": "y0"}], nodeName="n1"),
+         *wanting(ask("one", selectors=cel("false")))],
+        ["request dev wants 1 of class one: 1 device on 1 node not selected (selector #0 of the "
+         "request: false); 16 devices on 2 nodes not selected (selector #0 of class one: "
+         "device.driver == 'one.test')"],
+    ),
     "taint of a rule": (
         [*hardware(), rule("hot", D, key="x.test/hot", effect="NoSchedule"), *wanting(ask("c"))],
         [f"{WANTS}4 devices on 2 nodes tainted (x.test/hot:NoSchedule)"],

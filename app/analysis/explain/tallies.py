@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.allocation.reasons.causes import CauseKind, is_of_another_class
 from app.domain.allocation.reasons.explanation import Alike, DeviceReason
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
@@ -68,6 +68,11 @@ class CauseTally:
     def is_near(self) -> bool:
         """Whether the devices were chosen, are suitable, or failed only the last checks."""
         return self.key[0] in _NEAR
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the devices are of another class than is asked for."""
+        return is_of_another_class(*self.key)
 
     def reason(self, prefix: str, *, many_nodes: bool) -> Reason:
         """The tally as a line: number of devices, cause, and examples without the prefix."""
@@ -160,7 +165,8 @@ def tally(
 ) -> list[CauseTally]:
     """The causes of all devices of all nodes, those with the most devices first.
 
-    For one node, the causes keep the order in which they first occur.
+    For one node, the causes keep the order in which they first occur. Devices of another class come
+    last: however many they are, they are no candidates.
     """
     by_key: dict[Key, CauseTally] = {}
     count = 0
@@ -182,7 +188,7 @@ def tally(
             if known.example == node:
                 known.names += group.devices[: NAMES_MAX - len(known.names)]
     tallies = list(by_key.values())
-    return tallies if count == 1 else sorted(tallies, key=lambda one: -one.devices)
+    return sorted(tallies, key=lambda one: (one.is_far, 0 if count == 1 else -one.devices))
 
 
 def common_prefix(names: Iterable[str]) -> str:

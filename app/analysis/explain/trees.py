@@ -343,7 +343,7 @@ def _request(on_nodes: _OfNodes, *, brief: bool = False) -> Reason:
     tallies = tally([(node, request.alike) for node, request in on_nodes])
     if len(tallies) > CAUSES_MAX:
         coarse = tally([(node, request.alike) for node, request in on_nodes], coarse=True)
-        tallies = sorted(coarse, key=lambda one: (not one.is_near, -one.devices))
+        tallies = sorted(coarse, key=lambda one: (not one.is_near, one.is_far, -one.devices))
     children = [one.reason(prefix, many_nodes=many) for one in tallies[:CAUSES_MAX]]
     if rest := tallies[CAUSES_MAX:]:
         children.append(_rest(rest))

@@ -189,6 +189,7 @@ def _causes(
 ) -> Iterator[str]:
     """The causes of the devices; those that selectors exclude come last, as farthest from fitting.
 
+    Of these the ones that the class excludes are last: they are not of the sort that is asked for.
     `is_spread` is whether each node has too few suitable devices for the request.
     Devices that are short of a counter are counted together, whichever counter it is.
     """
@@ -197,7 +198,7 @@ def _causes(
     short = [cause for cause in considered if cause.cause == kinds.COUNTERS.value]
     rest = [cause for cause in considered if cause.cause != kinds.COUNTERS.value]
     groups = [[cause] for cause in rest] + ([short] if short else [])
-    groups.sort(key=lambda group: (group[0].cause in _SELECTED, -_devices(group)))
+    groups.sort(key=_distance)
     for group in groups[:CAUSES_SHOWN_MAX]:
         cause, count = group[0], max(cause.nodes for cause in group)
         about = _SPACE.sub(" ", cause.about)
@@ -220,6 +221,13 @@ def _causes(
         yield f"{devices_text(left)} for other reasons"
     if not groups:
         yield "all devices are for other nodes"
+
+
+def _distance(group: Sequence[CauseCount]) -> tuple[bool, bool, int]:
+    """The sorting key of a group: what nearly fits first, and of that the most devices."""
+    cause = group[0]
+    is_far = causes.is_of_another_class(cause.cause, cause.about)
+    return cause.cause in _SELECTED, is_far, -_devices(group)
 
 
 def _devices(group: Sequence[CauseCount]) -> int:

@@ -76,6 +76,11 @@ def is_known(key: ObjectKey) -> bool:
     return (key.group, key.resource) not in (DEVICES, POOLS) and key.resource != DECISION.resource
 
 
+def _is_far(cause: decision_body.CauseCount) -> bool:
+    """Whether a cause is about devices of another class than is asked for; such come last."""
+    return causes.is_of_another_class(cause.cause, cause.about)
+
+
 def _decision(body: JsonObject) -> list[tuple[str, str]]:
     """The recorded decision, as names and values."""
     decision, summary = decision_body.read(body), decision_body.summary_of(body)
@@ -86,7 +91,7 @@ def _decision(body: JsonObject) -> list[tuple[str, str]]:
         ("node", summary.node),
         ("provoked by", f"revision {decision.cause}" if decision.cause else ""),
     ]
-    for cause in summary.causes:
+    for cause in sorted(summary.causes, key=_is_far):
         said = causes.text_of(cause.cause, cause.about)
         names = (("claim", cause.claim), ("request", cause.request))
         place = ", ".join(f"{noun} {name}" for noun, name in names if name)

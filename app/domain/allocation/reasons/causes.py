@@ -44,6 +44,9 @@ class CauseKind(StrEnum):
     CONSTRAINT = "constraint"
 
 
+_CLASS = "class "
+"""The word before the name of the class whose selector excludes a device."""
+
 SUITABLE = "suitable"
 """The kind for devices that fit when each request is considered alone."""
 
@@ -73,6 +76,15 @@ def text_of(kind: str, about: str) -> str:
     """
     words = WORDS.get(kind, kind)
     return f"{words} ({about})" if about else words
+
+
+def is_of_another_class(kind: str, about: str) -> bool:
+    """Whether a cause is that the class of a request does not select the device.
+
+    Such a device is not of the sort that is asked for: nothing about it is nearly right.
+    """
+    owner = about.partition(" of ")[2]
+    return kind == CauseKind.SELECTOR.value and owner.startswith(_CLASS)
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -258,7 +270,7 @@ def of_refusal(refusal: Exclusion, row: RequestRow) -> Cause:
     if not refusal.expression:
         kind = CauseKind.BINDING if refusal.binding else CauseKind.OTHER_NODE
         return Cause(kind=kind, about="", text=refusal.reason)
-    owner = f"class {row.request.class_name}" if refusal.of_class else "the request"
+    owner = f"{_CLASS}{row.request.class_name}" if refusal.of_class else "the request"
     about = f"selector #{refusal.number} of {owner}: {refusal.expression}"
     return Cause(kind=CauseKind.SELECTOR, about=about, text=f"false: {about}")
 

@@ -15,6 +15,7 @@ from tests.worlds.builders import (
     allocator,
     claim,
     device,
+    device_class,
     holding,
     node,
     request,
@@ -114,6 +115,34 @@ def test_complete_answer_names_every_device_once(worst: list[NodeReason]) -> Non
             f"gpu.example.com/{reason.node}/gpu-{index}" for index in range(DEVICES)
         )
         assert sum(group["count"] for group in asked["devices"]) == DEVICES
+
+
+@pytest.mark.parametrize("nodes", [1, 12])
+def test_devices_of_another_class_come_after_those_of_the_class(nodes: int) -> None:
+    slices = [
+        resource_slice(
+            f"{driver}-{number}", *devices, driver=f"{driver}.test", pool="p", node=f"n{number}"
+        )
+        for number in range(nodes)
+        # A driver that comes first, with more devices.
+        for driver, devices in (
+            ("a", [device(f"d{index}", index=index) for index in range(9)]),
+            ("gpu", [device("only", index=number % 2)]),
+        )
+    ]
+    asked = allocator(*slices, classes=[device_class("gpu", 'device.driver == "gpu.test"')])
+    wanted = [claim(request("r0", 1, 'device.attributes["gpu.test"].index > 3'))]
+    reasons = []
+    for number in range(nodes):
+        answer = asked.allocate(node(f"n{number}"), wanted)
+        text = explanation.event_reason(answer)
+        made = NodeAnswer(node=f"n{number}", text=text, answer=answer)
+        reasons.append(node_reason(made, effort_steps=100))
+    for group in merge_nodes(reasons):
+        (of_request,) = group.children
+        near, far = (child.text for child in of_request.children)
+        assert "selector #0 of the request" in near
+        assert "selector #0 of class gpu" in far
 
 
 def test_equal_nodes_are_told_once() -> None:
