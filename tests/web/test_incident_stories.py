@@ -15,6 +15,7 @@ from app.domain.log import Head
 from tests import draws
 from tests.api.serving import serving
 from tests.web import (
+    apart_incidents,
     asked_incidents,
     counted_incidents,
     deeper_incidents,
@@ -143,6 +144,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *misplaced_incidents.MISPLACED,
         *quiet_incidents.QUIET,
         *asked_incidents.ASKED,
+        *apart_incidents.APART,
     ],
     ids=lambda make: make.__name__,
 )
@@ -157,6 +159,22 @@ async def test_cause_of_an_incident_that_is_in_no_list_is_three_clicks_away(make
         clicks = await clicks_to_the_cause(server, names_the_cause)
     assert clicks is not None
     assert clicks <= CLICKS_MAX
+
+
+@pytest.mark.parametrize("make", apart_incidents.APART, ids=lambda make: make.__name__)
+async def test_node_that_has_the_devices_comes_first_with_its_reason(make):
+    """Also on the landing page."""
+    made = make(invented.Names(5))
+    async with serving(store=await stored(made.incident())) as server:
+        asked = {"kind": "pod", "namespace": "lab", "name": made.about}
+        answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    said = [" ".join(texts(one)) for one in answer["reasons"]["children"]]
+    nodes = [text for text in said if re.match(r"(2 nodes \(.*?\)|\S+): ", text)]
+    assert len(nodes) > 1
+    assert [apart_incidents.WOULD_DO in one for one in nodes] == [one is nodes[0] for one in nodes]
+    (item,) = (one for one in items if one["kind"] == "WaitingPods" and one["present"])
+    assert apart_incidents.WOULD_DO in item["causes"][0]
 
 
 async def test_device_whose_sharing_has_ended_is_not_the_defect_of_a_device_in_two_claims():
@@ -182,6 +200,7 @@ TOLD_OF_PODS = [
     *misplaced_incidents.MISPLACED,
     *quiet_incidents.QUIET,
     *asked_incidents.ASKED,
+    *apart_incidents.APART,
 ]
 
 

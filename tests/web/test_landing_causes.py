@@ -164,7 +164,9 @@ ROWS = {
     ),
     "no device on one node, and no cpu on the one with devices": (
         [*hardware()[:4], node("n2"), full_of_cpu("n1"), *wanting(ask("c"))],
-        ["no device can be used on 1 node; 1 other node refuses the pod for another reason"],
+        ["its claims could be allocated on node n1, which refuses it: Insufficient cpu",
+         "node n1 has 16 cpu, of which its pod requests 16; this pod requests 1",
+         "no device can be used on 1 node; 1 other node refuses the pod for another reason"],
     ),
     "each request on another node": (
         [space("lab"), class_of("c", D), class_of("nic", "n.test"), *map(node, NODES),

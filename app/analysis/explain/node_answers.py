@@ -6,6 +6,7 @@ Computed on request, from the views of any revision; a normal scheduling attempt
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.analysis.explain.reasons import listed
 from app.domain.allocation import Allocation, Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.changes import MadeClaim, OpenClosedNode
@@ -14,6 +15,7 @@ from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.plugins import pod_topology_spread
 from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     extended_resources,
     pod_claims,
@@ -30,6 +32,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVe
 from app.domain.devices.taints import taint_of
 from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import requirement_text
 from app.domain.values.timestamps import Instant
 
 CLOSING = frozenset((filters.UNSCHEDULABLE.plugin, filters.TAINTED.plugin))
@@ -86,6 +89,8 @@ class NodeAnswer:
     elsewhere: frozenset[str] = frozenset()
     without: Answer | None = None
     made: MadeClaim | None = None
+    has_devices: bool = False
+    detail: str = ""
 
     def looking_for_help(
         self,
@@ -238,16 +243,8 @@ def answers(
             refused = _refused(cycle, info, verdict.refusal, opens=closed <= opened_max)
             yield _with_claims(refused, cycle, spare, info, own, elsewhere)
             continue
-        if (refusal := cycle.check_rivals(info)) is not None:
-            kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
-            text = f"{', '.join(refusal.reasons)}, because the node is kept for {kept}"
-            yield NodeAnswer(node=info.name, text=text)
-            continue
-        refusal = None if cycle.spread is None else cycle.spread.check_node(info)
-        if refusal is None and cycle.hood is not None:
-            refusal = cycle.hood.check_node(info)
-        if refusal is not None:
-            yield NodeAnswer(node=info.name, text=", ".join(refusal.reasons))
+        if text := _refused_for_pods(cycle, info):
+            yield _apart_from_devices(cycle, info, text)
             continue
         devices = DeviceVerdict()
         wanted = cycle.claims_on(info, devices)
@@ -266,16 +263,63 @@ def answers(
         yield _with_claims(made, cycle, spare, info, own, elsewhere)
 
 
+def with_devices(
+    rules: SchedulerRules, views: MergingViews, nodes: NodeIndex, tree: JsonObject, now: Instant
+) -> Generator[None, None, list[NodeAnswer]]:
+    """The answers of the nodes that refuse a pod although its claims could be allocated there."""
+    having: list[NodeAnswer] = []
+    pod = pod_spec.read(tree)
+    claims = pod_claims.resolve(views.objects, pod.facts)
+    cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
+    for info in nodes.order():
+        yield
+        refusal = cycle.verdict(info).refusal
+        if refusal is not None and refusal.plugin in CLOSING:
+            continue
+        text = _refused_for_pods(cycle, info) if refusal is None else ", ".join(refusal.reasons)
+        if text and (answer := _apart_from_devices(cycle, info, text)).has_devices:
+            having.append(answer)
+    return having
+
+
+def _refused_for_pods(cycle: Cycle, info: NodeInfo) -> str:
+    """The reason of a node that refuses the pod because of other pods; empty if it does not."""
+    if (refusal := cycle.check_rivals(info)) is not None:
+        kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
+        return f"{', '.join(refusal.reasons)}, because the node is kept for {kept}"
+    refusal = None if cycle.spread is None else cycle.spread.check_node(info)
+    if refusal is None and cycle.hood is not None:
+        refusal = cycle.hood.check_node(info)
+    return "" if refusal is None else ", ".join(refusal.reasons)
+
+
 def _refused(
     cycle: Cycle, info: NodeInfo, refusal: filters.NodeRejection, *, opens: bool
 ) -> NodeAnswer:
     """The answer of a node that refuses the pod; if it is closed and `opens`, also as if open."""
-    is_closed = refusal.plugin in CLOSING
-    return NodeAnswer(
-        node=info.name,
-        text=", ".join(refusal.reasons),
-        opened=_opened(cycle, info) if is_closed and opens else None,
+    text = ", ".join(refusal.reasons)
+    if refusal.plugin not in CLOSING:
+        return _apart_from_devices(cycle, info, text)
+    return NodeAnswer(node=info.name, text=text, opened=_opened(cycle, info) if opens else None)
+
+
+def _apart_from_devices(cycle: Cycle, info: NodeInfo, text: str) -> NodeAnswer:
+    """The answer of a node that refuses the pod before its devices are looked at."""
+    devices = DeviceVerdict()
+    wanted = cycle.claims_on(info, devices)
+    has_devices = (
+        cycle.allocator is not None
+        and bool(wanted)
+        and devices.refusal is None
+        and all(cycle.is_available(claim, info) for claim in cycle.claims)
+        and isinstance(cycle.allocator.allocate(info.node, wanted), Allocation)
     )
+    is_skewed = text in (
+        *pod_topology_spread.SKEWED.reasons,
+        *pod_topology_spread.UNLABELLED.reasons,
+    )
+    detail = _spread_detail(cycle.spread, info) if cycle.spread and is_skewed else ""
+    return NodeAnswer(node=info.name, text=text, has_devices=has_devices, detail=detail)
 
 
 def _with_claims(
@@ -367,6 +411,44 @@ def _open_answer(cycle: Cycle, info: NodeInfo, change: str, opened: NodeInfo) ->
     if cycle.allocator is None or not wanted:
         return OpenNode(change=change, text=text)
     return OpenNode(change=change, text=text, answer=cycle.allocator.allocate(opened.node, wanted))
+
+
+def _spread_detail(spread: pod_topology_spread.Spread, info: NodeInfo) -> str:
+    """The constraint against a node with its numbers, as a sentence; empty if there is none.
+
+    The message of the scheduler names neither the constraint nor the pods that it counts.
+    """
+    failing = spread.failing(info)
+    if failing is None:
+        return ""
+    constraint, by_domain = failing
+    if (domain := info.labels.get(constraint.key)) is None:
+        return f"it has no label {constraint.key}, over whose values the pod is to be spread"
+    own = by_domain.get(domain, 0)
+    total = own + constraint.selects(spread.pod.labels)
+    text = f"with it, {constraint.key}={domain} would have {counts.of(total, 'pod')}"
+    text += f"{_selected(constraint)}, and maxSkew is {constraint.max_skew}"
+    if len(by_domain) < constraint.min_domains:
+        values = counts.of(len(by_domain), "value")
+        return (
+            f"{text}; 0 counts as the fewest, because there are {values} of the label and "
+            f"minDomains is {constraint.min_domains}"
+        )
+    fewest = min(by_domain.values(), default=0)
+    having = sorted(name for name, count in by_domain.items() if count == fewest)
+    return f"{text}; {listed(having, len(having))} {counts.plural(len(having), 'has')} {fewest}"
+
+
+def _selected(constraint: pod_topology_spread.TopologySpreadConstraint) -> str:
+    """The labels of the pods that a constraint counts, as text after a number of pods."""
+    requirements = () if constraint.selector is None else constraint.selector.requirements
+    texts = [
+        f"{one.key}={next(iter(one.values))}"
+        if one.operator == "in" and len(one.values) == 1
+        else requirement_text(one)
+        for one in requirements
+    ]
+    return f" with {' and '.join(texts)}" if texts else ""
 
 
 _CORDON = filters.UNSCHEDULABLE_TAINT["key"]

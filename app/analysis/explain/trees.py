@@ -23,6 +23,7 @@ from app.analysis.explain.tallies import (
     tally,
 )
 from app.domain.allocation.quirks import numbers_of
+from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.explanation import Explanation, RequestReason
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
@@ -44,7 +45,8 @@ class NodeReason:
     """The answer of one node: the scheduler's text, and the explanation if the allocator was asked.
 
     `opened` is the answer that a closed node would give if it were open. `elsewhere` names the
-    pod's allocated claims that cannot be used on the node.
+    pod's allocated claims that cannot be used on the node. `has_devices` is whether the claims
+    could be allocated on a node that refuses the pod for another reason, `detail` says more of it.
     """
 
     node: str
@@ -52,6 +54,8 @@ class NodeReason:
     explained: Explanation | None = None
     opened: OpenNode | None = None
     elsewhere: frozenset[str] = frozenset()
+    has_devices: bool = False
+    detail: str = ""
 
     def requests(self) -> list[tuple[str, RequestReason]]:
         """The pairs of claim and request, in order; empty without an explanation."""
@@ -75,6 +79,10 @@ class NodeReason:
         body: JsonObject = {"node": self.node, "text": self.text}
         if self.opened is not None:
             body["opened"] = {"change": self.opened.change, "text": self.opened.text}
+        if self.detail:
+            body["why"] = self.detail
+        if self.has_devices:
+            body["hasDevices"] = True
         explained = self.explained
         if explained is None:
             return body
@@ -105,13 +113,19 @@ def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
         explained=explained,
         opened=answer.opened,
         elsewhere=answer.elsewhere,
+        has_devices=answer.has_devices,
+        detail=answer.detail,
     )
 
 
 def merge_nodes(
     reasons: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
 ) -> tuple[Reason, ...]:
-    """One branch per kind of answer, the most frequent first; ties are in node order."""
+    """One branch per kind of answer, the most frequent first; ties are in node order.
+
+    Nodes that have the devices but refuse the pod otherwise come before, nodes without any device
+    of the classes that are asked for come after all others: these could not take the pod anyway.
+    """
     for level in (same_answer, _same_causes, _same_requests):
         groups = _groups(reasons, level)
         if len(groups) <= GROUPS_MAX:
@@ -142,7 +156,25 @@ def _groups(reasons: Sequence[NodeReason], level: _Level) -> list[list[NodeReaso
     groups: dict[Hashable, list[NodeReason]] = {}
     for reason in reasons:
         groups.setdefault(level(reason), []).append(reason)
-    return sorted(groups.values(), key=lambda nodes: -len(nodes))
+    return sorted(groups.values(), key=lambda nodes: (*_distance(nodes), -len(nodes)))
+
+
+def _distance(nodes: Sequence[NodeReason]) -> tuple[bool, bool]:
+    """The sorting key of a group of nodes: those nearest to taking the pod first."""
+    return not any(one.has_devices for one in nodes), all(map(_is_far, nodes))
+
+
+def _is_far(reason: NodeReason) -> bool:
+    """Whether a request finds no device on the node that is of the class that it asks for."""
+    return any(
+        request.suitable < request.needs
+        and all(
+            group.reason.cause is not None
+            and causes.is_of_another_class(group.reason.cause.kind, group.reason.cause.about)
+            for group in request.alike
+        )
+        for _, request in reason.requests()
+    )
 
 
 def same_answer(reason: NodeReason) -> Hashable:
@@ -164,7 +196,7 @@ def same_answer(reason: NodeReason) -> Hashable:
 
 def _same_causes(reason: NodeReason) -> Hashable:
     """The key of the scheduler's text and the set of causes of each request."""
-    causes = tuple(
+    excluding = tuple(
         (
             claim,
             request.request,
@@ -172,7 +204,7 @@ def _same_causes(reason: NodeReason) -> Hashable:
         )
         for claim, request in reason.requests()
     )
-    return (_same_text(reason), causes, bool(reason.explained and reason.explained.pools))
+    return (_same_text(reason), excluding, bool(reason.explained and reason.explained.pools))
 
 
 def _coarse(request: RequestReason) -> Iterator[Hashable]:
@@ -211,6 +243,7 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
         children += _tried_reasons(first, len(nodes))
     children += _pools(nodes)
     children += _elsewhere(nodes)
+    children += _but_for_that(nodes)
     children += _if_open(nodes)
     children += _quirks(nodes)
     text = first.text or "it fits"
@@ -237,6 +270,21 @@ def _elsewhere(nodes: Sequence[NodeReason]) -> list[Reason]:
         )
         for claim, names in claims.items()
     ]
+
+
+def _but_for_that(nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The details of a refusal, and the nodes that have the devices which other nodes lack."""
+    details = dict.fromkeys(one.detail for one in nodes if one.detail)
+    alike = " (the others alike)" if len(details) > 1 else ""
+    reasons = [
+        Reason(text=f"{one}{alike}", count=len(nodes), is_kept=True) for one in [*details][:1]
+    ]
+    names = [one.node for one in nodes if one.has_devices]
+    if not names:
+        return reasons
+    where = "there" if len(names) == len(nodes) else f"on {_names(names)}"
+    text = f"the devices would do: its claims could be allocated {where}"
+    return [*reasons, Reason(text=text, count=len(names), is_kept=True)]
 
 
 def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:

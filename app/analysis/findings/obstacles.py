@@ -1,15 +1,19 @@
 """The nodes and claims that keep pods waiting, which the scheduler's message leaves unnamed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from app.analysis import scheduler_messages
 from app.analysis.explain import waits
-from app.analysis.explain.nearby import closings
-from app.analysis.explain.reasons import NAMES_MAX
+from app.analysis.explain.nearby import closings, labels
+from app.analysis.explain.nearby import nodes as nearby_nodes
+from app.analysis.explain.node_answers import NodeAnswer
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.findings.devices import REFUSED
 from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -17,6 +21,30 @@ _ELSEWHERE = NOT_AVAILABLE.reasons[0]
 _TAINTED = "node(s) had untolerated taint"
 """The words of all releases; older ones name the taint behind them."""
 _CORDONED = filters.UNSCHEDULABLE.reasons[0]
+
+
+def are_other(text: str) -> bool:
+    """Whether nodes refuse a pod for more than devices, taints and cordons, by a finding."""
+    known = (REFUSED, _CORDONED)
+    reasons = text.partition(": ")[2].split(", ")
+    return not all(one in known or one.startswith(_TAINTED) for one in reasons)
+
+
+def elsewhere(
+    views: LiveViews, pod: JsonObject, text: str, nodes: Sequence[NodeAnswer]
+) -> Iterator[str]:
+    """Nodes whose devices would do for a pod, and that refuse it for this reason, with details."""
+    names = [one.node for one in nodes]
+    noun, refuses = (counts.plural(len(names), word) for word in ("node", "refuses"))
+    shown = listed(names, len(names))
+    yield f"its claims could be allocated on {noun} {shown}, which {refuses} it: {text}"
+    yield from [*dict.fromkeys(one.detail for one in nodes if one.detail)][:1]
+    details: Iterator[Reason] = iter(())
+    if text in filters.AFFINITY.reasons:
+        details = labels.unmatched(views, pod, names)
+    elif lacking := scheduler_messages.lacking(text):
+        details = nearby_nodes.short(views, pod, dict.fromkeys(names, lacking))
+    yield from (reason.text for reason in details)
 
 
 class Obstacles:

@@ -8,6 +8,7 @@ _IRREGULAR = {
     "has": "have",
     "was": "were",
     "contradicts": "contradict",
+    "refuses": "refuse",
 }
 """Plurals that are not formed by adding an s."""
 

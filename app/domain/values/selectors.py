@@ -71,6 +71,19 @@ class Requirement:
         return number > self.bound if self.operator == "gt" else number < self.bound
 
 
+def requirement_text(one: Requirement) -> str:
+    """One requirement as kubectl writes it: `zone in (a, b)`, `!spot`."""
+    match one.operator:
+        case "in" | "notin":
+            return f"{one.key} {one.operator} ({', '.join(sorted(one.values))})"
+        case "exists":
+            return one.key
+        case "absent":
+            return f"!{one.key}"
+        case _:
+            return f"{one.key} {'>' if one.operator == 'gt' else '<'} {one.bound}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSelector:
     """Requirements that must all hold; an empty selector matches everything."""

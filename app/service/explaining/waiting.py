@@ -1,14 +1,16 @@
 """The causes of waiting pods, for findings: those of devices from recorded or repeated attempts,
 and the taints, cordons and allocated claims that close nodes to them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import node_answers, waits
+from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import NAMES_MAX, listed
-from app.analysis.findings import devices
+from app.analysis.findings import devices, obstacles
 from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.outgrown import LostDevices
 from app.analysis.findings.report import Finding, FindingKind, Findings
@@ -23,6 +25,9 @@ from app.domain.values.json_tree import JsonObject
 from app.service.explaining import selections
 from app.service.explaining.evidence import ExplainedMoment
 
+_OF_ATTEMPTS = (devices.REFUSED, waits.NOT_YET)
+"""Words of findings about pods whose attempts are read or made again."""
+
 _DECISIONS_MAX = 10
 """Decisions about objects of a pod's name that are read to find its last attempt."""
 
@@ -30,43 +35,67 @@ _DECISIONS_MAX = 10
 async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int) -> Findings:
     """The findings; those about pods that no node takes name devices, taints and claims as causes.
 
-    At most `pods_max` pods are looked at, the newest of each finding.
+    The newest pods of each finding are looked at: at most `pods_max` of those whose attempts are
+    read, and as many others. The newest pod of each finding comes before the second of any.
     """
     evidence.lacks = uncertainty.unseen(answer.doubts)
-    attempts, obstacles = _Attempts(evidence), Obstacles(evidence.views)
+    attempts, closed = _Attempts(evidence), Obstacles(evidence.views)
     is_local, lost = devices.is_local(evidence.views), LostDevices(evidence.views)
-    left = pods_max
+    shares = _shares(answer.items, pods_max)
     items: list[Finding] = []
-    for item in answer.items:
+    for number, item in enumerate(answer.items):
         is_about_devices = devices.REFUSED in item.text
         if item.kind is not FindingKind.WAITING_PODS:
             items.append(item)
             continue
         causes: dict[tuple[str, ...], ObjectKey] = {}
         explained = 0
-        for subject in item.objects if item.present else ():
+        for subject in item.objects[: shares[number]]:
             pod = evidence.views.objects.get(subject.key)
-            if not left or pod is None or core.needs_no_node(pod):
+            if pod is None or core.needs_no_node(pod):
                 continue
             changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
-            if left and is_about_devices:
+            if is_about_devices:
                 changed += await selections.reclassed(evidence, pod, lost)
-            lines = (*obstacles.lines(item.text, pod), *(reason.text for reason in changed))
+            lines = (*closed.lines(item.text, pod), *(reason.text for reason in changed))
             summary = None
             if waits.NOT_YET in item.text:
-                left -= 1
                 lines = (*lines, *await attempts.failed(subject.key))
             if is_about_devices:
-                left -= 1
                 summary = await attempts.last(subject.key, pod)
             if summary is not None:
                 of_devices = devices.lines(summary, evidence.views, pod, is_local=is_local)
                 lines = (*of_devices, *lines)
+                if obstacles.are_other(item.text):
+                    lines = (*await attempts.elsewhere(pod), *lines)
             if lines:
                 causes.setdefault(lines, subject.key)
                 explained += summary is not None or not is_about_devices
         items.append(replace(item, causes=_together(causes, are_all=explained == item.present)))
     return replace(answer, items=tuple(items))
+
+
+def _shares(items: Sequence[Finding], pods_max: int) -> list[int]:
+    """The number of pods of each finding that are looked at, one of each finding at a time."""
+    shares = [0] * len(items)
+    for reads_attempts in (True, False):
+        asking = [
+            number
+            for number, item in enumerate(items)
+            if item.kind is FindingKind.WAITING_PODS
+            and item.present
+            and any(words in item.text for words in _OF_ATTEMPTS) is reads_attempts
+        ]
+        sizes = [len(items[number].objects) for number in asking]
+        turns = (
+            number
+            for turn in range(max(sizes, default=0))
+            for number, size in zip(asking, sizes, strict=True)
+            if turn < size
+        )
+        for number in islice(turns, pods_max):
+            shares[number] += 1
+    return shares
 
 
 def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> tuple[str, ...]:
@@ -105,6 +134,24 @@ class _Attempts:
             return None
         return await self._made_again(pod)
 
+    async def elsewhere(self, pod: JsonObject) -> tuple[str, ...]:
+        """The nodes whose devices would do for a pod, and the reasons for which they refuse it."""
+        evidence, nodes = self._evidence, await self._index()
+        if nodes is None:
+            return ()
+        now = await evidence.now()
+        answers = await evidence.run(
+            lambda seen: node_answers.with_devices(evidence.rules, seen, nodes, pod, now)
+        )
+        refusing: dict[str, list[NodeAnswer]] = {}
+        for each in answers:
+            refusing.setdefault(each.text, []).append(each)
+        return tuple(
+            line
+            for text, having in [*refusing.items()][:NAMES_MAX]
+            for line in obstacles.elsewhere(evidence.views, pod, text, having)
+        )
+
     async def failed(self, key: ObjectKey) -> tuple[str, ...]:
         """The failures of earlier bindings of a pod, as lines."""
         own = attempt_reasons.made_by_scheduler(await self._evidence.decisions(key))
@@ -116,12 +163,19 @@ class _Attempts:
         views = evidence.views
         if "resourceslices" in evidence.lacks and not views.inventory.pool_ids():
             return None
-        if views.objects.count(*api_resources.NODES) > evidence.bounds.refusal_nodes_max:
+        nodes = await self._index()
+        if nodes is None:
             return None
-        if self._nodes is None:
+        return devices.made_again(
+            evidence.rules, views, nodes, pod, await evidence.now(), SummaryBounds()
+        )
+
+    async def _index(self) -> NodeIndex | None:
+        """The index of nodes and bound pods; None where there are more nodes than are asked."""
+        evidence = self._evidence
+        bound = evidence.bounds.refusal_nodes_max
+        if self._nodes is None and evidence.views.objects.count(*api_resources.NODES) <= bound:
             self._nodes = await evidence.run(
                 lambda seen: node_answers.indexing(evidence.rules, seen)
             )
-        return devices.made_again(
-            evidence.rules, views, self._nodes, pod, await evidence.now(), SummaryBounds()
-        )
+        return self._nodes

@@ -9,7 +9,7 @@ from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.selectors import NodeSelectorTerm, Requirement
+from app.domain.values.selectors import NodeSelectorTerm, requirement_text
 
 _Labels = Mapping[str, Mapping[str, str]]
 """The labels of nodes, by node."""
@@ -44,21 +44,9 @@ def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterat
 
 def _term_text(term: NodeSelectorTerm) -> str:
     """A term as kubectl writes selectors: `zone in (a, b) and !spot`; empty for an ignored one."""
-    labels = [_requirement_text(one) for one in term.labels]
+    labels = [requirement_text(one) for one in term.labels]
     fields = [f"{one.field}{'=' if one.equal else '!='}{one.value}" for one in term.fields]
     return " and ".join((*labels, *fields))
-
-
-def _requirement_text(one: Requirement) -> str:
-    match one.operator:
-        case "in" | "notin":
-            return f"{one.key} {one.operator} ({', '.join(sorted(one.values))})"
-        case "exists":
-            return one.key
-        case "absent":
-            return f"!{one.key}"
-        case _:
-            return f"{one.key} {'>' if one.operator == 'gt' else '<'} {one.bound}"
 
 
 def _reason(wanted: str, keys: Sequence[str], lacking: _Labels) -> Reason:

@@ -93,14 +93,21 @@ class Spread:
 
     def check_node(self, info: NodeInfo) -> NodeRejection | None:
         """Rejects a node that lacks a topology label or would exceed a hard constraint's skew."""
+        failing = self.failing(info)
+        if failing is None:
+            return None
+        return SKEWED if failing[0].key in info.labels else UNLABELLED
+
+    def failing(self, info: NodeInfo) -> tuple[TopologySpreadConstraint, Mapping[str, int]] | None:
+        """The first hard constraint against a node, with the matching pods of each domain."""
         for constraint, counts in zip(self.hard, self.counts, strict=True):
             domain = info.labels.get(constraint.key)
             if domain is None:
-                return UNLABELLED
+                return constraint, counts.by_domain
             itself = constraint.selects(self.pod.labels)
             skew = counts.by_domain.get(domain, 0) + itself - counts.smallest
             if skew > constraint.max_skew:
-                return SKEWED
+                return constraint, counts.by_domain
         return None
 
     def scores(self, feasible: Sequence[NodeInfo]) -> list[int]:
