@@ -73,9 +73,8 @@ class Input:
             return False
         if self.is_terminating:
             return True
-        return self.before.get("status") != self.event.object.get("status") and not is_terminating(
-            self.event.object
-        )
+        is_news = self.before.get("status") != self.event.object.get("status")
+        return is_news and not self.ends_pod
 
     @property
     def is_bound(self) -> bool:
@@ -86,6 +85,11 @@ class Input:
     def is_terminating(self) -> bool:
         """Whether the recorded object was terminating before the write."""
         return is_terminating(self.before)
+
+    @property
+    def ends_pod(self) -> bool:
+        """Whether the recorded object is terminating from this write on, or was before."""
+        return self.is_terminating or is_terminating(self.event.object)
 
     @property
     def may_have_come_to_pass(self) -> bool:

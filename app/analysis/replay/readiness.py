@@ -2,7 +2,7 @@
 
 A changed world has no recording of its own. An act at an instant at which the controller would not
 act in the unchanged world follows from the change, and does not wait. Acts common to both worlds
-keep the recorded pace.
+keep the recorded pace. Attempts that a recording does not show have none.
 """
 
 from bisect import bisect_right
@@ -10,6 +10,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from app.analysis.replay import tolerances
+from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.log import Event, EventType
+from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
 
 WITH_WORK = frozenset(("claims",))
@@ -86,6 +89,59 @@ class Readiness:
     def was_placeable(self, pod: str, now: Instant) -> bool:
         """Whether the pod could be placed at about this instant, and was not tried."""
         return _covers(self._placeable.get(pod, []), now)
+
+
+class QuietAttempts:
+    """Attempts that a recording does not show, in a changed world and in its control.
+
+    An attempt that fails for a reason which is stated already writes nothing. So between two
+    recorded attempts a pod may have been tried many times, each time in vain, and a run of the
+    recording leaves these attempts out. In a changed world one of them may place the pod: there
+    they are made, and one counts only if it places the pod and would not place it in the unchanged
+    world. The control makes them, too, and notes what they would have done: it is the run without
+    `control`, and keeps its notes in `readiness`.
+    """
+
+    def __init__(self, readiness: Readiness, control: Readiness | None) -> None:
+        self._readiness = readiness
+        self._control = control
+        self._refused: set[str] = set()
+        self._until: dict[str, Instant] = {}
+
+    def follow(self, event: Event) -> None:
+        """Notes which pods are refused and may be tried again."""
+        is_there = event.type is not EventType.OBJECT_DELETED
+        if is_there and not meta.is_deleting(event.object) and core.is_refused(event.object):
+            self._refused.add(event.uid)
+        else:
+            self._refused.discard(event.uid)
+
+    def begins(self, pod: str, now: Instant, due: Instant) -> bool:
+        """Whether a pod (a uid) that may be tried now is tried quietly until a recorded attempt.
+
+        A pod in the queue is tried after its back-off, so a later attempt is not the next one.
+        """
+        is_next = due <= now + tolerances.TABLE.unseen_try
+        if is_next or pod not in self._refused:
+            return False
+        self._until[pod] = due
+        return True
+
+    def is_on(self, pod: str) -> bool:
+        """Whether the attempt that is made for a pod is quiet."""
+        return pod in self._until
+
+    def end(self, pod: str) -> Instant | None:
+        """The instant of the recorded attempt that a quiet one came before; None for others."""
+        return self._until.pop(pod, None)
+
+    def counts(self, pod: str, tried: AttemptOutcome, now: Instant) -> bool:
+        """Whether the outcome of a quiet attempt follows from the change."""
+        is_placeable = bool(tried.node) or tried.moves_others
+        if self._control is None:
+            self._readiness.note_placeable(pod, now, is_placeable=is_placeable)
+            return False
+        return is_placeable and not self._control.was_placeable(pod, now)
 
 
 def _open(spans: list[tuple[Instant, Instant]], now: Instant) -> None:

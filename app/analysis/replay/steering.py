@@ -12,7 +12,7 @@ from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun
 from app.analysis.replay.pace import RecordedPace
-from app.analysis.replay.readiness import Readiness
+from app.analysis.replay.readiness import QuietAttempts, Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
@@ -26,7 +26,6 @@ from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
@@ -155,9 +154,10 @@ class SteeredPace:
 
         Where the recording shows in which order pods became ready, `turns` follows it.
         """
-        self._tries_untried = is_control or control is not None
         self.readiness = Readiness(starts or {})
         self._control = control
+        is_compared = is_control or control is not None
+        self._quiet = QuietAttempts(self.readiness, control) if is_compared else None
         self._turns = turns
         self._timers = timers
         self._put_off: dict[str, Instant] = {}
@@ -215,7 +215,8 @@ class SteeredPace:
         self._begun = now
         for event in objects:
             self.follow(event)
-            if event.key[:2] == api_resources.DEVICE_TAINT_RULES and _has_status(event.object):
+            is_rule = event.key[:2] == api_resources.DEVICE_TAINT_RULES
+            if is_rule and condition.is_current(event.object):
                 self._looked_at.add((event.key.name, event.uid))
 
     def follow(self, event: Event) -> None:
@@ -228,6 +229,8 @@ class SteeredPace:
             self._follow_finalizer(event)
         if event.key[:2] != api_resources.PODS:
             return
+        if self._quiet is not None:
+            self._quiet.follow(event)
         place = (event.key.namespace, event.key.name)
         if event.type is not EventType.OBJECT_DELETED and core.is_finished(event.object):
             self._finished.add(place)
@@ -248,6 +251,8 @@ class SteeredPace:
         """The recorded instant, or the one that the variant sets."""
         if key in self.prompt:
             return now
+        if self._quiet is not None and queue == QUEUE:
+            self._quiet.end(key[0])
         if queue == QUEUE and now < self.busy_until.get(key[0], now):
             return self.busy_until[key[0]]
         steered = self._steered(queue, key, now)
@@ -262,7 +267,8 @@ class SteeredPace:
             # there. The acts of the recorded controller arrive as inputs by then.
             return due
         if self._control is None or self._control.was_waiting(queue, key, now):
-            return due
+            quiet = self._quiet if queue == QUEUE and steered is None else None
+            return now if quiet is not None and quiet.begins(key[0], now, due) else due
         if queue == QUEUE:
             self._strayed[key[0]] = now
         return now
@@ -313,8 +319,8 @@ class SteeredPace:
         if tried.node and self._is_hidden(pod):
             # Without the lower limit, the others are tried when their requests were sent.
             return self._turn_of_hidden(pod, now) if self._variant.is_limited else None
-        if self._tries_untried and self._is_untried(pod):
-            until = self._until_counted(pod, tried, now)
+        if self._quiet is not None and (self._quiet.is_on(pod) or self._is_untried(pod)):
+            until = self._until_counted(self._quiet, pod, tried, now)
             if until is None:
                 self._recorded.stray(pod)
             return until
@@ -332,24 +338,22 @@ class SteeredPace:
             self.readiness.note_put_off(pod, now, until)
         return until
 
-    def _until_counted(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
-        """Until when an attempt for an untried pod does not count; None if it counts now.
-
-        In a changed world it counts if it places the pod and would not in the unchanged one,
-        where nobody made it.
-        """
-        is_placeable = bool(tried.node) or tried.moves_others
-        if self._control is None:
-            self.readiness.note_placeable(pod, now, is_placeable=is_placeable)
-            if self.attempts(pod):
-                return NEVER
+    def _until_counted(
+        self, quiet: QuietAttempts, pod: str, tried: AttemptOutcome, now: Instant
+    ) -> Instant | None:
+        """Until when an attempt that is not recorded does not count; None if it counts now."""
+        until = quiet.end(pod)
+        if quiet.counts(pod, tried, now):
+            return None
+        if until is not None:
+            return until
+        if self._control is None and not self.attempts(pod):
             due = self._last_due.pop((QUEUE, (pod,)), Instant(now + LATE_AFTER))
             if now < due:
                 self._last_due[QUEUE, (pod,)] = due
             return due if now < due else None
-        if is_placeable:
-            return NEVER if self._control.was_placeable(pod, now) else None
-        return None if pod == self._let_through else NEVER
+        is_wanted = self._control is not None and pod == self._let_through
+        return None if is_wanted and not (tried.node or tried.moves_others) else NEVER
 
     def _turn_of(
         self, pod: str, first: Try | None, tried: AttemptOutcome, now: Instant
@@ -439,7 +443,7 @@ class SteeredPace:
             return now
         if self._is_untried(uid):
             # It may fit in a changed world only; `put_off` drops all other attempts.
-            if self._tries_untried:
+            if self._quiet is not None:
                 return now
             # A pod without any recorded attempt was there for a short time, or was forgotten.
             return NEVER if self.attempts(uid) else self._after_others(QUEUE, (uid,), now)
@@ -493,8 +497,3 @@ class SteeredPace:
     def _unless_imposed(self, author: str, key: ObjectKey) -> Instant | None:
         """`NEVER` if these writes are taken as recorded; otherwise None."""
         return NEVER if (author, key) in self._imposed else None
-
-
-def _has_status(rule: JsonObject) -> bool:
-    held = condition.stored(rule)
-    return held is not None and held.get("observedGeneration") == meta.generation(rule)

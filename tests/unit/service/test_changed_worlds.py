@@ -2,9 +2,12 @@
 
 import pytest
 
+from app.analysis.replay.inputs import Input
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects.write.commands import ImportObject, RecordDecision
+from app.domain.values.timestamps import SECOND
 from app.service.replays.deciding import altered
+from app.service.replays.deciding.pod_progress import PodProgress
 from projections.objects import ObjectsProjection
 from tests.unit.projections.log_of import LogOf
 
@@ -110,6 +113,62 @@ class Kubelet:
         self.shown.append(event.key.name)
 
 
+def progress(there, *inputs):
+    return PodProgress(there, inputs, is_changed=True)
+
+
+def reports(tree, *phases):
+    """What the recorded kubelet wrote about a pod, a second after its binding and from then on."""
+    log = LogOf(ObjectsProjection())
+    key = ObjectKey("", "pods", "ns", tree["metadata"]["name"])
+    before = {**tree, "status": {}}
+    for number, phase in enumerate(phases):
+        after = {**tree, "status": {"phase": phase}}
+        log.append(EventType.OBJECT_UPDATED, key, after)
+        at = made(tree).stamp.time + (10 + number) * SECOND
+        yield Input(
+            event=log.events[-1], before=before, time=at, author="system:node:n", number=number
+        )
+        before = after
+
+
+def test_recorded_kubelet_is_as_much_earlier_as_its_pod_is_bound():
+    tree = pod("p", spec={"nodeName": "n"})
+    event = made(tree)
+    now = event.stamp.time
+    there = {("uid-p", "bound"): now + 9 * SECOND}
+    writes = list(reports(tree, "Running", "Succeeded"))
+    ahead = progress(there, *writes)
+    assert ahead.note(event, now)
+    assert ahead.taken_ahead(event) == writes
+    assert [ahead.due(each) - now for each in writes] == [1 * SECOND, 2 * SECOND]
+    assert ahead.taken_ahead(event) == []
+    assert [ahead.is_ahead(each) for each in writes] == [True, True]
+    assert not ahead.lacks_run("uid-p", now)
+
+
+@pytest.mark.parametrize("bound", [None, 0, 1])
+def test_recorded_kubelet_waits_for_its_turn_where_its_pod_is_bound_no_earlier(bound):
+    tree = pod("p", spec={"nodeName": "n"})
+    event = made(tree)
+    there = {} if bound is None else {("uid-p", "bound"): event.stamp.time + bound * SECOND}
+    writes = list(reports(tree, "Running"))
+    turns = progress(there, *writes)
+    turns.note(event, event.stamp.time)
+    assert turns.taken_ahead(event) == ()
+    assert turns.due(writes[0]) == writes[0].time
+
+
+def test_writes_about_the_end_of_a_pod_wait_for_its_end():
+    tree = pod("p", spec={"nodeName": "n"})
+    event = made(tree)
+    there = {("uid-p", "bound"): event.stamp.time + 9 * SECOND}
+    (write,) = reports({**tree, "metadata": {**tree["metadata"], **GOING["metadata"]}}, "Failed")
+    ends = progress(there, write)
+    ends.note(event, event.stamp.time)
+    assert not ends.taken_ahead(event)
+
+
 @pytest.mark.parametrize(
     ("reached", "deleting", "beginning", "is_served"),
     [
@@ -121,6 +180,8 @@ class Kubelet:
         ({"terminating": 0}, True, 0, True),
         ({"bound": 3_600, "terminating": 3_600}, True, 3_600, False),
         ({"bound": 3_600}, True, 3_600, True),
+        ({"bound": 3_600}, False, 0, True),
+        ({"bound": 1}, False, 0, False),
         ({"bound": 3_600, "terminating": 7_200}, True, 3_600, True),
     ],
     ids=[
@@ -132,6 +193,8 @@ class Kubelet:
         "ended there unbound",
         "terminates at the beginning",
         "terminates at the beginning only here",
+        "bound much later there, where nobody ran it",
+        "bound a little later there",
         "terminates at the beginning and there much later",
     ],
 )
@@ -145,13 +208,13 @@ def test_kubelets_serve_the_pods_that_no_recorded_one_serves(
     }
     kubelet = Kubelet()
     start = event.stamp.time + beginning * 1_000_000
-    altered.StrayPods(kubelet, there, start).fold(event, "views")
+    altered.StrayPods(kubelet, progress(there), start).fold(event, "views")
     assert kubelet.shown == (["p"] if is_served else [])
 
 
 def test_kubelets_of_a_changed_world_work_as_any_others():
     kubelet = Kubelet()
-    stray = altered.StrayPods(kubelet, {}, 0)
+    stray = altered.StrayPods(kubelet, progress({}), 0)
     for port in ("name", "reads", "queues", "step", "settled", "due", "redecide"):
         assert getattr(stray, port) == getattr(kubelet, port)
 
@@ -178,7 +241,7 @@ def test_kubelets_of_a_changed_world_see_all_else_but_nodes():
     log.put("claim", "ns/c")
     log.put("pod", "ns/unbound")
     kubelet = Kubelet()
-    stray = altered.StrayPods(kubelet, {}, 0)
+    stray = altered.StrayPods(kubelet, progress({}), 0)
     for event in log.events:
         stray.fold(event, "views")
     assert kubelet.shown == ["c"]

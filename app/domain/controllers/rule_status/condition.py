@@ -153,6 +153,12 @@ def stored(rule: JsonObject) -> JsonObject | None:
     return meta.condition_tree(rule, TYPE)
 
 
+def is_current(rule: JsonObject) -> bool:
+    """Whether the stored condition is about the newest generation of the rule."""
+    condition = stored(rule)
+    return condition is not None and condition.get("observedGeneration") == meta.generation(rule)
+
+
 def evicted_in(message: str) -> int:
     """The number of evicted pods in a message; 0 when the message has none."""
     match = _EVICTED.search(message)

@@ -63,6 +63,12 @@ def is_finished(pod: JsonView) -> bool:
     return meta.phase(pod) in FINISHED
 
 
+def is_refused(pod: JsonView) -> bool:
+    """True for a pod without a node that the scheduler has refused."""
+    condition = meta.condition(pod, condition_types.POD_SCHEDULED)
+    return condition is not None and condition.status == "False" and not node_name(pod)
+
+
 def needs_no_node(pod: JsonView) -> bool:
     """True for a pod that waits for no node: it is bound, runs, or has finished.
 

@@ -6,11 +6,10 @@ kubelets and workload controllers wrote nothing about events that happen only he
 write it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from app.analysis.replay import tolerances
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.readiness import Readiness
 from app.domain.controllers import registry
@@ -21,10 +20,11 @@ from app.domain.objects.kinds import limit_ranges
 from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, ImportObject, RecordDecision
-from app.domain.values import api_resources, condition_types
+from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.replays.deciding.pod_progress import PodProgress
 
 SOON = SECOND
 """A pod that the recording tries within this time after a change waits for that attempt."""
@@ -72,19 +72,14 @@ class Alteration:
 class StrayPods:
     """Emulated kubelets for the pods that no recorded kubelet ran or ended.
 
-    `reached` has the instants at which pods were `bound` and `terminating` in the recording, by
-    uid; what was so at the `beginning` of the run has that instant. The kubelets serve a bound pod
-    that was never bound there, and a pod that terminates here but not there, or earlier than there.
+    The kubelets serve a bound pod that was never bound in the recording, or is bound earlier than
+    there and has no recorded course, and a pod that terminates here but not there, or earlier than
+    there. What was so at the `beginning` of the run has that instant.
     """
 
-    def __init__(
-        self,
-        kubelet: Reconciler,
-        reached: Mapping[tuple[str, str], Instant],
-        beginning: Instant,
-    ) -> None:
+    def __init__(self, kubelet: Reconciler, progress: PodProgress, beginning: Instant) -> None:
         self._kubelet = kubelet
-        self._reached = reached
+        self._progress = progress
         self._beginning = beginning
         self.name = kubelet.name
         self.reads = kubelet.reads
@@ -105,13 +100,10 @@ class StrayPods:
         pod = event.object
         if not core.node_name(pod):
             return False
-        if (event.uid, "bound") not in self._reached:
-            return True
-        if not meta.is_deleting(pod):
-            return False
-        there = self._reached.get((event.uid, "terminating"))
         here = max(event.stamp.time, self._beginning)
-        return there is None or there > here + tolerances.TABLE.unseen
+        if self._progress.lacks_run(event.uid, here):
+            return True
+        return meta.is_deleting(pod) and self._progress.ends_earlier(event.uid, here)
 
 
 def paced(command: Command) -> Command:
@@ -166,14 +158,9 @@ def refused_pods(objects: ObjectsReader) -> list[ObjectKey]:
     return [
         key
         for key in objects.keys(*api_resources.PODS)
-        if (pod := objects.get(key)) is not None and _is_refused(pod)
+        if (pod := objects.get(key)) is not None and core.is_refused(pod)
     ]
 
 
 def _is_active(pod: JsonView) -> bool:
     return not core.is_finished(pod) and not meta.is_deleting(pod)
-
-
-def _is_refused(pod: JsonView) -> bool:
-    condition = meta.condition(pod, condition_types.POD_SCHEDULED)
-    return condition is not None and condition.status == "False" and not core.node_name(pod)

@@ -9,7 +9,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import is_failed_attempt
-from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of, note_reached
+from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording
@@ -53,6 +53,7 @@ from app.service.replays.deciding.circumstances import at_work, starts_of
 from app.service.replays.deciding.claim_work import ClaimWork
 from app.service.replays.deciding.late_reports import LateReports, is_refusal
 from app.service.replays.deciding.names import RecordedNames
+from app.service.replays.deciding.pod_progress import PodProgress
 from app.service.replays.deciding.replaced import ReplacedControllers
 from app.service.replays.deciding.shared_steps import RunCourse
 from app.service.replays.reconciling import ReplayTimeline
@@ -96,8 +97,9 @@ class Run:
         if alteration is not None:
             for recorded_input in recording.inputs:
                 self._names.learn(recorded_input.event)
-        self._recorded_at = recording.reached
-        self._reached: dict[tuple[str, str], Instant] = {}
+        self._progress = PodProgress(
+            recording.reached, recording.inputs, is_changed=alteration is not None
+        )
         self._waiting: dict[str, deque[Input]] = defaultdict(deque)
         self._ready: list[tuple[Instant, int, str]] = []
         self._alarms: list[tuple[Instant, int, Callable[[], None]]] = []
@@ -141,7 +143,7 @@ class Run:
         for event in beginning.objects:
             self._objects[event.key] = event.object
             self.trace.begin(event)
-            note_reached(self._reached, event, beginning.head.time)
+            self._progress.note(event, beginning.head.time)
         self._claim_work.begin(beginning.objects, beginning.head.time)
         if self._pace is not None:
             self._pace.begin(beginning.objects, beginning.head.time)
@@ -149,7 +151,7 @@ class Run:
     def _placed(self, controller: Reconciler, start: Instant | None, begun: Instant) -> Reconciler:
         """Wraps a controller for this run: kubelets serve stray pods, others wait for `start`."""
         if isinstance(controller, KubeletReconciler):
-            return StrayPods(controller, self._recorded_at, begun)
+            return StrayPods(controller, self._progress, begun)
         if (here := self._replaced.place(controller)) is not None:
             return here
         if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
@@ -211,7 +213,7 @@ class Run:
     def take(self, write: Input) -> None:
         """Advances time to the instant of an input, and applies the input or makes it wait."""
         self._advance(write.time)
-        if self._replaced.replaces(write):
+        if self._replaced.replaces(write) or self._progress.is_ahead(write):
             return
         uid = write.event.uid
         is_removal = write.event.type is EventType.OBJECT_DELETED
@@ -288,22 +290,12 @@ class Run:
             _, _, uid = heappop(self._ready)
             waiting = self._waiting.get(uid)
             while waiting and self._is_possible(waiting[0]):
-                due = self._due(waiting[0])
+                due = self._progress.due(waiting[0])
                 if due > now:
                     self._number += 1
                     heappush(self._ready, (due, self._number, uid))
                     break
                 self._apply(waiting.popleft())
-
-    def _due(self, write: Input) -> Instant:
-        """The recorded instant of an input, plus the delay of its pod's progress in this run."""
-        late = Instant(0)
-        for what in ("bound", "terminating"):
-            here = self._reached.get((write.event.uid, what))
-            there = self._recorded_at.get((write.event.uid, what))
-            if here is not None and there is not None and there <= write.time:
-                late = Instant(max(late, here - there))
-        return Instant(write.time + late)
 
     def _is_imposed(self, write: Input) -> bool:
         """True when a write of a controller is taken as recorded."""
@@ -481,13 +473,15 @@ class Run:
         self._claim_work.follow(event)
         if self._pace is not None:
             self._pace.follow(event)
-        is_news = note_reached(self._reached, event, event.stamp.time)
+        is_news = self._progress.note(event, event.stamp.time)
+        if ahead := self._progress.taken_ahead(event):
+            self._waiting[event.uid].extend(ahead)
         is_news |= event.key.resource == "resourceclaims"
         if self._spare and event.key.resource == "pods":
             self._look_again(event)
         if is_news and self._waiting.get(event.uid):
             self._number += 1
-            due = self._due(self._waiting[event.uid][0])
+            due = self._progress.due(self._waiting[event.uid][0])
             heappush(self._ready, (due, self._number, event.uid))
 
     def _look_again(self, event: Event) -> None:

@@ -48,12 +48,12 @@ TURNS = {
 """A turn of each controller that variants steer: its queue and key."""
 
 
-def seen(key: ObjectKey, tree: JsonObject) -> Event:
+def seen(key: ObjectKey, tree: JsonObject, uid: Uid = Uid("uid")) -> Event:
     """An event of an object."""
     draft = Draft(
         type=EventType.OBJECT_UPDATED,
         key=key,
-        uid=Uid("uid"),
+        uid=uid,
         tree={**tree, "metadata": {**tree.get("metadata", {}), "name": key.name}},
         stamp=Stamp(time=NOW, actor=Actor(user="me"), verb="update"),
     )
@@ -213,6 +213,64 @@ def test_untried_pod_is_not_placed_while_the_unchanged_world_could_place_it_too(
     assert changed.put_off("pod", failed, Instant(15_000_000)) is None
     assert control.put_off("pod", failed, LAST) is None
     assert control.put_off("pod", failed, LAST) == LAST + LATE_AFTER
+
+
+class OneAttempt(RecordedPace):
+    """A recording of one later attempt for each pod."""
+
+    AT = Instant(60_000_000)
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        return self.AT
+
+
+def refused(pod: str, **metadata: object) -> Event:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    return seen(POD, {"metadata": metadata, "status": {"conditions": [condition]}}, Uid(pod))
+
+
+def test_refused_pod_is_placed_between_attempts_where_the_unchanged_world_could_not() -> None:
+    """Attempts in vain leave no line, so the recording shows none in these forty seconds."""
+    placed, failed = AttemptOutcome(node="n"), AttemptOutcome(message="no")
+    control = SteeredPace(OneAttempt(), Variant(), KEYS, is_control=True)
+    control.begin((refused("pod"),), NOW)
+    for seconds, tried in ((10, failed), (20, placed), (30, failed)):
+        now = Instant(seconds * 1_000_000)
+        assert control.not_before(*TURNS["attempt"], now) == now
+        assert control.put_off("pod", tried, now) == OneAttempt.AT
+    changed = SteeredPace(OneAttempt(), Variant(), KEYS, control.readiness)
+    changed.begin((refused("pod"),), NOW)
+    given = []
+    for seconds in (12, 25, 40):
+        now = Instant(seconds * 1_000_000)
+        assert changed.not_before(*TURNS["attempt"], now) == now
+        assert changed.put_off("pod", failed, now) == OneAttempt.AT
+        changed.not_before(*TURNS["attempt"], now)
+        given.append(changed.put_off("pod", placed, now))
+    assert given == [None, OneAttempt.AT, None]
+
+
+@pytest.mark.parametrize(
+    ("event", "seconds"),
+    [
+        (None, 10),
+        (refused("pod"), 50),
+        (refused("pod", deletionTimestamp="2026-01-01T00:00:09Z"), 10),
+        (refused("other"), 10),
+    ],
+    ids=["new", "next attempt within its back-off", "terminating", "another pod"],
+)
+def test_recorded_attempt_is_the_next_one_of_a_pod(event: Event | None, seconds: int) -> None:
+    pace = SteeredPace(OneAttempt(), Variant(), KEYS, is_control=True)
+    pace.begin(() if event is None else (event,), NOW)
+    now = Instant(seconds * 1_000_000)
+    assert pace.not_before(*TURNS["attempt"], now) == OneAttempt.AT
+
+
+def test_attempts_that_are_not_recorded_are_left_out_of_a_replay() -> None:
+    pace = SteeredPace(OneAttempt(), Variant(), KEYS)
+    pace.begin((refused("pod"),), NOW)
+    assert pace.not_before(*TURNS["attempt"], NOW) == OneAttempt.AT
 
 
 def test_wait_is_noted_unless_it_has_no_end() -> None:
