@@ -23,22 +23,32 @@ OUTAGE = 20
 """The seconds without controllers: the lease of the old ones ends after fifteen."""
 
 
-def record(path: Path, seed: int, acts: int, *, ahead: int = 0, restarts: float = 0) -> Profile:
+def record(
+    path: Path,
+    seed: int,
+    acts: int,
+    *,
+    ahead: int = 0,
+    restarts: float = 0,
+    outage: int = OUTAGE,
+) -> Profile:
     """Writes the recording of a world into a folder; returns the release and gates of the world.
 
     From its middle on, the clock of the scheduler's host is `ahead` by so many microseconds. Before
-    each act the control plane stops with the chance `restarts`, and starts anew after an outage.
+    each act the control plane stops with the chance `restarts`, and starts anew after an outage
+    of so many seconds.
     """
     fate = random.Random(f"restarts {seed}")
     plane = SlowControlPlane(Load(seed=seed))
     world = FleetWorld(seed, plane)
     for _ in range(acts):
         if fate.random() < restarts:
-            world.outage(ACTS, OUTAGE)
+            world.outage(ACTS, outage)
         world.step(ACTS)
     world.cluster.wait(60)
     while plane.waits_until > world.cluster.line.now:
         world.cluster.wait(15)
+    world.sound.check_whole()
     chance = random.Random(f"answers {seed}")
     events = world.cluster.line.events
     step = ClockStep(at=events[len(events) // 2].stamp.time, micros=ahead)
@@ -53,6 +63,7 @@ def main() -> None:
     parser.add_argument("--acts", type=int, default=60)
     parser.add_argument("--ahead", type=int, default=0)
     parser.add_argument("--restarts", type=float, default=0)
+    parser.add_argument("--outage", type=int, default=OUTAGE)
     given = vars(parser.parse_args())
     profile = record(given.pop("out"), given.pop("seed"), given.pop("acts"), **given)
     gates = " ".join(f"--gate {name}=true" for name in profile.gates)

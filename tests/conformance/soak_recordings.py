@@ -139,6 +139,10 @@ class SlowControlPlane:
             return Instant(begun)
         return Instant(begun + pod_gc.QUARANTINE + self._rounds.choice((0, 1, 1)) * pod_gc.ROUND)
 
+    def next_try(self, queue: str, key: tuple[str, ...], failures: object, until: Instant) -> None:
+        """Unknown: here a failure is known when it happens."""
+        return
+
     def seen_from(self, event: Event) -> Instant:
         """The instant of the event: here it is known."""
         return event.stamp.time

@@ -24,6 +24,7 @@ from app.analysis.replay.classes import UNPROVED, DifferenceClass
 from app.analysis.replay.report import Agreement, DecideReport
 from app.bootstrap import process_settings, replays, stores
 from app.domain.objects.profile import Profile
+from app.service.replays.deciding.violations import SILENT
 from app.service.replays.verifying import VerifyOutcome
 from app.settings import Settings
 from tests import draws
@@ -61,16 +62,23 @@ async def test_step_of_the_schedulers_clock_accuses_nobody(ahead, source, tmp_pa
 
 
 @draws.in_turn("ways")
-@pytest.mark.parametrize("seed", [14, 16])
-async def test_outages_of_the_control_plane_accuse_nobody(seed, tmp_path):
-    """Whether a node had ended before its new controller listed the nodes is unsure (16)."""
-    profile = record(tmp_path, seed, ACTS, restarts=0.08)
+@pytest.mark.parametrize(
+    ("seed", "acts", "outage"), [(14, ACTS, 20), (16, ACTS, 20), (14, 40, 40), (22, 40, 90)]
+)
+async def test_outages_of_the_control_plane_accuse_nobody(seed, acts, outage, tmp_path):
+    """Whether a node had ended before its new controller listed the nodes is unsure (16).
+
+    New processes try at once what waited for its back-off (14), and may be away for a longer time
+    in which nobody writes anything (22).
+    """
+    profile = record(tmp_path, seed, acts, restarts=0.08, outage=outage)
     report = await _decided(profile, tmp_path / "audit.jsonl")
     unproved = [each for each in report.differences if each.reason in UNPROVED]
     assert {each.reason for each in unproved} <= {DifferenceClass.NOT_COMPARABLE}
     assert {each.subject.partition("/")[0] for each in unproved} <= {"nodes"}
     assert report.violations == {}
     assert report.explained
+    assert (SILENT in report.not_comparable) is (outage > 60)
 
 
 @draws.in_turn("ways")

@@ -225,6 +225,10 @@ class Observations:
         self._events.append((self._step_of(event), known))
         self._last = event.stamp
 
+    def instants(self) -> Iterator[Instant]:
+        """The instants since when others could see the events."""
+        return (known for _, known in self._events)
+
     def last_seen(self) -> Instant | None:
         """The last instant of the state that the writer of the last event had seen.
 

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise, takewhile
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
@@ -32,6 +32,8 @@ from app.domain.controllers.work_queue import RETRY_FIRST_MICROS, RETRY_MAX_MICR
 from app.domain.log import ObjectKey
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
+
+_STILL = "no {} stands still for so long"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +113,17 @@ class PacedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
-    """An act about an object that came too late: when it was due, when it came, and the proof."""
+    """An act about an object that came too late: when it was due, when it came, and the proof.
+
+    It is not sure if nobody wrote anything for most of the time.
+    """
 
     key: ObjectKey
     uid: str
     due: Instant
     came: Instant
     proof: str
+    is_sure: bool = True
 
     @property
     def text(self) -> str:
@@ -127,6 +133,26 @@ class Delay:
             f"came {seconds:.1f} s after it was due ({timestamps.micro_text(self.due)}), and "
             f"{self.proof}"
         )
+
+
+class Silences:
+    """The times in which no write of anybody is recorded: the server may have been away.
+
+    Nobody can write then, and the controllers do what is due when it is back. That it was away
+    again and again, each time before a controller wrote, is no explanation.
+    """
+
+    def __init__(self, instants: Iterable[Instant]) -> None:
+        """`instants` are those of all recorded requests."""
+        self._spans = [
+            (one, two) for one, two in pairwise(sorted(instants)) if two - one > LATE_AFTER
+        ]
+
+    def longest(self, first: Instant, last: Instant) -> int:
+        """The most time between two instants that one of them takes."""
+        number = bisect_right(self._spans, first, key=lambda span: span[1])
+        spans = takewhile(lambda span: span[0] < last, self._spans[number:])
+        return max((min(end, last) - max(begin, first) for begin, end in spans), default=0)
 
 
 class Process:
@@ -139,6 +165,17 @@ class Process:
         """Whether it wrote in the time from `first` to before `last`."""
         return bisect_left(self._instants, first) < bisect_left(self._instants, last)
 
+    def longest_at_work(self, first: Instant, last: Instant) -> int:
+        """The longest time from `first` to `last` in which it was at work and not replaced."""
+        begin, end = bisect_left(self._instants, first), bisect_right(self._instants, last)
+        longest, since, before = 0, None, first
+        for instant in self._instants[begin:end]:
+            if since is None or instant - before >= tolerances.TABLE.replaced_after:
+                since = instant
+            before = instant
+            longest = max(longest, instant - since)
+        return longest
+
     def back_at(self, first: Instant, last: Instant) -> Instant:
         """Its last return after a time in which it may have been replaced; `first` without one."""
         begin, end = bisect_right(self._instants, first), bisect_right(self._instants, last)
@@ -148,6 +185,26 @@ class Process:
                 back = instant
             before = instant
         return last if last - before >= tolerances.TABLE.replaced_after else back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timers:
+    """What a recording shows of timers that begin with a write or a failure.
+
+    `marked` has, by uid, the earliest instants at which others can have seen the marks for deletion
+    of namespaces; `waits_ended` the instants at which pods waited no more for binding conditions.
+    `processes` has the process of each controller.
+    """
+
+    marked: Mapping[str, Instant] = field(default_factory=dict)
+    waits_ended: Mapping[str, Sequence[Instant]] = field(default_factory=dict)
+    processes: Mapping[str, Process] = field(default_factory=dict)
+
+    def begun_anew(self, queue: str, first: Instant, last: Instant) -> Instant | None:
+        """When another process may have taken over the queue's work between two instants."""
+        process = self.processes.get(queue.partition("/")[0])
+        back = first if process is None else process.back_at(first, last)
+        return None if back == first else back
 
 
 class _Client:
@@ -181,12 +238,15 @@ class _Client:
 
 
 def late_acts(
-    paced: Sequence[PacedAct], acts: Iterable[Act], refusals: Iterable[RefusedRequest]
+    paced: Sequence[PacedAct],
+    acts: Iterable[Act],
+    refusals: Iterable[RefusedRequest],
+    silences: Silences = Silences(()),
 ) -> Iterator[Delay]:
     """The acts of a run, besides attempts, that came too late in the recording.
 
-    `acts` and `refusals` are those of the whole recording. Acts whose author or instant is a guess
-    are not judged.
+    `acts`, `refusals` and `silences` are those of the whole recording. Acts whose author or instant
+    is a guess are not judged.
     """
     clients = _clients(acts, refusals)
     managed = [clients[user].instants for user in MANAGED & clients.keys()]
@@ -199,7 +259,7 @@ def late_acts(
             slack = 2 * tolerances.TABLE.coarse if has_whole_seconds(each.act.event) else 0
             if each.act.is_guessed or (is_derived(each.act.event) and not slack):
                 continue
-            delay = _delay(each, client, process, slack)
+            delay = _delay(each, client, process, slack, silences)
             if delay is not None:
                 yield delay
 
@@ -228,7 +288,9 @@ def _clients(acts: Iterable[Act], refusals: Iterable[RefusedRequest]) -> dict[st
     return {user: _Client(made, refused[user]) for user, made in written.items()}
 
 
-def _delay(paced: PacedAct, client: _Client, process: Process, slack: int) -> Delay | None:
+def _delay(
+    paced: PacedAct, client: _Client, process: Process, slack: int, silences: Silences
+) -> Delay | None:
     """The delay of an act, if nothing explains it; it may have been shorter by `slack`."""
     came, ready = Instant(paced.act.requested - slack), client.retried_at(paced)
     if came - ready <= tolerances.TABLE.act_after:
@@ -252,12 +314,21 @@ def _delay(paced: PacedAct, client: _Client, process: Process, slack: int) -> De
             proof = "the controller was at work, and its process was not replaced"
     elif process.is_seen(ready, made) and made - process.back_at(since, came) > IN_FLIGHT:
         proof = "its process was at work"
+    is_sure = bool(proof)
     if not proof and made - since > LATE_AFTER:
-        proof = "no controller stands still for so long"
+        proof = _STILL.format("controller")
+        is_sure = made - since - silences.longest(since, made) > LATE_AFTER
+        is_sure |= any(
+            abs(each.ready - paced.ready) <= tolerances.TABLE.sure_after
+            and each.act.requested < made
+            and each.act.event.key != paced.act.event.key
+            for each in client.paced
+        )
+        is_sure |= process.longest_at_work(since, made) > IN_FLIGHT
     if not proof:
         return None
     event = paced.act.event
-    return Delay(key=event.key, uid=event.uid, due=ready, came=came, proof=proof)
+    return Delay(key=event.key, uid=event.uid, due=ready, came=came, proof=proof, is_sure=is_sure)
 
 
 def late_attempts(
@@ -266,6 +337,7 @@ def late_attempts(
     keys: Mapping[str, ObjectKey],
     waits: Waits,
     acts: Iterable[Act],
+    silences: Silences = Silences(()),
 ) -> Iterator[Delay]:
     """The first attempts that came too late, by the uids of their pods.
 
@@ -293,8 +365,17 @@ def late_attempts(
             proof = "younger pods were tried before it"
         number = bisect_left(instants, came)
         since = max(first.ready, instants[number - 1] if number else first.ready)
+        is_sure = bool(proof)
         if came - since > LATE_AFTER:
-            proof = "no scheduler stands still for so long"
+            proof = proof or _STILL.format("scheduler")
+            is_sure |= came - since - silences.longest(since, came) > LATE_AFTER
         if proof:
-            yield Delay(key=keys[uid], uid=uid, due=first.ready, came=attempt.instant, proof=proof)
+            yield Delay(
+                key=keys[uid],
+                uid=uid,
+                due=first.ready,
+                came=attempt.instant,
+                proof=proof,
+                is_sure=is_sure,
+            )
         waiting.append((first.ready, rank, latest))

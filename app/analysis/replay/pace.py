@@ -201,7 +201,7 @@ class RecordedPace:
             return due
         if queue == namespaces.CONTENT:
             # Others may have deleted the recorded contents, but no later than an act reports it.
-            due = self._later_act((namespaces.END, (key[0],)), now)
+            due = self.later_act((namespaces.END, (key[0],)), now)
             if due is not None:
                 return due
         late = tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen
@@ -364,7 +364,7 @@ class RecordedPace:
             course.number += 1
         return course.tries[course.number].first if course.number < len(course.tries) else None
 
-    def _later_act(self, place: QueueKey, now: Instant) -> Instant | None:
+    def later_act(self, place: QueueKey, now: Instant) -> Instant | None:
         """The instant of the first later act for a key; None when the recording has none."""
         instants = self._acts.get(place, ())
         number = bisect_right(instants, now)

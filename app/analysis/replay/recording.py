@@ -138,7 +138,7 @@ class Recording:
         self.attempted: dict[str, list[DecidedAttempt]] = {}
         self.ranks: dict[str, tuple[str, int]] = {}
         self.written_by: dict[str, Counter[str]] = {}
-        self._observations = Observations()
+        self.observations = Observations()
         self._number = 0
         self._has_begun = False
         self.skew = 0
@@ -173,7 +173,7 @@ class Recording:
 
         Once `is_over` is set, the event is used only for the pace, the names and the `later` trace.
         """
-        self._observations.add(event, known)
+        self.observations.add(event, known)
         if not self.is_over:
             self.lacks.note(event, known)
             self._gates.note(event, self._objects.get(event.key))
@@ -382,7 +382,7 @@ class Recording:
                 known=known,
                 user=author,
                 is_guessed=is_guessed,
-                seen=self._observations.last_seen(),
+                seen=self.observations.last_seen(),
             )
         )
         if is_event_object(event.key):
@@ -471,7 +471,7 @@ class Recording:
 
     def _take_fact(self, event: Event) -> None:
         if event.type is EventType.DECISION_RECORDED:
-            at = self._observations.last_seen()
+            at = self.observations.last_seen()
             for uid, attempt in () if at is None else decided_attempts(event, at):
                 self.attempted.setdefault(uid, []).append(attempt)
         elif self.is_over:

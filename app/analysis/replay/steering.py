@@ -5,12 +5,12 @@ A variant never determines the outcome of an act, only whether it is made earlie
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
-from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun
+from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import QuietAttempts, Readiness
 from app.analysis.replay.variants import Variant
@@ -18,7 +18,7 @@ from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers import pods
 from app.domain.controllers.garbage import pod_gc
-from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.pacing import AttemptOutcome, NextTry
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.scheduling.queue import hints
@@ -113,18 +113,6 @@ class FirstTurns:
         names = hints.claim_names(pod.facts)
         made = (self._claims.get((pod.facts.namespace, name), Revision(0)) for name in names)
         return max(made, default=Revision(0))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timers:
-    """What a recording shows of timers that begin with a write.
-
-    `marked` has, by uid, the earliest instants at which others can have seen the marks for deletion
-    of namespaces; `waits_ended` the instants at which pods waited no more for binding conditions.
-    """
-
-    marked: Mapping[str, Instant] = field(default_factory=dict)
-    waits_ended: Mapping[str, Sequence[Instant]] = field(default_factory=dict)
 
 
 class SteeredPace:
@@ -294,6 +282,16 @@ class SteeredPace:
             if queue == pod_gc.NAME:
                 ready = Instant(ready + pod_gc.longest_wait(key))
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))
+
+    def next_try(
+        self, queue: str, key: tuple[str, ...], failures: tuple[Instant, Instant], until: Instant
+    ) -> NextTry | None:
+        """The next recorded act for a key after its last two failures, if before `until`."""
+        before, last = failures
+        at = self._recorded.later_act((queue, key), last)
+        if at is None or at >= until:
+            return None
+        return NextTry(at=at, begun=self._timers.begun_anew(queue, before, at))
 
     def seen_from(self, event: Event) -> Instant:
         """The earliest instant at which others can have seen the mark of a namespace."""

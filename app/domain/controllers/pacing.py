@@ -27,11 +27,29 @@ class AttemptOutcome:
     moves_others: bool = field(default=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextTry:
+    """The next recorded act for a key whose work failed.
+
+    `begun` is when another process may have taken over since the failure before the last one; that
+    process counts no failures of others. None if the process was the same.
+    """
+
+    at: Instant
+    begun: Instant | None = None
+
+
 class Pace(Protocol):
     """Decides from which instant on a key of a queue may be processed."""
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """The instant; one at or before `now` means at once, and counts as processed."""
+        ...
+
+    def next_try(
+        self, queue: str, key: tuple[str, ...], failures: tuple[Instant, Instant], until: Instant
+    ) -> NextTry | None:
+        """The next act for a key after its last two `failures`, if one is known before `until`."""
         ...
 
     def seen_from(self, event: Event) -> Instant:

@@ -16,8 +16,7 @@ from app.domain.values.timestamps import Instant
 RETRY_FIRST_MICROS = 5_000
 RETRY_MAX_MICROS = 1_000_000_000
 REPORT_LAG_MICROS = 50_000
-"""How much later than a refusal its report is recorded at most: the back-off counts from the
-refusal, of which a recording shows the report alone."""
+"""How exact recorded instants are: two reports of one key may be so much nearer than the tries."""
 
 Key = TypeVar("Key", bound=tuple[str, ...])
 
@@ -51,6 +50,9 @@ class WorkQueue(Generic[Key]):
         self._waiting: dict[Key, tuple[Instant, Revision]] = {}
         self._heap: list[tuple[Instant, Key]] = []
         self._failures: dict[Key, int] = {}
+        self._failed: dict[Key, Instant] = {}
+        self._retried: dict[Key, Instant] = {}
+        self._ready_since: dict[Key, Instant] = {}
         self.adds = 0
         self.retries = 0
 
@@ -109,26 +111,50 @@ class WorkQueue(Generic[Key]):
                 return item
             due = self._pace.not_before(self._name, key, now)
             if due <= now:
+                ready = self._ready_since.pop(key, now)
+                if key not in self._failures:
+                    self._failed[key] = ready
                 return item
+            self._ready_since.setdefault(key, now)
             self.add_at(key, due, revision)
         return None
 
     def retry(self, key: Key, now: Instant) -> None:
         """Puts the key back after a failure, with a growing delay of its own.
 
-        At a recorded pace it is ready a little earlier, and waits for the recorded instant.
+        At a recorded pace the failure may have come before `now`: a recording shows its report, and
+        that waits for the limit of a client. So a recorded act that comes before the end of the
+        delay is the next try, unless it comes too early whenever the failures were.
         """
         self.retries += 1
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        delay = min(RETRY_FIRST_MICROS << min(count, 30), RETRY_MAX_MICROS)
-        if self._pace is not None:
-            delay -= min(delay // 2, REPORT_LAG_MICROS)
-        self.add_at(key, Instant(now + delay))
+        delay = _delay(count)
+        due = Instant(now + delay)
+        self.add_at(key, due if self._pace is None else self._recorded_due(key, now, delay))
+
+    def _recorded_due(self, key: Key, now: Instant, delay: int) -> Instant:
+        assert self._pace is not None
+        failed = Instant(min(self._failed.get(key, now), now))
+        failures = (self._retried.get(key, failed), now)
+        due, earliest = Instant(now + delay), failed + delay
+        again = self._pace.next_try(self._name, key, failures, due)
+        if again is not None and again.at < earliest - _slack(delay) and again.begun is not None:
+            # The process that failed now counts this failure alone, or the next one does none.
+            count = self._failures[key] = int(again.begun <= now)
+            delay = _delay(count - 1) if count else 0
+            earliest = again.begun + delay
+            due = Instant(now + delay)
+        self._failed[key], self._retried[key] = Instant(earliest), now
+        if again is not None and earliest - _slack(delay) <= again.at:
+            return again.at
+        return due
 
     def forget(self, key: Key) -> None:
         """Resets the failures of a key, so that its next failure has the shortest delay."""
         self._failures.pop(key, None)
+        self._failed.pop(key, None)
+        self._retried.pop(key, None)
 
     def settle(self, key: Key, problem: str | None, now: Instant) -> None:
         """Settles a key after its write: retries it after a problem, otherwise forgets failures."""
@@ -159,6 +185,9 @@ class WorkQueue(Generic[Key]):
         self._waiting.clear()
         self._heap.clear()
         self._failures.clear()
+        self._failed.clear()
+        self._retried.clear()
+        self._ready_since.clear()
 
     def due(self) -> Instant | None:
         """The earliest instant at which a waiting key becomes ready."""
@@ -180,3 +209,12 @@ class WorkQueue(Generic[Key]):
             _, revision = self._waiting.pop(key)
             if key not in self._urgent:
                 self._ready.setdefault(key, revision)
+
+
+def _delay(failures: int) -> int:
+    """The delay after a failure that so many others in a row came before."""
+    return min(RETRY_FIRST_MICROS << min(failures, 30), RETRY_MAX_MICROS)
+
+
+def _slack(delay: int) -> int:
+    return min(delay // 2, REPORT_LAG_MICROS)

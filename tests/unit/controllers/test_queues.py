@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from app.domain.controllers.pacing import NextTry
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue
 from app.domain.controllers.work_queue import (
@@ -79,15 +80,58 @@ def test_key_whose_work_has_begun_does_not_wait_for_the_pace_again():
     assert (queue.take(Instant(0)), pace.asked) == (None, 2)
 
 
-@pytest.mark.parametrize(("failures", "due"), [(1, 2_500), (5, 40_000), (12, 10_190_000)])
-def test_retry_at_a_recorded_pace_does_not_wait_for_the_delay_of_a_report(failures, due):
-    """The back-off counts from the refusal, of which a recording shows the report alone."""
-    queue: WorkQueue = WorkQueue("queue", LatePace(Instant(0)))
-    for _ in range(failures):
-        queue.retry(KEY, Instant(0))
-        at = queue.due()
-        queue.drop(KEY, Revision(0))
-    assert at == due
+class RecordedTries:
+    """A pace at which a key is tried at recorded instants, in milliseconds."""
+
+    def __init__(self, tries: tuple[int, ...], begun: int | None) -> None:
+        self.tries = [Instant(each * 1_000) for each in tries]
+        self.begun = None if begun is None else Instant(begun * 1_000)
+        self.passed = Instant(-1)
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        due = next((each for each in self.tries if each > self.passed), now)
+        self.passed = now if due <= now else self.passed
+        return due
+
+    def next_try(
+        self, queue: str, key: tuple[str, ...], failures: tuple[Instant, Instant], until: Instant
+    ) -> NextTry | None:
+        before, last = failures
+        later = next((each for each in self.tries if last < each < until), None)
+        begun = self.begun if later and self.begun and before < self.begun <= later else None
+        return None if later is None else NextTry(at=later, begun=begun)
+
+
+@pytest.mark.parametrize(
+    ("tries", "begun", "made"),
+    [
+        # The first failures were at 0, 5, 15, 35 and 75, and each was reported later.
+        ((30, 60, 66, 70, 80), None, [30, 60, 66, 70, 80]),
+        ((0, 5, 15, 35), None, [0, 5, 15, 35]),
+        ((0, 5, 15, 40), None, [0, 5, 15, 40]),
+        # No failure can have been tried again so early, unless by another process.
+        ((0, 5, 15, 25), None, [0, 5, 15, 25]),
+        ((0, 5, 15, 24), None, [0, 5, 15, 35]),
+        ((0, 5, 15, 35, 50, 53, 60, 80), None, [0, 5, 15, 35, 75, 155]),
+        ((0, 5, 15, 35, 50, 55, 65, 85), 50, [0, 5, 15, 35, 50, 55, 65, 85, 125]),
+        ((0, 5, 15, 35, 90, 95, 105), 90, [0, 5, 15, 35, 90, 95, 105, 125]),
+        # What follows shows that none took over.
+        ((0, 5, 15, 35), 16, [0, 5, 15, 35, 75]),
+        ((0, 5), None, [0, 5, 15, 35]),
+        ((0, 5), 4, [0, 5, 15, 35]),
+    ],
+)
+def test_retry_at_a_recorded_pace_comes_when_it_is_recorded_if_it_can(tries, begun, made):
+    """The delay counts from a failure, of which a recording shows a later report alone."""
+    queue: WorkQueue = WorkQueue("queue", RecordedTries(tries, begun))
+    queue.add(KEY)
+    now, instants = Instant(0), []
+    while len(instants) < len(made):
+        if queue.take(now) is not None:
+            instants.append(now // 1_000)
+            queue.retry(KEY, now)
+        now = queue.due()
+    assert instants == made
 
 
 def test_key_that_was_dropped_waits_for_the_pace_when_it_is_added_again():

@@ -10,10 +10,11 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import seen_from
 from app.analysis.replay.lags import Refused
+from app.analysis.replay.lateness import Process, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
-from app.analysis.replay.steering import Timers
 from app.analysis.replay.variants import Variant
+from app.analysis.replay.writers import MANAGED
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
@@ -60,7 +61,20 @@ class Paces:
             if "scheduling" in self._names.get(act.user, ()):
                 for pod in _placed_or_given_up(act):
                     ended[pod].append(act.known)
-        return Timers(marked=marked, waits_ended=ended)
+        return Timers(marked=marked, waits_ended=ended, processes=self._processes())
+
+    def _processes(self) -> Mapping[str, Process]:
+        """The processes of the controllers; one runs all that the manager does."""
+        written: dict[str, list[Instant]] = defaultdict(list)
+        for act in self._recording.acts:
+            written["" if act.user in MANAGED else act.user].append(act.requested)
+        running = {user: Process(instants) for user, instants in written.items()}
+        return {
+            name: running["" if user in MANAGED else user]
+            for user, names in self._names.items()
+            if ("" if user in MANAGED else user) in running
+            for name in names
+        }
 
     @cached_property
     def _refused(self) -> Refused:

@@ -39,7 +39,7 @@ from app.service import recorded_doubts
 from app.service.replays.deciding.circumstances import RecordedTies
 from app.service.replays.deciding.first_run import first_run
 from app.service.replays.deciding.runs import ControlPlane, Runs
-from app.service.replays.deciding.violations import judged, violations_of
+from app.service.replays.deciding.violations import judged, unsure_of, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
 
 
@@ -131,7 +131,7 @@ async def decide(
         inputs=recording.counts,
         aspects=report.aspect_counts(compared, proved),
         differences=report.listed(compared.different, proved, recorded, run.trace, recording.users),
-        not_comparable=dict(recording.not_comparable),
+        not_comparable={**recording.not_comparable, **unsure_of(mistimed)},
         not_done=dict(run.not_done),
         violations=violations_of(recording, facts, mistimed),
         written_by=recording.written_by,

@@ -6,7 +6,13 @@ from itertools import chain
 from anyio import lowlevel
 
 from app.analysis.recordings import uncertainty
-from app.analysis.replay.lateness import Delay, PacedRun, late_acts, late_attempts
+from app.analysis.replay.lateness import (
+    Delay,
+    PacedRun,
+    Silences,
+    late_acts,
+    late_attempts,
+)
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure import dependence
@@ -32,10 +38,24 @@ def violations_of(
     keys = recording.trace.keys
     return {
         **{str(key): problem for key, problem in recording.contradictory.items()},
-        **{str(each.key): each.text for each in mistimed},
+        **{str(each.key): each.text for each in mistimed if not _is_unsure(each)},
         **{str(key): problem for key, problem in broken.items()},
         **{str(keys.get(uid, uid)): problem for uid, problem in recording.overused.items()},
     }
+
+
+SILENT = "whether an act came too late: for more than a minute nobody wrote anything"
+"""The reason why a delay was not compared with what a controller may take."""
+
+
+def unsure_of(mistimed: Sequence[Delay | Early]) -> Mapping[str, int]:
+    """The delays that may be those of an outage, counted by reason."""
+    count = sum(map(_is_unsure, mistimed))
+    return {SILENT: count} if count else {}
+
+
+def _is_unsure(each: Delay | Early) -> bool:
+    return isinstance(each, Delay) and not each.is_sure
 
 
 def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Iterator[Delay]:
@@ -50,8 +70,9 @@ def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Itera
         return
     acts = [each for each in recording.acts if each.event.revision not in odd.revisions]
     paced = [each for each in made.acts if each.act.event.revision not in odd.revisions]
-    late = late_acts(paced, acts, recording.refusals)
-    tried = late_attempts(made.firsts, recording.ranks, keys, pace.waits, acts)
+    silences = _silences(recording)
+    late = late_acts(paced, acts, recording.refusals, silences)
+    tried = late_attempts(made.firsts, recording.ranks, keys, pace.waits, acts, silences)
     for delay, read in chain(((each, _OF_ACTS) for each in late), ((each, None) for each in tried)):
         uids = dependence.beside(delay.uid, recording.trace)
         about = {delay.key, *(keys[uid] for uid in uids & keys.keys())}
@@ -61,6 +82,13 @@ def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Itera
             continue
         if not lacks.about({delay.uid}, {delay.key}, delay.due, delay.came):
             yield delay
+
+
+def _silences(recording: Recording) -> Silences:
+    """The times in which the recording has no request of anybody."""
+    sent = (act.requested for act in recording.acts)
+    refused = (each.at for each in recording.refusals)
+    return Silences(chain(recording.observations.instants(), sent, refused))
 
 
 def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:

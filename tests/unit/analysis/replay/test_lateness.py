@@ -6,7 +6,13 @@ from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, EVICTION
 from app.analysis.replay.lags import Waits
-from app.analysis.replay.lateness import FirstAttempt, PacedAct, late_acts, late_attempts
+from app.analysis.replay.lateness import (
+    FirstAttempt,
+    PacedAct,
+    Silences,
+    late_acts,
+    late_attempts,
+)
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
@@ -35,8 +41,11 @@ def act(name, came, user=EVICTION, *, is_guessed=False):
     return Act(event=event, before=None, known=instant(came), user=user, is_guessed=is_guessed)
 
 
-def late(own, *, others=(), refused=(), is_guessed=False):
-    """The names of the late evictions; `own` are (name, ready, came); a deletion follows each."""
+def late(own, *, others=(), refused=(), is_guessed=False, written=range(0, 1000, 5), is_sure=True):
+    """The names of the late evictions; `own` are (name, ready, came); a deletion follows each.
+
+    `written` are the seconds in which somebody writes.
+    """
     paced = [
         PacedAct(queue="eviction", ready=instant(ready), act=act(name, came, is_guessed=is_guessed))
         for name, ready, came in own
@@ -48,7 +57,9 @@ def late(own, *, others=(), refused=(), is_guessed=False):
         RefusedRequest(user=EVICTION, at=instant(came), key=ObjectKey("", "pods", "default", "a"))
         for came in refused
     ]
-    return {delay.key.name for delay in late_acts(paced, acts, refusals)}
+    silences = Silences([*map(instant, written), *(each.known for each in acts)])
+    delays = late_acts(paced, acts, refusals, silences)
+    return {delay.key.name for delay in delays if delay.is_sure == is_sure}
 
 
 TOGETHER = ("b", 10, 10.02)
@@ -76,6 +87,18 @@ ROWS = [
     ("long after eleven refusals", [("a", 10, 24), TOGETHER], {"others": BUSY, "refused": AGAIN},
      {"a"}),
     ("11 s after one refusal", [("a", 10, 21), TOGETHER], {"refused": (10.1,)}, {"a"}),
+    ("70 s, alone, while nobody writes", [("a", 10, 80)], {"written": (9,)}, set()),
+    ("70 s, beside one that was done, while nobody writes", [("a", 10, 80), TOGETHER],
+     {"written": (9,)}, {"a"}),
+    ("70 s, alone, a last one writes amid", [("a", 10, 80)], {"written": (9, 25)}, {"a"}),
+    ("140 s, of which nobody writes in 70", [("a", 10, 150)],
+     {"written": (*range(0, 80, 5), 150)}, {"a"}),
+    ("140 s, of which nobody writes in 85", [("a", 10, 150)],
+     {"written": (*range(0, 70, 5), 150)}, set()),
+    ("300 s, of which its process was at work for 10", [("a", 10, 310)],
+     {"others": (11, 16, 21), "written": (9,)}, set()),
+    ("300 s, of which its process was at work for 40", [("a", 10, 310)],
+     {"others": (11, 21, 31, 41, 51), "written": (9,)}, {"a"}),
     ("11 s, by an author that is a guess", [("a", 10, 21), TOGETHER], {"is_guessed": True}, set()),
 ]  # fmt: skip
 
@@ -86,7 +109,12 @@ def test_delay_of_an_act_needs_an_explanation(own, beside, expected):
     assert late(own, **beside) == expected
 
 
-def late_pods(own, ranks=None):
+def test_delay_while_nobody_writes_is_in_doubt():
+    assert late([("a", 10, 80)], written=(9,), is_sure=False) == {"a"}
+    assert late([("a", 10, 69)], written=(9,), is_sure=False) == set()
+
+
+def late_pods(own, ranks=None, written=range(0, 1000, 5)):
     """The names of the pods that were tried too late; `own` are (name, ready, tried)."""
     firsts = {
         name: FirstAttempt(
@@ -101,8 +129,9 @@ def late_pods(own, ranks=None):
         for name, ready, tried in own
     }
     keys = {name: ObjectKey("", "pods", "default", name) for name in firsts}
-    delays = late_attempts(firsts, ranks or {}, keys, Waits((), ()), ())
-    return {delay.key.name for delay in delays}
+    silences = Silences(map(instant, written))
+    delays = late_attempts(firsts, ranks or {}, keys, Waits((), ()), (), silences)
+    return {delay.key.name for delay in delays if delay.is_sure}
 
 
 @pytest.mark.parametrize(
@@ -120,3 +149,9 @@ def late_pods(own, ranks=None):
 )
 def test_pod_is_tried_before_younger_ones_of_its_priority(own, ranks, expected):
     assert late_pods(own, ranks) == expected
+
+
+def test_pod_may_wait_for_longer_while_nobody_writes():
+    assert late_pods([("a", 10, 80)], written=(10, 80)) == set()
+    assert late_pods([("a", 10, 140)], written=(10, 30, 105, 140)) == set()
+    assert late_pods([("a", 10, 140)], written=(10, 75, 140)) == {"a"}
