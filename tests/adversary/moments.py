@@ -195,6 +195,31 @@ def _clock_of(user: str, seconds: float, log: Log) -> None:
                     body["status"] = move(body["status"], uid)
 
 
+def _report_dated(resource: str, reason: str, seconds: int) -> Callable[[Log], None]:
+    def change(log: Log) -> None:
+        reports = log.find(
+            "create", resource, where=lambda line: line["requestObject"].get("reason") == reason
+        )
+        number = max(reports, default=None)
+        if number is None:
+            raise NotFound(reason)
+        for body in log.of(uid_of(log.lines[number])):
+            body["eventTime"] = _moved(body["eventTime"], seconds)
+
+    return change
+
+
+for _reason, _recordings in (("FailedScheduling", SMALL), ("Scheduled", (QUICKSTART, TAINTS))):
+    for _seconds, _when in ((-_HOURS, "early"), (_HOURS, "late")):
+        _change = _report_dated("events", _reason, _seconds)
+        _change.__name__ = f"last_event_{_reason}_three_hours_{_when}"
+        _change.__doc__ = (
+            f"The last Event {_reason} is dated three hours {_when}, before its pod was made or"
+            " after it was stored itself; all others are of the clock of the scheduler (4.6)."
+        )
+        alteration("moments", _recordings, verify=SAME, decide=NOT_PASSED)(_change)
+
+
 @alteration("moments", (QUICKSTART, TAINTS, TPU), verify=NOT_BLAMED, decide=NOT_BLAMED)
 def clock_of_all_kubelets_three_hours_behind(log: Log) -> None:
     """Nodes have another time: what kubelets report is three hours old. Nothing is decided by it.

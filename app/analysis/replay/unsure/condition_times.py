@@ -1,4 +1,4 @@
-"""Times in conditions of pods that are not of the clock of their writer.
+"""Times in conditions of pods and in Events that are not of the clock of their writer.
 
 A controller dates a condition with its own clock, then sends it. How far that clock is off nobody
 knows, but all of its conditions tell: each time is before its answer by no more than a request
@@ -7,10 +7,14 @@ set for a moment writes the same as somebody who changed the time. So such a tim
 
 Example: answers at 100 s, 200 s and 300 s show conditions of 97 s, 196 s and 10,900 s. The clock of
 the writer is about 4 s behind, and the third time is none of it.
+
+An Event may be sent long after it happened, so only one that is dated before its pod was made, or
+after its answer, is of another clock.
 """
 
 import statistics
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
@@ -27,6 +31,8 @@ _SERVERS = "the API server"
 """The writer of the condition of a pod that is bound: a binding itself has none."""
 
 _ODD = "a condition whose time is not of the clock of its writer"
+
+_ODD_REPORT = "an Event whose time is not of the clock of its writer"
 
 Place = tuple[str, str]
 """The uid of a pod and the type of a condition."""
@@ -51,10 +57,23 @@ class _Dated:
                 continue
 
 
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """An Event of the scheduler: the pod that it is about, its time, and when it was stored."""
+
+    key: ObjectKey
+    uid: str
+    dated: int
+    answered: int
+
+
 class ConditionTimes:
     """Follows a recording event by event."""
 
     def __init__(self) -> None:
+        self._reports: list[_Report] = []
+        self._made: dict[str, int] = {}
+        # When each pod was made, by the clock of the server.
         self._dated: dict[Place, _Dated] = {}
         self._past: list[_Dated] = []
         self._seen: set[str] = set()
@@ -64,10 +83,15 @@ class ConditionTimes:
 
         A write that leaves the status of a condition as it is also leaves its time.
         """
-        if event.key[:2] != api_resources.PODS or event.type is EventType.OBJECT_DELETED:
+        if event.type is EventType.OBJECT_DELETED or doubts.of_event(event):
             return
-        if doubts.of_event(event):
+        if event.key.resource == "events" and author == SCHEDULER:
+            self._note_report(event)
+        if event.key[:2] != api_resources.PODS:
             return
+        if event.uid not in self._made:
+            with suppress(TimestampError):
+                self._made[event.uid] = timestamps.parse(meta.creation_timestamp(event.object))
         if author == SCHEDULER and core.node_name(event.object):
             author = _SERVERS
         for each in meta.conditions(event.object):
@@ -86,8 +110,18 @@ class ConditionTimes:
             )
         self._seen.add(event.uid)
 
+    def _note_report(self, event: Event) -> None:
+        report = core.event_object(event.object)
+        about = report.subject
+        if event.type is EventType.OBJECT_CREATED and about.kind == "Pod" and report.event_time:
+            key = ObjectKey(*api_resources.PODS, about.namespace, about.name)
+            with suppress(TimestampError):
+                dated = timestamps.parse(report.event_time)
+                self._reports.append(_Report(key, about.uid, dated, event.stamp.time))
+
     def odd(self) -> Iterator[str]:
-        """A reason for each condition with such a time; call it after the last event."""
+        """A reason for each condition or Event with such a time; call it after the last event."""
+        yield from self._odd_reports()
         writers: dict[str, list[_Dated]] = {}
         for each in (*self._past, *self._dated.values()):
             if each.writer:
@@ -103,3 +137,13 @@ class ConditionTimes:
                     for offset in each.offsets()
                 ):
                     yield f"{_ODD}: {each.key}"
+
+    def _odd_reports(self) -> Iterator[str]:
+        """A reason for each Event that is dated before its pod was made, or after its answer."""
+        if not self._reports:
+            return
+        usual = statistics.median(each.dated - each.answered for each in self._reports)
+        for each in self._reports:
+            at, slack = each.dated - usual, tolerances.TABLE.request_takes
+            if not self._made.get(each.uid, at) - slack <= at <= each.answered + slack:
+                yield f"{_ODD_REPORT}: {each.key}"

@@ -5,7 +5,7 @@ import pytest
 
 from app.analysis.replay.authors import EVICTION, SCHEDULER
 from app.analysis.replay.unsure.condition_times import ConditionTimes
-from app.domain.log import ObjectKey
+from app.domain.log import EventType, ObjectKey
 from app.domain.values.timestamps import SECOND, Instant, seconds_text
 from tests.unit.analysis.replay.test_lacks import event
 
@@ -80,3 +80,45 @@ def test_nothing_is_known_of_conditions_that_others_wrote():
     assert not odd(*events, *waiting("p9", 600, 600 + HOURS, type_="Ready"))
     assert not odd(*events, *waiting("p9", 600, 600 + HOURS), author="")
     assert not odd(*events, state("seen-late", 900, 10)), "it may be as old as it says"
+
+
+def report(name, stored, dated, *, reason="FailedScheduling"):
+    """An Event about a pod, stored and dated at some seconds."""
+    about = {"kind": "Pod", "namespace": "default", "name": name, "uid": f"uid of {name}"}
+    tree = {"reason": reason, "regarding": about}
+    tree["eventTime"] = seconds_text(Instant(dated * SECOND)).replace("Z", ".000000Z")
+    key = ObjectKey("events.k8s.io", "events", "default", f"{name}.{stored}")
+    written = event(key, EventType.OBJECT_CREATED)
+    stamp = msgspec.structs.replace(written.stamp, time=Instant(stored * SECOND + SECOND // 2))
+    return msgspec.structs.replace(written, body=msgspec.json.encode(tree), stamp=stamp)
+
+
+def new(name, made):
+    """A pod as it is created."""
+    tree = {"metadata": {"creationTimestamp": seconds_text(Instant(made * SECOND))}}
+    written = event(ObjectKey("", "pods", "default", name), EventType.OBJECT_CREATED)
+    return msgspec.structs.replace(written, body=msgspec.json.encode(tree))
+
+
+@pytest.mark.parametrize("clock", [0, 7, -7, HOURS, -HOURS])
+@pytest.mark.parametrize(
+    ("made", "stored", "dated", "is_odd"),
+    [
+        (1000, 1001, 1001, False),
+        # It was sent late, or the pod had waited long.
+        (1000, 1300, 1001, False),
+        (1000, 9000, 8999, False),
+        (1000, 1001, 1001 - HOURS, True),
+        (1000, 9000, 900, True),
+        (1000, 1001, 1100, True),
+    ],
+)
+def test_event_is_dated_between_the_creation_of_its_pod_and_its_own(
+    clock, made, stored, dated, is_odd
+):
+    honest = [report(f"p{n}", 100 * n, 100 * n + clock) for n in range(1, 6)]
+    pods = [new(f"p{n}", 100 * n - 1) for n in range(1, 6)]
+    assert not odd(*pods, *honest)
+    one = report("wrong", stored, dated + clock)
+    assert odd(*pods, *honest, new("wrong", made), one) == (["wrong"] if is_odd else [])
+    assert not odd(*pods, *honest, new("wrong", made), one, author="somebody else")
