@@ -177,6 +177,43 @@ async def test_node_that_has_the_devices_comes_first_with_its_reason(make):
     assert apart_incidents.WOULD_DO in item["causes"][0]
 
 
+async def test_reasons_about_other_objects_lead_to_the_reasons_of_these():
+    made = apart_incidents.node_with_the_devices_has_no_cpu_left(invented.Names(5))
+    async with serving(store=await stored(made.incident())) as server:
+        asked = {"kind": "pod", "namespace": "lab", "name": "job"}
+        page_of_pod = await server.raw("GET", f"{HOME}why?{urlencode(asked)}")
+        links = read(page_of_pod.text).one("ul", "reasons").links
+        there = [
+            link for link in dict.fromkeys(links) if re.search(r"/why\?kind=(nodes|pods&)", link)
+        ]
+        pages = [read((await server.raw("GET", link)).text).one("h1").text for link in there]
+    assert any(text.startswith("Why node full") for text in pages)
+    # The pod that takes the cpu is not the one in question.
+    assert any(text.startswith("Why pod lab/web") for text in pages)
+    assert "Why pod lab/job" not in pages
+
+
+@pytest.mark.parametrize("asked", ["device/{0}/n/x", "pool/{0}/n", "pod/job"])
+async def test_each_link_of_a_page_of_reasons_leads_somewhere(asked):
+    """Devices and pools are no objects: they have no page of their own, and no lanes."""
+    driver = "d.test"
+    steps = (
+        {"apply": [*reported_incidents.lab(driver, reported_incidents.one(driver)),
+                   invented.claim("want", "lab", invented.ask("c")),
+                   invented.pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    )  # fmt: skip
+    made = invented.Invented(told=(), steps=steps)
+    kind, _, name = asked.format(driver).partition("/")
+    async with serving(store=await stored(made.incident())) as server:
+        asked_for = {"kind": kind, "namespace": "lab", "name": name}
+        answer = await server.raw("GET", f"{HOME}why?{urlencode(asked_for)}")
+        assert answer.status_code == 200
+        links = [link for link in read(answer.text).one("main").links if link.startswith(HOME[:-1])]
+        states = {link: (await server.raw("GET", link)).status_code for link in links}
+    assert set(states.values()) == {200}, states
+
+
 async def test_device_whose_sharing_has_ended_is_not_the_defect_of_a_device_in_two_claims():
     made = night_incidents.driver_ends_the_sharing_of_a_device(invented.Names(1))
     async with serving(store=await stored(made.incident())) as server:

@@ -1,5 +1,6 @@
 """An answer names the part that is at fault, and no other of nearly the same name."""
 
+import copy
 from urllib.parse import urlencode
 
 import pytest
@@ -39,6 +40,16 @@ async def why(steps, about="pod/job", profile="1.37", on=(), off=(), closed=(), 
     async with serving(store=await stored(made)) as server:
         answer = await server.get(f"/redra/v1/histories/default/why?{urlencode(asked)}")
     return " ".join(line.strip("│├└─ ") for line in page(*parts(answer), 100))
+
+
+async def test_pod_with_a_later_alternative_is_told_of_the_first():
+    made = rollout_incidents.list_always_falls_to_the_last(Names(1))
+    told = "alternative any of request dev was chosen, not large, which comes first"
+    assert told in await why(made.steps)
+    (applied, asked, wait) = made.steps
+    (wanted, user) = copy.deepcopy(asked["apply"])
+    wanted["spec"]["devices"]["requests"][0]["firstAvailable"].reverse()
+    assert "comes first" not in await why((applied, {"apply": [wanted, user]}, wait))
 
 
 async def test_resource_that_a_node_lacks_is_not_another_that_begins_with_its_name():
@@ -364,10 +375,12 @@ async def test_applied_fields_that_are_not_stored_are_named(text, closed, is_nam
 async def test_what_would_help_stays_on_a_page_that_is_cut():
     """On a cluster of many kinds of nodes their answers fill the page."""
     made = misplaced_incidents.free_devices_are_scattered(Names(1))
-    later = []
+    driver, later = f"{Names(1)('d')}.test", []
     for number in range(4):
-        name, devices = f"m{number}", [{"name": f"y{one}"} for one in range(number + 1)]
-        made_later = slice_of(name, f"e{number}.test", name, devices, nodeName=name)
+        taints = [{"key": f"x.test/of-{number}", "effect": "NoSchedule"}]
+        devices = [{"name": f"y{one}", "taints": taints} for one in range(number + 1)]
+        name = f"m{number}"
+        made_later = slice_of(name, driver, name, devices, nodeName=name)
         later += [{"apply": [node(name), made_later]}, {"wait": 20}]
     text = await why((*made.steps, *later), help="true")
     assert "more; -o json has all of them" in text, "the page is cut"

@@ -73,6 +73,27 @@ def deployment_of_another_image():
     )  # fmt: skip
 
 
+OTHER_IMAGE = {"spec": {"template": {"spec": {"containers": [
+    {"name": "main", "image": "example.com/job:2"}]}}}}  # fmt: skip
+
+
+def rollout_over_a_quota():
+    """The pods of the old template use up a quota, so no claim is made for the new one."""
+    hard = quota(**{"c.deviceclass.resource.k8s.io/devices": "2"})
+    return (
+        world(("x", "y", "z"), hard), {"apply": [workload("Deployment", replicas=2)]}, {"wait": 5},
+        {"patch": OTHER_IMAGE, "of": "deployment/lab/web"}, {"wait": 60},
+    )  # fmt: skip
+
+
+def set_that_is_updated_by_hand():
+    by_hand = {"replicas": 1, "serviceName": "web", "updateStrategy": {"type": "OnDelete"}}
+    return (
+        world(("x",)), {"apply": [workload("StatefulSet", **by_hand)]}, {"wait": 5},
+        {"patch": OTHER_IMAGE, "of": "statefulset/lab/web"}, {"wait": 60},
+    )  # fmt: skip
+
+
 def pods_over_a_quota():
     parallel = {"replicas": 2, "podManagementPolicy": "Parallel", "serviceName": "web"}
     return (
@@ -181,6 +202,10 @@ ROWS = [
     (deployment_that_is_gone, "deployment/web", "kube-system:generic-garbage-collector: lab/web-"),
     (deployment_of_another_image, "deployment/web",
      "1 pod was deleted by system:serviceaccount:kube-system:replicaset-controller: lab/web-"),
+    (rollout_over_a_quota, "deployment/web",
+     "2 of 2 wanted pods run, both of them with an older template"),
+    (set_that_is_updated_by_hand, "statefulset/web",
+     "1 of 1 wanted pod runs, with an older template"),
     (pods_over_a_quota, "statefulset/web", "1 of 2 wanted pods runs"),
     (pods_over_a_quota, "statefulset/web", "its pods are refused"),
     (pods_over_a_quota, "statefulset/web", "exceeded quota: few, requested: pods=1"),
@@ -210,6 +235,12 @@ ROWS = [
 async def test_answer_about_a_workload_leads_to_its_pods(make):
     for _, about, told in (row for row in ROWS if row[0] is make):
         assert told in await why(make(), about)
+
+
+async def test_pods_of_a_finished_rollout_have_no_older_template():
+    said = await why(deployment_of_another_image(), "deployment/web")
+    assert "1 of 1 wanted pod runs " in said
+    assert "older template" not in said
 
 
 async def test_workload_of_a_name_that_begins_alike_is_another():

@@ -15,7 +15,7 @@ import msgspec
 from app.analysis.diff import named_lists
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
-from app.analysis.explain.trees import NodeReason
+from app.analysis.explain.node_reasons import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import DeviceReason, RequestReason
 from app.domain.log import ObjectKey

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain import node_answers, scores, untried
+from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.pods import Steps
-from app.analysis.explain.trees import NodeReason, node_reason
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key as key_of_claim

@@ -16,9 +16,9 @@ from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
 from app.analysis.explain.nearby import names as names_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
-from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import Alike

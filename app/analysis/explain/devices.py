@@ -44,6 +44,21 @@ def allocated(results: Sequence[DeviceResult]) -> list[Reason]:
     return [_request(name, devices) for name, devices in requests.items()]
 
 
+def later_alternatives(claim: JsonView, results: Sequence[DeviceResult]) -> Iterator[Reason]:
+    """The alternatives of a prioritized list that come before the one that a claim got."""
+    got = dict.fromkeys(result.request.partition("/")[::2] for result in results)
+    for main, name in got:
+        for request in dra.requests(claim):
+            names = [wish.name for wish in request.first_available]
+            if request.name != main or name not in names[1:]:
+                continue
+            before = names[: names.index(name)]
+            which = listed(before, len(before))
+            text = f"alternative {name} of request {main} was chosen, not {which}, which "
+            text += "comes first" if len(before) == 1 else "come first"
+            yield Reason(text=f"{text}; the reasons of the claim say why", is_kept=True)
+
+
 def claims_of(
     views: LiveViews, pod: JsonObject, quirks: ControllerQuirks, now: Instant
 ) -> Steps[list[Reason]]:
@@ -67,6 +82,7 @@ def claims_of(
             children = (
                 *taints,
                 *allocated(results),
+                *later_alternatives(tree, results),
                 *drivers_reports.reasons(key, tree),
                 *drivers_reports.of_configurations(views, key, tree),
                 *unpublished(views, key, results),

@@ -22,6 +22,9 @@ LINES_MAX = 50
 COMPARED_LINES_MAX = 400
 """Lines of a page with two histories compared; the JSON has everything."""
 
+KEPT_TEXT_MAX = 300
+"""Characters to which a reason that is kept is not shortened further: its end may decide."""
+
 _TEXT_STEPS = (600, 300, 200, 140, 100)
 _CHILDREN_STEPS = (1_000, 40, 20, 12, 8, 5, 3)
 _TAIL = "more; -o json has all of them"
@@ -100,7 +103,8 @@ def _lines(
         branch, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         deeper = f"{indent}{below}"
         hanging = f"{deeper}{'│  ' if reason.children else '   '}"
-        lines += _wrapped(shortened(reason.line, text_max), f"{indent}{branch}", hanging, width)
+        length = max(text_max, KEPT_TEXT_MAX) if reason.is_kept else text_max
+        lines += _wrapped(shortened(reason.line, length), f"{indent}{branch}", hanging, width)
         lines += _lines(reason.children, deeper, width, text_max, children_max)
     return lines
 

@@ -13,9 +13,10 @@ from app.analysis import scope
 from app.analysis.explain import circumstances, node_answers, tainted, untried, waits
 from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
+from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
-from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
+from app.analysis.explain.trees import merge_nodes, same_answer
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.changes import Change, ReleaseClaim
 from app.domain.allocation.reasons.counterfactual import Help

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.domain.allocation.reasons.causes import CauseKind, is_of_another_class
-from app.domain.allocation.reasons.explanation import Alike, DeviceReason
+from app.domain.allocation.reasons.causes import CauseKind, is_of_another_class, refusing_class
+from app.domain.allocation.reasons.explanation import Alike, DeviceReason, RequestReason
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
@@ -201,6 +201,15 @@ def common_prefix(names: Iterable[str]) -> str:
         return f"{places.pop()}/"
     drivers = {place.partition("/")[0] for place in places}
     return f"{drivers.pop()}/" if len(drivers) == 1 else ""
+
+
+def missing_class(request: RequestReason) -> str:
+    """The class of which no device is that a node sees; empty if one is, or it sees none."""
+    names = [
+        "" if cause is None else refusing_class(cause.kind, cause.about)
+        for cause in (group.reason.cause for group in request.alike)
+    ]
+    return names[0] if names and all(names) else ""
 
 
 def grouped(groups: Sequence[Alike]) -> list[JsonObject]:

@@ -7,27 +7,24 @@ scheduler. Counts stay complete; what is left out is in the complete JSON.
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 from app.analysis import profiles
-from app.analysis.explain.node_answers import NodeAnswer, OpenNode
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import (
     CauseTally,
     common_prefix,
     device_text,
     devices_text,
-    grouped,
     key_of,
+    missing_class,
     nodes_text,
     tally,
 )
 from app.domain.allocation.quirks import numbers_of
-from app.domain.allocation.reasons import causes
-from app.domain.allocation.reasons.explanation import Explanation, RequestReason
+from app.domain.allocation.reasons.explanation import RequestReason
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
-from app.domain.values.json_tree import JsonObject
 
 ENTRIES_MAX = 32
 """The target number of reasons in a tree of nodes; grouping may not reach it."""
@@ -40,84 +37,6 @@ REQUESTS_MAX = 4
 POOLS_MAX = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeReason:
-    """The answer of one node: the scheduler's text, and the explanation if the allocator was asked.
-
-    `opened` is the answer that a closed node would give if it were open. `elsewhere` names the
-    pod's allocated claims that cannot be used on the node. `has_devices` is whether the claims
-    could be allocated on a node that refuses the pod for another reason, `detail` says more of it.
-    """
-
-    node: str
-    text: str
-    explained: Explanation | None = None
-    opened: OpenNode | None = None
-    elsewhere: frozenset[str] = frozenset()
-    has_devices: bool = False
-    detail: str = ""
-
-    def requests(self) -> list[tuple[str, RequestReason]]:
-        """The pairs of claim and request, in order; empty without an explanation."""
-        if self.explained is None:
-            return []
-        return [(claim.claim, one) for claim in self.explained.claims for one in claim.requests]
-
-    @property
-    def is_error(self) -> bool:
-        """True when the node gave an error rather than a refusal."""
-        return self.explained is not None and self.explained.outcome == "error"
-
-    @property
-    def is_combination(self) -> bool:
-        """True when each request could be satisfied alone, so that only a search explains it."""
-        requests = self.requests()
-        return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
-
-    def to_json(self) -> JsonObject:
-        """The node with every device."""
-        body: JsonObject = {"node": self.node, "text": self.text}
-        if self.opened is not None:
-            body["opened"] = {"change": self.opened.change, "text": self.opened.text}
-        if self.detail:
-            body["why"] = self.detail
-        if self.has_devices:
-            body["hasDevices"] = True
-        explained = self.explained
-        if explained is None:
-            return body
-        body |= {"outcome": explained.outcome, "detail": explained.text}
-        if explained.pools:
-            body["pools"] = [{"pool": pool, "problem": why} for pool, why in explained.pools]
-        body["claims"] = [
-            {"claim": claim.claim, "requests": [_request_json(one) for one in claim.requests]}
-            for claim in explained.claims
-        ]
-        if explained.tried:
-            body["tried"] = [one.tree() for one in explained.tried]
-            body["givenUp"] = explained.given_up
-        if explained.deepest is not None:
-            devices = list(explained.picks)
-            body["deepest"] = {"taken": devices, **_request_json(explained.deepest)}
-        if explained.quirks:
-            body["quirks"] = list(explained.quirks)
-        return body
-
-
-def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
-    """The answer of one node, with the reasons down to the device."""
-    explained = answer.explain(effort_steps=effort_steps)
-    return NodeReason(
-        node=answer.node,
-        text=answer.text,
-        explained=explained,
-        opened=answer.opened,
-        elsewhere=answer.elsewhere,
-        has_devices=answer.has_devices,
-        detail=answer.detail,
-    )
-
-
 def merge_nodes(
     reasons: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
 ) -> tuple[Reason, ...]:
@@ -125,13 +44,19 @@ def merge_nodes(
 
     Nodes that have the devices but refuse the pod otherwise come before, nodes without any device
     of the classes that are asked for come after all others: these could not take the pod anyway.
+    Where another node could, at least nearly, it is not said of them which devices they have.
     """
+    far = [one for one in reasons if one.is_far] if any(one.is_near for one in reasons) else []
+    if far:
+        set_aside = {one.node for one in far}
+        reasons = [one for one in reasons if one.node not in set_aside]
+    last = tuple(_group(nodes, is_brief=True) for nodes in _groups(far, _same_text))
     for level in (same_answer, _same_causes, _same_requests):
         groups = _groups(reasons, level)
         if len(groups) <= GROUPS_MAX:
             made = tuple(_group(nodes) for nodes in groups)
             if sum(reason.size() for reason in made) <= entries_max:
-                return made
+                return (*made, *last)
     groups = _groups(reasons, _same_text)
     shown = [_group(nodes) for nodes in groups[:GROUPS_MAX]]
     rest = sum(map(len, groups[GROUPS_MAX:]))
@@ -140,7 +65,7 @@ def merge_nodes(
         shown.append(
             Reason(text=f"{nodes_text(rest)} more, with {others} other answers", count=rest)
         )
-    return tuple(shown)
+    return (*shown, *last)
 
 
 def claim_reasons(reason: NodeReason, claim: str) -> tuple[Reason, ...]:
@@ -161,20 +86,7 @@ def _groups(reasons: Sequence[NodeReason], level: _Level) -> list[list[NodeReaso
 
 def _distance(nodes: Sequence[NodeReason]) -> tuple[bool, bool]:
     """The sorting key of a group of nodes: those nearest to taking the pod first."""
-    return not any(one.has_devices for one in nodes), all(map(_is_far, nodes))
-
-
-def _is_far(reason: NodeReason) -> bool:
-    """Whether a request finds no device on the node that is of the class that it asks for."""
-    return any(
-        request.suitable < request.needs
-        and all(
-            group.reason.cause is not None
-            and causes.is_of_another_class(group.reason.cause.kind, group.reason.cause.about)
-            for group in request.alike
-        )
-        for _, request in reason.requests()
-    )
+    return not any(one.has_devices for one in nodes), all(one.is_far for one in nodes)
 
 
 def same_answer(reason: NodeReason) -> Hashable:
@@ -226,8 +138,11 @@ def _same_text(reason: NodeReason) -> Hashable:
     return _ON_DEVICE.sub(" on device …", reason.text).replace(reason.node, "…")
 
 
-def _group(nodes: Sequence[NodeReason]) -> Reason:
-    """The branch of nodes that are shown together."""
+def _group(nodes: Sequence[NodeReason], *, is_brief: bool = False) -> Reason:
+    """The branch of nodes that are shown together.
+
+    With `is_brief` it is not said which devices of other classes than is asked for there are.
+    """
     first = nodes[0]
     names = [reason.node for reason in nodes]
     subject = names[0] if len(names) == 1 else f"{nodes_text(len(names))} ({_names(names)})"
@@ -235,7 +150,10 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     # A followed search explains more than the causes that exclude devices one by one.
     followed = first.explained is not None and bool(first.explained.tried)
     for claim, requests in _by_claim(nodes):
-        reasons = _requests(requests, brief=followed)
+        if is_brief:
+            reasons = tuple(_seen_by(one) for one in requests if _is_decisive(one))
+        else:
+            reasons = _requests(requests, brief=followed)
         # The claim is named only if there are several.
         several = first.explained is not None and len(first.explained.claims) > 1
         children += [Reason(text=f"claim {claim}", children=reasons)] if several else list(reasons)
@@ -251,7 +169,8 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
         text += " (the others alike)"
     # A page without the answers of the nodes would not say why the pod waits.
     text = f"{subject}: {text}"
-    return Reason(text=text, children=tuple(children), count=len(nodes), is_kept=True)
+    about = ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None
+    return Reason(text=text, children=tuple(children), count=len(nodes), about=about, is_kept=True)
 
 
 def _elsewhere(nodes: Sequence[NodeReason]) -> list[Reason]:
@@ -398,6 +317,17 @@ def _request(on_nodes: _OfNodes, *, brief: bool = False) -> Reason:
     return Reason(text=text, children=tuple(children), count=count)
 
 
+def _seen_by(on_nodes: _OfNodes) -> Reason:
+    """One request on nodes that see no device of its class; all its causes where one does."""
+    first, count = on_nodes[0][1], sum(len(request.devices) for _, request in on_nodes)
+    if not count or not all(missing_class(request) for _, request in on_nodes):
+        return _request(on_nodes)
+    sees = "the node sees" if len(on_nodes) == 1 else "these nodes see"
+    text = f"request {first.request} wants {first.wants}, and {sees} none of class "
+    text += missing_class(first)
+    return Reason(text=text, count=count)
+
+
 def _rest(tallies: Sequence[CauseTally]) -> Reason:
     devices = sum(one.devices for one in tallies)
     if len(tallies) == 1:
@@ -478,15 +408,3 @@ def _pools(nodes: Sequence[NodeReason]) -> list[Reason]:
     if len(problems) > POOLS_MAX:
         made.append(Reason(text=f"{len(problems) - POOLS_MAX} more problems of pools"))
     return made
-
-
-def _request_json(request: RequestReason) -> JsonObject:
-    return {
-        "request": request.request,
-        "wants": request.wants,
-        "needs": request.needs,
-        "suitable": request.suitable,
-        "total": len(request.devices),
-        "text": request.text,
-        "devices": grouped(request.alike),
-    }

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.analysis.explain import sources
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import Reason
-from app.analysis.explain.trees import NodeReason
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources, condition_types, event_reasons, json_tree

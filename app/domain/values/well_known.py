@@ -29,6 +29,12 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation in which `kubectl apply` keeps the configuration that it sent."""
 
+DEPLOYMENT_REVISION = "deployment.kubernetes.io/revision"
+"""Annotation of a Deployment and of each of its ReplicaSets: the number of the template."""
+
+CONTROLLER_REVISION = "controller-revision-hash"
+"""Label of the pods of StatefulSets and DaemonSets: the template that they were made from."""
+
 MIRROR_POD = "kubernetes.io/config.mirror"
 """Annotation of a pod that a kubelet created from a local file."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.analysis.explain import alternatives, choices, sources
+from app.analysis.explain import choices, sources
 from app.analysis.explain import claims as claim_reasons
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import pods as pod_reasons
@@ -142,11 +142,11 @@ async def _choice(
     choice = choices.compared(chosen, key, tree, before)
     children = await drive(selected.with_values(views, choice.children))
     choice = replace(choice, children=children)
-    own = alternatives.ranks(tree, [result.request for result in dra.results(tree)])
+    own = choices.ranks(tree, [result.request for result in dra.results(tree)])
     if not any(own.values()):
         return choice
     better = await drive(
-        alternatives.elsewhere(
+        choices.elsewhere(
             rules, views, pod, tree, own,
             name=f"{key.namespace}/{key.name}", node=node,
             nodes_max=evidence.bounds.help_nodes_max,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from app.analysis.explain import sources
 from app.analysis.explain.nearby import closings
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason
-from app.analysis.explain.trees import NodeReason
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.log import Event, EventType, ObjectKey

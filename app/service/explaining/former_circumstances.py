@@ -12,8 +12,8 @@ from itertools import pairwise
 from app.analysis import scheduler_messages, scope
 from app.analysis.explain import circumstances, lives, sources, waits
 from app.analysis.explain.nearby import drivers as drivers_nearby
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason
-from app.analysis.explain.trees import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.devices.inventory import Inventory

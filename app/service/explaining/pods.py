@@ -12,11 +12,11 @@ from app.analysis.explain import preemption as preemption_reasons
 from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.observed import announcements, containers, kubelet_logs
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.trees import NodeReason
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims

@@ -15,10 +15,10 @@ from msgspec import structs
 
 from app.analysis import scheduler_messages, scheduling_rules
 from app.analysis.explain import node_answers, verdicts
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
-from app.analysis.explain.trees import NodeReason
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews

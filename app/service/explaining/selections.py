@@ -12,8 +12,8 @@ from itertools import islice, pairwise
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import patches
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
-from app.analysis.explain.trees import NodeReason
 from app.analysis.findings import outgrown as findings_outgrown
 from app.analysis.findings.outgrown import (
     FormerState,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from app.analysis.explain import circumstances, sources, tainted
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.tainted import TaintSource
 from app.analysis.explain.tallies import devices_text
-from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.devices import pools

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.analysis.explain.hardware import generations
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason
-from app.analysis.explain.trees import NodeReason
 from app.analysis.recordings import incomplete_pools
 from app.domain.devices import pools
 from app.domain.log import ObjectKey

@@ -71,7 +71,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
     reasons += unread
     says = bool(present or ended) or key.resource in _MAKE_PODS
     return WorkloadPods(
-        text=members.summary(key, tree, shown) if says else "", reasons=tuple(reasons)
+        text=members.summary(views, key, tree, shown) if says else "", reasons=tuple(reasons)
     )
 
 

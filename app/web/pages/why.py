@@ -26,7 +26,7 @@ def page(
     frame: Frame, answer: ObjectExplanation, key: ObjectKey, parameters: Mapping[str, str]
 ) -> bytes:
     """The page; `parameters` are those of the question."""
-    reasons, _ = bounded(answer.reason.children, REASONS_MAX)
+    reasons, _ = bounded(answer.reason.children, REASONS_MAX, key)
     return render(
         "why.html",
         frame=frame,
@@ -34,6 +34,7 @@ def page(
         key=key,
         parameters=parameters,
         reasons=reasons,
+        has_object=is_known(key),
         notes=uncertainty.lines(answer.doubts),
         decision=_decision(answer.decision) if answer.decision else (),
         can_help=(key.group, key.resource) == api_resources.PODS,
@@ -42,22 +43,28 @@ def page(
     )
 
 
-def bounded(reasons: Sequence[Reason], left: int) -> tuple[list[JsonObject], int]:
-    """The branches within the bound, and the number of reasons that may follow."""
+def bounded(
+    reasons: Sequence[Reason], left: int, subject: ObjectKey | None = None
+) -> tuple[list[JsonObject], int]:
+    """The branches within the bound, and the number of reasons that may follow.
+
+    With the subject of their page, reasons about other objects lead to the reasons of these.
+    """
     shown: list[JsonObject] = []
     for number, reason in enumerate(reasons):
         if left <= 0:
             omitted = sum(one.size() for one in reasons[number:])
             text = f"{omitted} more reasons are in the JSON of this answer"
-            shown.append(_entry(Reason(text=text), []))
+            shown.append(_entry(Reason(text=text), [], subject))
             break
-        children, left = bounded(reason.children, left - 1)
-        shown.append(_entry(reason, children))
+        children, left = bounded(reason.children, left - 1, (subject and reason.about) or subject)
+        shown.append(_entry(reason, children, subject))
     return shown, left
 
 
-def _entry(reason: Reason, children: list[JsonObject]) -> JsonObject:
+def _entry(reason: Reason, children: list[JsonObject], subject: ObjectKey | None) -> JsonObject:
     """The reason in the form for the template; the revision is 0 if the text names it."""
+    about = None if reason.about is None or not is_known(reason.about) else reason.about
     is_named = f"revision {reason.revision}" in reason.text
     return {
         "text": reason.text,
@@ -65,7 +72,8 @@ def _entry(reason: Reason, children: list[JsonObject]) -> JsonObject:
         "count": reason.count,
         "issues": ", ".join(reason.issues),
         "revision": 0 if is_named else reason.revision,
-        "about": None if reason.about is None or not is_known(reason.about) else reason.about,
+        "about": about,
+        "why": None if subject is None or about == subject else about,
         "children": children,
         "size": reason.size(),
     }

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (

@@ -98,7 +98,10 @@ def _used(name: str, resource: str, has: Quantity, users: _Users, wanted: Quanti
     used = sorted(users.get(resource, ()), reverse=True)
     total = quantity.from_nanos(sum(nanos for nanos, _ in used), has.format)
     children = tuple(
-        Reason(text=f"pod {user} requests {quantity.from_nanos(nanos, has.format)}")
+        Reason(
+            text=f"pod {user} requests {quantity.from_nanos(nanos, has.format)}",
+            about=ObjectKey(*api_resources.PODS, *user.split("/")),
+        )
         for nanos, user in used[:NAMES_MAX]
     )
     text = f"node {name} has {has} {resource}"

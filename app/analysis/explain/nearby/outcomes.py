@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import tainted
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.explain.tainted import TaintFate
-from app.analysis.explain.trees import NodeReason
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE

@@ -14,7 +14,7 @@ from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
 from app.domain.log import Event, ObjectKey
 from app.domain.objects import registry
-from app.domain.values import api_resources, condition_types, counts
+from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -198,9 +198,13 @@ def ended_reason(pods: Sequence[EndedPod], children: Sequence[Reason] = ()) -> R
     )
 
 
-def summary(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
-    """The number of wanted pods that run, as text after the workload's name; empty without pods."""
-    running = sum(len(group.pods) for group in shown if group.state == "running")
+def summary(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
+    """The number of wanted pods that run, as text after the workload's name; empty without pods.
+
+    Those with an older template are told apart: they run, and the rollout has not reached them.
+    """
+    pods = [pod for group in shown if group.state == "running" for pod in group.pods]
+    running = len(pods)
     present = sum(len(group.pods) for group in shown)
     wanted, noun = present, "pod"
     if key.resource in _KINDS_WITH_REPLICAS:
@@ -208,7 +212,31 @@ def summary(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
         wanted, noun = 1 if replicas is None else replicas, "wanted pod"
     if not wanted and not present:
         return "no pod is wanted" if key.resource in _KINDS_WITH_REPLICAS else ""
-    return f"{running} of {counts.of(wanted, noun)} {'runs' if running == 1 else 'run'}"
+    text = f"{running} of {counts.of(wanted, noun)} {'runs' if running == 1 else 'run'}"
+    older = sum(_has_older_template(views, key, tree, pod) for pod in pods)
+    if not older:
+        return text
+    which = "all" if older == running > 2 else "both" if older == running == 2 else f"{older}"
+    return f"{text}, {'' if running == 1 else f'{which} of them '}with an older template"
+
+
+def _has_older_template(views: LiveViews, key: ObjectKey, tree: JsonView, pod: ObjectKey) -> bool:
+    """Whether a pod was made from a template that its workload had before, as far as is known."""
+    made = views.objects.get(pod) or {}
+    if key.resource == "statefulsets":
+        present = core.update_revision(tree)
+        own = meta.labels(made).get(well_known.CONTROLLER_REVISION, "")
+        return bool(present and own) and own != present
+    if key.resource != "deployments":
+        return False
+    owner = views.objects.by_uid(meta.controller_uid(made))
+    present = meta.annotation(tree, well_known.DEPLOYMENT_REVISION)
+    own = (
+        ""
+        if owner is None
+        else meta.annotation(views.objects.get(owner) or {}, well_known.DEPLOYMENT_REVISION)
+    )
+    return bool(present and own) and own != present
 
 
 def outcome(key: ObjectKey, tree: JsonView) -> str:

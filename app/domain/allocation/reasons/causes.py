@@ -78,13 +78,18 @@ def text_of(kind: str, about: str) -> str:
     return f"{words} ({about})" if about else words
 
 
+def refusing_class(kind: str, about: str) -> str:
+    """The class whose selector does not select the device, if that is the cause; or empty."""
+    owner = about.partition(" of ")[2] if kind == CauseKind.SELECTOR.value else ""
+    return owner.partition(": ")[0].removeprefix(_CLASS) if owner.startswith(_CLASS) else ""
+
+
 def is_of_another_class(kind: str, about: str) -> bool:
     """Whether a cause is that the class of a request does not select the device.
 
     Such a device is not of the sort that is asked for: nothing about it is nearly right.
     """
-    owner = about.partition(" of ")[2]
-    return kind == CauseKind.SELECTOR.value and owner.startswith(_CLASS)
+    return bool(refusing_class(kind, about))
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -16,7 +16,7 @@ from app.domain.values import api_resources, decimals, json_tree, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
-REVISION = "deployment.kubernetes.io/revision"
+REVISION = well_known.DEPLOYMENT_REVISION
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM = "deployment.kubernetes.io/max-replicas"
 

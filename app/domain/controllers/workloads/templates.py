@@ -5,13 +5,13 @@ function and alphabet: names have the same form, but other letters.
 """
 
 from app.domain.log.chain import canonical_json
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET
 
 HASH_LABEL = "pod-template-hash"
-REVISION_LABEL = "controller-revision-hash"
+REVISION_LABEL = well_known.CONTROLLER_REVISION
 
 _FNV_PRIME = 16_777_619
 _FNV_OFFSET = 2_166_136_261

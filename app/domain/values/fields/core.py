@@ -50,6 +50,7 @@ quota_used = paths.mapping("status", "used")
 """The amounts of a ResourceQuota that are used, by name."""
 
 replicas = paths.integer("spec", "replicas")
+update_revision = paths.text("status", "updateRevision")
 min_ready_seconds = paths.integer("spec", "minReadySeconds")
 selector = paths.mapping("spec", "selector")
 """The selector of a workload, a budget or a service."""

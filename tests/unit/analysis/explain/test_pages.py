@@ -7,8 +7,9 @@ import pytest
 
 from app.analysis.explain import pages
 from app.analysis.explain.node_answers import NodeAnswer
+from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import Reason
-from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason
+from app.analysis.explain.trees import merge_nodes
 from app.domain.allocation.reasons import explanation
 from tests import draws
 from tests.worlds.builders import (
@@ -143,6 +144,54 @@ def test_devices_of_another_class_come_after_those_of_the_class(nodes: int) -> N
         near, far = (child.text for child in of_request.children)
         assert "selector #0 of the request" in near
         assert "selector #0 of class gpu" in far
+
+
+@pytest.mark.parametrize("near", [0, 1, 3])
+def test_nodes_without_a_device_of_the_class_are_told_briefly_beside_others(near: int) -> None:
+    names = [f"n{number}" for number in range(6)]
+    drivers = ["gpu.test"] * near + ["a.test"] * (6 - near)
+    devices = [device("one", index=1), device("two", index=2)]
+    asked = allocator(
+        *(
+            resource_slice(f"s-{name}", *devices, driver=driver, pool="p", node=name)
+            # The nodes with a device of the class come last.
+            for name, driver in zip(names, reversed(drivers), strict=True)
+        ),
+        classes=[device_class("gpu", 'device.driver == "gpu.test"')],
+    )
+    wanted = [claim(request("r0", 1, 'device.attributes["gpu.test"].index > 3'))]
+    reasons = []
+    for name in names:
+        answer = asked.allocate(node(name), wanted)
+        made = NodeAnswer(node=name, text=explanation.event_reason(answer), answer=answer)
+        reasons.append(node_reason(made, effort_steps=100))
+    groups = merge_nodes(reasons)
+    assert sum(group.count for group in groups) == 6
+    *others, last = groups
+    (of_request,) = last.children
+    if not near:
+        # What they have is all that tells why nobody fits.
+        assert "selector #0 of class gpu" in of_request.children[0].text
+        return
+    assert sum(group.count for group in others) == near
+    assert all("selector #0 of the request" in str(group) for group in others)
+    assert of_request.text == "request r0 wants 1 device, and these nodes see none of class gpu"
+    assert not of_request.children
+    # The complete answer has them.
+    assert reasons[0].to_json()["claims"][0]["requests"][0]["devices"]
+
+
+def test_end_of_a_reason_that_is_kept_is_not_cut() -> None:
+    decisive = "it " + "seems " * 30 + "to be the label zone"
+    reasons = [
+        Reason(text=decisive, is_kept=True),
+        *(Reason(text=f"{number}: " + "much " * 60) for number in range(40)),
+    ]
+    lines = pages.page("pod default/p", reasons)
+    text = " ".join(" ".join(line.strip("│├└─ ") for line in lines).split())
+    assert len(lines) <= pages.LINES_MAX
+    assert decisive in text
+    assert "much …" in text
 
 
 def test_equal_nodes_are_told_once() -> None:
