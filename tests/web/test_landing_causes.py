@@ -550,3 +550,37 @@ async def test_namespace_that_does_not_go_names_what_keeps_it():
         ]["children"]
     (first, *_) = reasons
     assert first["text"] == "pod job is still there: finalizer x.test/backup"
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_former_causes_of_pods_that_all_still_wait_are_one_notice(is_gone):
+    """A new node gives another message until it is opened; the devices lack all the time."""
+    gone = ({"delete": "pod/lab/later"}, {"wait": 5}) if is_gone else ()
+    steps = (
+        {"apply": [*hardware(each=lambda _: SMALL), *wanting(ask("c", selectors=LARGE)),
+                   *wanting(ask("c", count=5), name="many", user="later")]},
+        {"wait": 20},
+        {"apply": [node("n3", unschedulable=True)]}, {"wait": 20},
+        {"patch": {"spec": {"unschedulable": None}}, "of": "node/n3"}, {"wait": 20},
+        *gone,
+    )  # fmt: skip
+    store = await stored(Invented(told=(), steps=steps).incident())
+    async with serving(store=store) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+        page = read((await server.raw("GET", HOME)).text).one("main").text
+    told = {
+        one["severity"]: (one["present"], one["text"], one["causes"])
+        for one in items
+        if one["kind"] == "WaitingPods"
+    }
+    other = f"2 pods: node(s) were unschedulable, {REFUSED}"
+    if is_gone:
+        # A pod that waits no more shows what happened then.
+        assert told["warning"][:2] == (0, other.replace(":", " waited:"))
+        assert "notice" not in told
+        return
+    assert told["error"][:2] == (2, f"2 pods wait: {REFUSED}")
+    text = "2 pods that still wait were refused for another cause before"
+    assert told["notice"] == (0, text, [other])
+    assert text in page
+    assert other in page

@@ -30,6 +30,9 @@ _OF_OBJECTS = frozenset((POD_CREATED, POD_DELETED))
 _PLACED = f'"reason":"{event_reasons.SCHEDULED}"'.encode()
 _FAILED_SCHEDULING = f"{event_reasons.FAILED_SCHEDULING}: "
 
+FORMER_CAUSES_MAX = 8
+"""The former causes of pods that still wait which are told."""
+
 UNTOLD = "no scheduler has said why"
 _CHOSEN = "a node is chosen, the binding is under way"
 _UNREAD = "the log is not read far enough to say why"
@@ -96,7 +99,8 @@ def waiting(
         latest[entry.subject] = cause
     present: dict[str, int] = {}
     requested: dict[ObjectKey, Revision] = {}
-    for pod, tree in _waiting_now(views, namespace):
+    waiting_now = dict(_waiting_now(views, namespace))
+    for pod, tree in waiting_now.items():
         refusal = latest.get(pod, "") if is_whole else _refusal(tree)
         message = refusal or _reported(chronicle, pod, until, reads_events=reads_events)
         event = views.objects.event(pod)
@@ -116,12 +120,16 @@ def waiting(
         present[cause] = present.get(cause, 0) + 1
     if requested:
         yield _requested(requested)
+    before: dict[str, _PodsOfCause] = {}
     for causes in _of_a_kind(sorted(groups, key=lambda cause: -groups[cause].last)):
         cause, group = causes[0], groups[causes[0]]
         for other in causes[1:]:
             group.add(groups[other])
             cause = f"{causes[0]}, and the like for {len(causes) - 1} more"
         still = sum(present.get(one, 0) for one in causes)
+        if not still and waiting_now.keys() >= group.pods.keys():
+            before[cause] = group
+            continue
         yield Finding(
             kind=FindingKind.WAITING_PODS,
             severity=Severity.ERROR if still else Severity.WARNING,
@@ -132,6 +140,41 @@ def waiting(
             last=group.last,
             objects=_newest(group),
         )
+    if before:
+        yield _refused_before(before)
+
+
+def _refused_before(groups: Mapping[str, _PodsOfCause]) -> Finding:
+    """The finding about other causes for which pods that still wait were refused before.
+
+    Each change of a node or of another pod may give another one: they are told together, after what
+    keeps these pods waiting now.
+    """
+    pods: dict[ObjectKey, Revision] = {}
+    for group in groups.values():
+        for pod, revision in group.pods.items():
+            pods[pod] = max(revision, pods.get(pod, revision))
+    together = _PodsOfCause(
+        min(group.first for group in groups.values()),
+        max(group.last for group in groups.values()),
+        pods,
+    )
+    lines = [f"{_pods(len(group.pods))}: {cause}" for cause, group in groups.items()]
+    if (left := len(lines) - FORMER_CAUSES_MAX) > 0:
+        lines[FORMER_CAUSES_MAX:] = [counts.of(left, "other cause")]
+    refused = "still waits was" if len(pods) == 1 else "still wait were"
+    causes = "another cause" if len(groups) == 1 else "other causes"
+    return Finding(
+        kind=FindingKind.WAITING_PODS,
+        severity=Severity.NOTICE,
+        text=f"{_pods(len(pods))} that {refused} refused for {causes} before",
+        count=len(pods),
+        present=0,
+        first=together.first,
+        last=together.last,
+        objects=_newest(together),
+        causes=tuple(lines),
+    )
 
 
 def _requested(pods: Mapping[ObjectKey, Revision]) -> Finding:

@@ -45,7 +45,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     items: list[Finding] = []
     for number, item in enumerate(answer.items):
         is_about_devices = devices.REFUSED in item.text
-        if item.kind is not FindingKind.WAITING_PODS:
+        if item.kind is not FindingKind.WAITING_PODS or not item.present:
             items.append(item)
             continue
         causes: dict[tuple[str, ...], ObjectKey] = {}
