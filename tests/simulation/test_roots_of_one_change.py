@@ -260,3 +260,27 @@ async def test_one_change_is_the_root_of_all_differences(alteration: str) -> Non
 async def test_cluster_played_twice_has_no_difference() -> None:
     one = story(random.Random("twice"))
     assert (await compared(one, one)).is_same
+
+
+async def test_claims_with_equal_requests_are_compared_one_by_one() -> None:
+    """Only the first claim lacks devices; the second one tolerates the taint."""
+    sides = []
+    for name in "AB":
+        cluster = Cluster()
+        cluster.device_class()
+        cluster.node()
+        cluster.slice(devices=3)
+        cluster.template("plain")
+        cluster.template(TOLERANT, tolerations=[{"operator": "Exists"}])
+        cluster.settle()
+        if name == "B":
+            cluster.rule(effect="NoSchedule", selector={"driver": DRIVER})
+        entries = [
+            {"name": each, "resourceClaimTemplateName": each} for each in ("plain", TOLERANT)
+        ]
+        cluster.pod(resourceClaims=entries)
+        cluster.settle().wait(30)
+        info = HistoryInfo(id=HistoryId(1), name="two", settings=cluster.profile.settings())
+        sides.append(diffing.side_of(info, cluster.line.events, name))
+    report = await diffing.drive(compare(*sides))
+    assert roots(report) == {"default/pod": "rule"}

@@ -23,8 +23,8 @@ from app.domain.values import api_resources
 
 _Taints: TypeAlias = frozenset[tuple[str, str]]
 
-_Place: TypeAlias = tuple[str, str]
-"""A request and a device."""
+_Place: TypeAlias = tuple[str, str, str]
+"""An entry of the pod for a claim, a request and a device: claims may have equal requests."""
 
 _Answer: TypeAlias = tuple[RequestReason, DeviceReason]
 """The reason of a request, and that of a device for it."""
@@ -151,7 +151,7 @@ def _partings(sides: Sides, nodes: Sequence[str], given: Given) -> Iterator[Part
         if left is None and right is None:
             continue
         yield from _of_node(sides, node, left, right)
-        yield from _of_devices(sides, node, (left, right), given)
+        yield from _of_devices(sides, node, given)
 
 
 def _of_pod(sides: Sides) -> Iterator[Parting]:
@@ -207,20 +207,18 @@ def _of_node(
     )
 
 
-def _of_devices(
-    sides: Sides, node: str, reasons: tuple[NodeReason | None, NodeReason | None], given: Given
-) -> Iterator[Parting]:
+def _of_devices(sides: Sides, node: str, given: Given) -> Iterator[Parting]:
     """The first device that one side could have and the other could not.
 
     The claims do not show what was in flight at that moment. A side that would choose a device, but
     was given another one, could not have it: a pod on its way had it.
     """
-    mine, other = (_by_device(reason) for reason in reasons)
+    mine, other = (_by_device(sides[name], node) for name in ("a", "b"))
     seeming: Parting | None = None
     # A side that would choose another device than it was given is not conclusive after that.
     misled = [False, False]
     for place in named_lists.merged(mine, other):
-        device = place[1]
+        device = place[-1]
         answers = {"a": mine.get(place), "b": other.get(place)}
         facts = {side: sides[side].devices.get(device) for side in sides}
         seem = [_is_open(answers[side], facts[side]) for side in ("a", "b")]
@@ -275,12 +273,12 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
     A node at which a selector failed says nothing about its devices.
     """
     reasons = [sides[side].nodes.get(node) for side in ("a", "b")]
-    mine, other = (_by_device(reason) for reason in reasons)
+    mine, other = (_by_device(sides[name], node) for name in ("a", "b"))
     for place in named_lists.merged(mine, other):
         by_side = {"a": mine.get(place), "b": other.get(place)}
         if _kind(by_side["a"]) == _kind(by_side["b"]):
             continue
-        facts = {side: sides[side].devices.get(place[1]) for side in ("a", "b")}
+        facts = {side: sides[side].devices.get(place[-1]) for side in ("a", "b")}
         words = [
             _node_text(reason)
             if by_side[side] is None
@@ -288,10 +286,12 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
             for side, reason in zip(("a", "b"), reasons, strict=True)
         ]
         causes = [
-            cause for side in ("a", "b") for cause in _of_kind(sides, place[1], by_side[side], side)
+            cause
+            for side in ("a", "b")
+            for cause in _of_kind(sides, place[-1], by_side[side], side)
         ]
         yield Parting(
-            node=node, device=place[1], a=words[0], b=words[1], causes=(*causes, BySettings())
+            node=node, device=place[-1], a=words[0], b=words[1], causes=(*causes, BySettings())
         )
 
 
@@ -373,15 +373,15 @@ def _kind(answer: _Answer | None) -> CauseKind | None:
     return None if answer is None or answer[1].cause is None else answer[1].cause.kind
 
 
-def _by_device(
-    reason: NodeReason | None,
-) -> dict[_Place, _Answer]:
-    """The answer about each device, by request and device."""
+def _by_device(side: Testimony, node: str) -> dict[_Place, _Answer]:
+    """The answer of a node about each device, by entry, request and device."""
+    reason = side.nodes.get(node)
     if reason is None:
         return {}
+    entries = {f"{each.key.namespace}/{each.key.name}": name for name, each in side.claims.items()}
     return {
-        (request.request, device.device): (request, device)
-        for _, request in reason.requests()
+        (entries.get(claim, ""), request.request, device.device): (request, device)
+        for claim, request in reason.requests()
         for device in request.devices
     }
 
