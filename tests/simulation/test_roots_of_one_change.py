@@ -284,3 +284,28 @@ async def test_claims_with_equal_requests_are_compared_one_by_one() -> None:
         sides.append(diffing.side_of(info, cluster.line.events, name))
     report = await diffing.drive(compare(*sides))
     assert roots(report) == {"default/pod": "rule"}
+
+
+async def test_quota_is_the_root_of_a_claim_that_is_made_when_there_is_room() -> None:
+    """The second pod's claim is made when the first pod has ended."""
+    sides = []
+    for name in "AB":
+        cluster = Cluster()
+        cluster.device_class()
+        cluster.node()
+        cluster.slice(devices=3)
+        cluster.template()
+        if name == "B":
+            hard = {"gpu.deviceclass.resource.k8s.io/devices": "1"}
+            cluster.create(
+                "v1", "ResourceQuota", "devices", namespace="default", spec={"hard": hard}
+            )
+        for pod_name in ("first", "second"):
+            cluster.pod(pod_name, template="gpu")
+            cluster.settle().wait(30)
+        cluster.finish("first")
+        cluster.settle().wait(600)
+        info = HistoryInfo(id=HistoryId(1), name="one", settings=cluster.profile.settings())
+        sides.append(diffing.side_of(info, cluster.line.events, name))
+    report = await diffing.drive(compare(*sides))
+    assert roots(report) == {"default/second": "devices"}

@@ -59,7 +59,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         changes={change.key: change for change in changes},
         switches=switched(a, b),
         within=bounds.within,
-        refused=refusals.refused(sides, changes),
+        refused=refusals.refused(sides, changes, bounds.within),
     )
     yield
     open_differences = [

@@ -1,14 +1,16 @@
 """Creations that one side refuses because of a quota or limit range; the other has the object.
 
-A refused request leaves no event. So the API of the side that lacks an object is asked whether it
-had room for it at that instant. What is missing follows from the quota or limit range if that was
-changed, and else from what used the quota up on this side alone.
+It may be refused for some time only, until there is room for it. A refused request leaves no event.
+So the API of the side that lacks an object is asked whether it had room for it at that instant.
+What is missing follows from the quota or limit range if that was changed, and else from what used
+the quota up on this side alone.
 """
 
 import re
-from collections import Counter
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from msgspec import structs
 
@@ -26,6 +28,7 @@ from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 
 _QUOTA = re.compile(r"(?:exceeded|failed) quota: ([^,:]+)")
+_Kin: TypeAlias = tuple[str, str, str]
 _GUARDS = (api_resources.RESOURCE_QUOTAS, api_resources.LIMIT_RANGES)
 
 
@@ -44,16 +47,19 @@ class RefusedCreation:
 
 
 def refused(
-    sides: Mapping[str, Side], changes: Sequence[InputDifference]
+    sides: Mapping[str, Side], changes: Sequence[InputDifference], within: int
 ) -> dict[ObjectKey, RefusedCreation]:
-    """The objects that only one side has, because the other refuses them."""
+    """The objects that only one side has at some time, because the other refuses them.
+
+    Creations within `within` of each other are made at the same time.
+    """
     guards = {each.key: each for each in changes if each.key[:2] in _GUARDS}
     namespaces = {key.namespace for key in guards} | _with_quotas(sides.values())
     refusals: dict[ObjectKey, RefusedCreation] = {}
     if not namespaces:
         return refusals
     for name, other in (("a", "b"), ("b", "a")):
-        missing = list(_missing(sides[other], sides[name], namespaces))
+        missing = list(_missing(sides[other], sides[name], namespaces, within))
         for event, refusal in _judged(sides[name], sides[other], missing, guards):
             owner = meta.controller(event.object)
             refusals[event.key] = RefusedCreation(
@@ -75,30 +81,33 @@ def _with_quotas(sides: Iterable[Side]) -> set[str]:
     }
 
 
-def _missing(side: Side, other: Side, namespaces: set[str]) -> Iterator[tuple[Instant, Event]]:
-    """The creations of a side that the other lacks.
+def _missing(
+    side: Side, other: Side, namespaces: set[str], within: int
+) -> Iterator[tuple[Instant, Event]]:
+    """The creations of a side that the other lacks, or has later.
 
     An object with a controller has a generated name: the first ones of a controller are those that
     the other side has under names of its own.
     """
     here = {event.key for event in (*side.start, *side.events)}
-    there = {event.key for event in (*other.start, *other.events)}
-    named_otherwise = Counter(
-        _kin(event)
-        for event in other.events
-        if event.type is EventType.OBJECT_CREATED and event.key not in here
-    )
+    there = {event.key: other.instant(event.stamp.time) for event in reversed(other.events)}
+    there |= {event.key: Instant(0) for event in other.start}
+    named_otherwise: dict[_Kin, deque[Instant]] = defaultdict(deque)
+    for event in other.events:
+        if event.type is EventType.OBJECT_CREATED and event.key not in here:
+            named_otherwise[_kin(event)].append(other.instant(event.stamp.time))
     for event in side.events:
-        is_one = event.type is EventType.OBJECT_CREATED and event.key.namespace in namespaces
-        if not is_one or event.key in there:
+        if event.type is not EventType.OBJECT_CREATED or event.key.namespace not in namespaces:
             continue
-        if meta.controller(event.object) is not None and named_otherwise[_kin(event)]:
-            named_otherwise[_kin(event)] -= 1
-        else:
-            yield side.instant(event.stamp.time), event
+        time, then = side.instant(event.stamp.time), there.get(event.key)
+        if then is None and meta.controller(event.object) is not None:
+            kin = named_otherwise[_kin(event)]
+            then = kin.popleft() if kin else None
+        if then is None or then > time + within:
+            yield time, event
 
 
-def _kin(event: Event) -> tuple[str, str, str]:
+def _kin(event: Event) -> _Kin:
     """The namespace and kind of an object, and the name of its controller."""
     owner = meta.controller(event.object)
     return event.key.namespace, event.key.resource, "" if owner is None else owner.name
