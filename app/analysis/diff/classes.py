@@ -72,11 +72,19 @@ def parted(pair: Pair, within: int) -> Parted:
 
 def messages_of(refusals: Iterable[Refusal]) -> list[str]:
     """The messages of failed attempts, without those that repeat the one before."""
-    messages: list[str] = []
+    return [refusal.message for refusal in _without_repeated(refusals)]
+
+
+def _without_repeated(refusals: Iterable[Refusal]) -> list[Refusal]:
+    """The failed attempts with another message than the one before.
+
+    Conditions show only these; decisions show all attempts.
+    """
+    firsts: list[Refusal] = []
     for refusal in refusals:
-        if not messages or messages[-1] != refusal.message:
-            messages.append(refusal.message)
-    return messages
+        if not firsts or firsts[-1].message != refusal.message:
+            firsts.append(refusal)
+    return firsts
 
 
 def _fates(a: Course, b: Course) -> Iterator[Class]:
@@ -115,12 +123,10 @@ def _partings(pair: Pair, within: int) -> Iterator[Parted]:
         side = "a" if b is None else "b"
         yield Parted(aspect=PodAspect.EXISTENCE, time=course.created.time, side=side)
         return
-    left, right = a.placed, b.placed
-    places = [
-        None if each is None else (each.node, each.devices, each.at.time) for each in (left, right)
-    ]
-    times = (None if left is None else left.at.time, None if right is None else right.at.time)
-    if places[0] is None or places[1] is None or places[0][:2] != places[1][:2]:
+    placed = a.placed, b.placed
+    places = [None if each is None else (each.node, each.devices) for each in placed]
+    times = [None if each is None else each.at.time for each in placed]
+    if None in places or places[0] != places[1]:
         yield from _first(PodAspect.PLACEMENT, *times)
     else:
         yield from _first(PodAspect.PLACEMENT, *times, within=within)
@@ -135,13 +141,14 @@ def _partings(pair: Pair, within: int) -> Iterator[Parted]:
         yield from _ended_before(_end(a), evicted[1], "a", within)
     elif b.evicted is None and _end(b) is not None:
         yield from _ended_before(_end(b), evicted[0], "b", within)
-    for mine, other in zip(a.refusals, b.refusals, strict=False):
+    left, right = _without_repeated(a.refusals), _without_repeated(b.refusals)
+    for mine, other in zip(left, right, strict=False):
         if mine.message != other.message:
             yield Parted(aspect=PodAspect.MESSAGES, time=mine.at.time, side="a")
             return
-    more = a.refusals[len(b.refusals) :] or b.refusals[len(a.refusals) :]
+    more = left[len(right) :] or right[len(left) :]
     if more:
-        side = "a" if len(a.refusals) > len(b.refusals) else "b"
+        side = "a" if len(left) > len(right) else "b"
         yield Parted(aspect=PodAspect.MESSAGES, time=more[0].at.time, side=side)
 
 

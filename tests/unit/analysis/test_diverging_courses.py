@@ -1,0 +1,43 @@
+"""Where the courses of a pod diverge, of which one side may show fewer attempts."""
+
+from app.analysis.diff.classes import Class, Parted, PodAspect, classes_of, parted
+from app.analysis.diff.courses import Course, Moment, Refusal
+from app.analysis.diff.matching import Pair
+from app.domain.log import ObjectKey, Revision
+from app.domain.values.timestamps import SECOND, Instant
+
+
+def course(*said: tuple[int, str]) -> Course:
+    """A pod that waits, with the second and the message of each attempt."""
+    return Course(
+        key=ObjectKey("", "pods", "ns", "p"),
+        uid="uid",
+        ordinal=0,
+        owner=None,
+        base="p",
+        created=Moment(Revision(1), Instant(0)),
+        refusals=[
+            Refusal(
+                at=Moment(Revision(second + 1), Instant(second * SECOND)),
+                decided=Revision(second),
+                message=message,
+            )
+            for second, message in said
+        ],
+    )
+
+
+def test_messages_are_compared_without_attempts_that_said_the_same_again() -> None:
+    """A condition shows the first of them only, decisions show all."""
+    recorded = course((1, "full"), (50, "timeout"), (70, "taken"))
+    decided = course((1, "full"), (10, "full"), (20, "full"), (50, "timeout"), (71, "full"))
+    pair = Pair(number=0, a=recorded, b=decided)
+    assert classes_of(pair, SECOND) == (Class.SAID,)
+    assert parted(pair, SECOND) == Parted(aspect=PodAspect.MESSAGES, time=70 * SECOND, side="a")
+
+
+def test_message_that_only_one_side_has_is_where_courses_diverge() -> None:
+    recorded = course((1, "full"))
+    decided = course((1, "full"), (10, "full"), (50, "timeout"))
+    pair = Pair(number=0, a=recorded, b=decided)
+    assert parted(pair, SECOND) == Parted(aspect=PodAspect.MESSAGES, time=50 * SECOND, side="b")
