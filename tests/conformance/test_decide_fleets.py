@@ -15,6 +15,7 @@ not ready in time (41, 88).
 """
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from app.service.replays.deciding.violations import SILENT
 from app.service.replays.verifying import VerifyOutcome
 from app.settings import Settings
 from tests import draws
+from tests.conformance import honest_lines
 from tests.conformance.fleet_recordings import record
 
 pytestmark = pytest.mark.timeout(0)
@@ -54,6 +56,21 @@ async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize(
+    ("change", "seed"),
+    [(honest_lines.divide_between_schedulers, 113), (honest_lines.refuse_updates, 115)],
+)
+async def test_circumstance_of_an_honest_log_accuses_nobody(change, seed, tmp_path):
+    """A second scheduler was accused of each Event that it wrote about its pods."""
+    profile = record(tmp_path, seed, 30)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert change(lines, random.Random(f"{change.__name__} {seed}"))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    await _accuses_nobody(profile, path, 30)
+
+
+@draws.in_turn("ways")
 @pytest.mark.parametrize("source", ["audit.jsonl", "watch"])
 @pytest.mark.parametrize("ahead", [1_500_000, -1_500_000])
 async def test_step_of_the_schedulers_clock_accuses_nobody(ahead, source, tmp_path):
@@ -63,16 +80,20 @@ async def test_step_of_the_schedulers_clock_accuses_nobody(ahead, source, tmp_pa
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
-    ("seed", "acts", "outage"), [(14, ACTS, 20), (16, ACTS, 20), (14, 40, 40), (22, 40, 90)]
+    ("seed", "acts", "outage"), [(14, ACTS, 20), (16, ACTS, 20), (14, 40, 40), (26, 40, 90)]
 )
 async def test_outages_of_the_control_plane_accuse_nobody(seed, acts, outage, tmp_path):
     """Whether a node had ended before its new controller listed the nodes is unsure (16).
 
     New processes try at once what waited for its back-off (14), and may be away for a longer time
-    in which nobody writes anything (22).
+    in which nobody writes anything, and a claim is reserved for a pod that is gone (26).
     """
     profile = record(tmp_path, seed, acts, restarts=0.08, outage=outage)
-    report = await _decided(profile, tmp_path / "audit.jsonl")
+    store, settings = stores.memory_store(), _settings(profile)
+    history = await replays.load_files(store, settings, (tmp_path / "audit.jsonl",))
+    verified = await replays.verify(store, settings, history, "", lambda *_: None)
+    assert verified.outcome is not VerifyOutcome.FAILED
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
     unproved = [each for each in report.differences if each.reason in UNPROVED]
     assert {each.reason for each in unproved} <= {DifferenceClass.NOT_COMPARABLE}
     assert {each.subject.partition("/")[0] for each in unproved} <= {"nodes"}

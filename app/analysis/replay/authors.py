@@ -170,6 +170,7 @@ class Authors:
         self._at_work: dict[str, bool] = {}
         self._gone: set[str] = set()
         self._placed: set[str] = set()
+        self._reporters = dict(_REPORTERS)
 
     def of(self, event: Event, before: JsonView | None) -> str:
         """The author's user name: of a controller, the recorded one, or `UNNAMED` for outsiders.
@@ -216,6 +217,7 @@ class Authors:
                 self._at_work.pop(event.uid, None)
                 return
             self._at_work[event.uid] = not core.is_finished(event.object)
+            self._reporters.setdefault(core.scheduler_name(event.object), SCHEDULER)
             if core.node_name(event.object):
                 self._placed.add(event.uid)
 
@@ -225,7 +227,7 @@ class Authors:
             is_gone = event.type is EventType.OBJECT_DELETED
             if is_gone and event.key.namespace in self._ending:
                 return NAMESPACES
-            return _REPORTERS.get(_reporter(event.object), "")
+            return self._reporters.get(_reporter(event.object), "")
         if before is None:
             return _maker(event)
         if event.type is EventType.OBJECT_DELETED or _begins_to_end(before, event.object):

@@ -1,5 +1,6 @@
 """A violation: the broken rule, its severity, the objects concerned, and its duration."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
@@ -26,6 +27,29 @@ CLOCK_TOLERANCE = 1 * SECOND
 IN_FLIGHT = 15 * SECOND
 """The longest time between the choice of an allocation and its write. Changes in that time may not
 have been seen. A scheduler under its client's rate limit writes seconds after it has decided."""
+
+
+class Silences:
+    """The times of more than `LATE_AFTER` in which nobody wrote: controllers may not have run.
+
+    With `are_added` all of them excuse a controller together, as where a server is stopped again
+    and again. Otherwise the longest one does: a recorded cluster is not away each time that a
+    controller should have written.
+    """
+
+    def __init__(self, *, are_added: bool) -> None:
+        self._are_added = are_added
+        self._spans: list[tuple[Instant, int]] = []
+
+    def note(self, since: Instant, until: Instant) -> None:
+        """Notes the next one."""
+        self._spans.append((until, until - since))
+
+    def since(self, begin: Instant) -> int:
+        """How long they lasted after an instant at which somebody wrote."""
+        number = bisect_right(self._spans, begin, key=lambda span: span[0])
+        lengths = (length for _, length in self._spans[number:])
+        return sum(lengths) if self._are_added else max(lengths, default=0)
 
 
 class ViolationKind(StrEnum):

@@ -32,6 +32,7 @@ from app.analysis.verify.invariants.violations import (
     Finding,
     Moment,
     Place,
+    Silences,
     Violation,
     ViolationKind,
     blame,
@@ -87,7 +88,6 @@ class _OpenViolation:
 
     `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where the order
     of two events decides. `together` is the first revision of what was seen together with it.
-    `silence` is how long all silences before it lasted.
     """
 
     kind: ViolationKind
@@ -99,7 +99,6 @@ class _OpenViolation:
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
-    silence: int
     by: Event | None = None
     is_known: bool = False
 
@@ -133,7 +132,7 @@ class InvariantWatch:
         self._lost = self._missing.lost
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
-        self._silence = 0
+        self._silences = Silences(are_added=switches.stops)
         self._is_listing = False
         self._listed = Revision(0)
         self._event: Event | None = None
@@ -149,7 +148,7 @@ class InvariantWatch:
     def follow_page(self, page: Page) -> None:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
         cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
-        follow_missing = self._missing.follow
+        follow_missing, stops = self._missing.follow, cluster.switches.stops
         for event, parts in page.splits:
             cluster.queues.note(event, parts)
             if event.revision >= cluster.turns_at:
@@ -160,8 +159,8 @@ class InvariantWatch:
                 follow_missing(cluster, event)
                 if admin.is_of_no_place(event):
                     self._doubt_writes(event.key, cluster.last_write(event.key))
-            elif cluster.switches.stops and stamp.time - since > LATE_AFTER:
-                self._silence += stamp.time - since
+            if stamp.time - since > LATE_AFTER and (stamp.origin is not None or stops):
+                self._silences.note(since, stamp.time)
             if self._is_listing or stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
                 continue
@@ -357,7 +356,6 @@ class InvariantWatch:
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
-                silence=self._silence,
                 by=self._event if place[0] == ORDERED else None,
             )
         for place, each in still.items():
@@ -467,10 +465,11 @@ class InvariantWatch:
     ) -> _Ended | None:
         """The violation; None if a controller restored the state in time."""
         until = max(self._time, now) if end is None else end.time
-        made, silence = self._made(place, each, end), self._silence - each.silence
+        made = self._made(place, each, end)
         if each.kind is ViolationKind.LATE and until - each.begin.time < LATE_AFTER:
             return None
-        if made.kind is ViolationKind.LATE and until - each.begin.time - silence < LATE_AFTER:
+        lively = until - each.begin.time - self._silences.since(each.begin.time)
+        if made.kind is ViolationKind.LATE and lively < LATE_AFTER:
             made = replace(made, kind=ViolationKind.UNSURE, doubt=SILENT)
         absent = Absence()
         if place[0] in (ORDERED, NEEDS_PODS):

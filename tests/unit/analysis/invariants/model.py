@@ -97,6 +97,16 @@ def in_force(switches, revision):
     return [switches, *(each for since, each in switches.later if since <= revision)][-1]
 
 
+def quiet(events: list[Event], begin: int, until: int) -> int:
+    """The longest time after `begin` in which nobody wrote into a recording, if it is long."""
+    lengths = [
+        two.stamp.time - one.stamp.time
+        for one, two in itertools.pairwise(events)
+        if two.stamp.origin is not None and begin < two.stamp.time <= until
+    ]
+    return max((each for each in lengths if each > LATE_AFTER), default=0)
+
+
 def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> list[tuple]:
     """Rule, kind, objects, from and until (None: to the end) of every violation, sorted.
 
@@ -141,6 +151,9 @@ def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> li
         place, kind, first, last = each.place, each.kind, each.first, each.last
         if kind == "late" and (end if last is None else last.time) - first.time < LATE_AFTER:
             continue
+        until = end if last is None else last.time
+        if kind == "late" and until - first.time - quiet(events, first.time, until) < LATE_AFTER:
+            kind = "unsure"
         is_failure = kind in ("late", "broken")
         if is_failure and place[0] == "reservation-names-pod" and "pods" not in seen:
             kind = "unsure"

@@ -4,11 +4,12 @@ In every story something that has to do with nothing is written between, so that
 begin and end while other objects change, and one begins and ends between two writes of others.
 """
 
+import msgspec
 import pytest
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind, nodes, placements
 from app.analysis.verify.invariants.violations import LATE_AFTER
-from app.domain.log import ObjectKey, doubts
+from app.domain.log import ObjectKey, Origin, doubts
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
 from tests.together import together
@@ -2295,6 +2296,29 @@ def test_state_is_late_only_while_somebody_writes_where_redra_may_be_stopped(oth
     story.reserve("x", after=1 if others else 3_600)
     assert [kind for _, kind, *_ in story.found(stops=True)] == kinds
     assert [kind for _, kind, *_ in story.found()] == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("others", "kind"),
+    [((), "unsure"), ((30, 70), "unsure"), ((5,) * 12, "late"), ((61, 61), "late")],
+)
+def test_state_is_in_doubt_in_a_recording_for_one_time_in_which_nobody_writes(others, kind):
+    """A server may be away, but not each time that a controller should have written."""
+    story = Story()
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    story.remove(key_of("pods", "q"), after=1)
+    for after in others:
+        story.other(after=after)
+    story.reserve("x", after=1 if others else 3_600)
+    origin = Origin(source="audit log", time_quality="exact")
+    story.events = [
+        msgspec.structs.replace(each, stamp=msgspec.structs.replace(each.stamp, origin=origin))
+        for each in story.events
+    ]
+    assert [each for _, each, *_ in story.found()] == [kind]
 
 
 @pytest.mark.parametrize(
