@@ -155,8 +155,8 @@ class AllocationIndex:
         elif key[:2] in RESTED_ON:
             self._note_first(event)
             self._latest[key[:2]] = event.revision
-            if key[:2] == api_resources.RESOURCE_SLICES and key not in self.slices:
-                self.slices[key] = event.revision
+            if key[:2] == api_resources.RESOURCE_SLICES:
+                self.slices.setdefault(key, event.revision)
                 if _is_first_seen(event):
                     self.pools[key] = _pool_of(event.object)
             if key[:2] in _SELECTED and event.type is not EventType.OBJECT_CREATED:
@@ -272,10 +272,13 @@ class AllocationIndex:
         """Remember that an object, or its kind, may have been recorded only since its first line.
 
         That is so if the line shows an object whose creation, since the log began, is not recorded,
-        and of a slice that its first line changes, whenever it was made.
+        and of a slice that its first line changes, whenever it was made. One of a name that was
+        seen before was made since then.
         """
         key = event.key
         if key in self._seen:
+            if _is_first_seen(event):
+                self.unrecorded.append(Unrecorded(key, self._seen[key], event.revision))
             return
         if self.lost.has_lost(key):
             kind = ObjectKey(key.group, key.resource, "", "")

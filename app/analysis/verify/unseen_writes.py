@@ -155,9 +155,13 @@ class UnseenWrites:
         return (self._keys | self._index.unseen_at(event.revision)) - {event.key}
 
     def _may_differ(self, differing: DifferingAllocation, keys: set[ObjectKey]) -> bool:
-        """Whether classes, the node or published devices of the allocation may be others."""
+        """Whether classes, the node or published devices of the allocation may be others.
+
+        The other claims of the pod have to fit as well, and their devices count like its own.
+        """
         revision = differing.event.revision
         own = {result.id[:2] for result in dra.results_of(differing.recorded)}
+        own |= {device[:2] for device in self._devices_together(differing) or ()}
         pools = own | {
             result.id[:2] for each in differing.answers for result in dra.results_of(each)
         }
