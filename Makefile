@@ -77,7 +77,8 @@ DRAWN := acceptance adversary api architecture/test_light_commands.py conformanc
 	unit/objects/test_recorded_writes.py unit/objects/test_stored_oddities.py \
 	unit/review/test_policy_oddities.py \
 	unit/service/pacing unit/service/test_endless_replacements.py unit/service/test_garbage_collection.py \
-	unit/service/test_past_devices.py unit/service/test_recorded_refusals.py unit/service/test_replaying.py \
+	unit/service/test_past_devices.py unit/service/test_past_states.py \
+	unit/service/test_recorded_refusals.py unit/service/test_replaying.py \
 	unit/service/test_shared_beginnings.py unit/test_mutants.py unit/test_shared_data.py \
 	unit/workloads/test_corpus.py web
 

@@ -4,9 +4,9 @@ Pods with a claim came and went on 100 nodes, 100 of them run; what is there is 
 length. Each length has twice the events of the one before. `redra up` opens the history first
 without and then with kept states; printed are processor seconds until it listens and until a new
 pod has run and gone, what `why` takes about a pod that came and went first, about one that runs,
-and about that one when its device is withdrawn, and the memory of the server and its projector,
-each with the exponent of its growth: 0 is flat. `--data` is a folder to keep: histories that it has
-are used again.
+about that one five events earlier, and when its device is withdrawn, and the memory of the server
+and its projector, each with the exponent of its growth: 0 is flat. `--data` is a folder to keep:
+histories that it has are used again.
 """
 
 import argparse
@@ -41,11 +41,17 @@ def _lengths(events: int, points: int) -> list[int]:
     return [events >> turn for turn in reversed(range(points))]
 
 
-async def _why(server: Server, name: str) -> float:
-    """The processor seconds of the server and its database for one question about a pod."""
+async def _why(server: Server, name: str, *, earlier: int = 0) -> float:
+    """The processor seconds of the server and its database for one question about a pod.
+
+    It is about the moment that many events `earlier`.
+    """
     client = await Client.connect(server.port)
-    before = usage(server.process)
     path = f"/redra/v1/histories/default/why?kind=pod&namespace=default&name={name}"
+    if earlier:
+        status, body = await client.request("GET", path)
+        path += f"&at={json.loads(body)['revision'] - earlier}"
+    before = usage(server.process)
     status, body = await client.request("GET", path)
     assert status == 200, body
     client.writer.close()
@@ -80,6 +86,7 @@ def _measure(folder: Path, length: int) -> tuple[int, dict[str, float]]:
     with large.started(folder, f"{length:,}, {large.WARM}", costs) as server:
         costs["why of the first pod, s CPU"] = asyncio.run(_why(server, FIRST_POD))
         costs["why of a pod, s CPU"] = asyncio.run(_why(server, RUNNING_POD))
+        costs["why of a pod earlier, s CPU"] = asyncio.run(_why(server, RUNNING_POD, earlier=5))
         asyncio.run(_withdraw(server))
         costs["why without its device, s CPU"] = asyncio.run(_why(server, RUNNING_POD))
         resident = memory(server.process)

@@ -311,6 +311,11 @@ class ObjectsProjection:
         `look` sees each event, by key, before its tree is dropped. Of many objects only a few are
         plain at a time: a start takes no more memory than the objects take later.
         """
+        for _ in self.load_in_steps(state, look):
+            pass
+
+    def load_in_steps(self, state: bytes, look: Look | None = None) -> Iterator[None]:
+        """Restore a dumped state as `load` does, some objects with each step."""
         revision, held = _snapshot.decode(state)
         place = ObjectKey("", "", "", "")
         with self._events.loading(len(held)):
@@ -329,6 +334,7 @@ class ObjectsProjection:
                 self._take(events)
                 for event, (created, _) in zip(events, held[first:], strict=False):
                     self._created[event.key] = created
+                yield
         self._revision = revision
 
     def _row(self, place: ObjectKey) -> Row | None:

@@ -5,7 +5,7 @@ own incremental structures, fed from the same events.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from app.domain.allocation import AllocatedState, Features
@@ -169,7 +169,12 @@ class LiveViews:
 
     def load_objects(self, state: bytes) -> None:
         """Start from a snapshot of the objects; the other views follow from it."""
-        self.objects.load(state, self._look)
+        for _ in self.load_in_steps(state):
+            pass
+
+    def load_in_steps(self, state: bytes) -> Iterator[None]:
+        """Start from a snapshot as `load_objects` does, with some objects in each step."""
+        yield from self.objects.load_in_steps(state, self._look)
         self._forgotten = self.objects.revision
 
     def _look(self, event: Event, created: Revision) -> None:

@@ -79,6 +79,7 @@ class Histories:
             lambda info: self.rules(info).profile,
             views_max=past_views_max,
             objects_max=objects_max,
+            kept=ports.views,
         )
         self._objects_max = objects_max
         self._openings: HistoryOpenings[HistoryRuntime] = HistoryOpenings(

@@ -11,8 +11,9 @@ from app.domain.objects.profile import Profile
 from app.domain.values import api_resources
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
-from app.ports import EventLog
+from app.ports import EventLog, ViewStore
 from app.service import moments
+from app.service.folding import past_states
 
 _CHANGES = 500
 
@@ -34,8 +35,9 @@ _OF_DEVICES = (
 class PastViews:
     """The views of past moments, the last used ones of which are kept.
 
-    `profile_of` returns the profile of a history with its settings of a moment. Raises InputError
-    for a moment with more than `objects_max` objects of the wanted kinds.
+    `profile_of` returns the profile of a history with its settings of a moment. Whole views go on
+    from a state of the objects that is among the `kept` ones, if one was kept not long before the
+    moment. Raises InputError for a moment with more than `objects_max` objects of the wanted kinds.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class PastViews:
         *,
         views_max: int,
         objects_max: int,
+        kept: ViewStore | None = None,
     ) -> None:
         self._log = log
+        self._kept = kept
         self._profile_of = profile_of
         self._objects_max = objects_max
         self._whole: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(views_max)
@@ -56,7 +60,7 @@ class PastViews:
         """The views at a revision."""
         views = self._whole.recent((info.id, revision))
         if views is None:
-            views = await self._fold(info, revision, _ALL)
+            views = await self._whole_fold(info, revision)
             self._whole[info.id, revision] = views
             self._of_devices.pop((info.id, revision), None)
         return views
@@ -78,6 +82,14 @@ class PastViews:
         for kept in (self._whole, self._of_devices):
             for place in [place for place in kept if place[0] == history]:
                 del kept[place]
+
+    async def _whole_fold(self, info: HistoryInfo, revision: Revision) -> LiveViews:
+        then = await moments.history_at(self._log, info, revision)
+        views = await past_states.views_at(
+            lambda: LiveViews(self._profile_of(then)),
+            *(self._kept, self._log, info, revision, self._objects_max),
+        )
+        return views or await self._fold(info, revision, _ALL)
 
     async def _fold(
         self, info: HistoryInfo, revision: Revision, kinds: Sequence[tuple[str | None, str | None]]

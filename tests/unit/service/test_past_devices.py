@@ -158,6 +158,10 @@ class Drawn:
         self._withdraw("n0")
         self._withdraw("n1")
         self.cluster.slice("n1", devices(*NAMES), generation=self._number())
+        for name in self.cluster.names("pods"):
+            # The others may have all devices of the node, or wait for them.
+            if self.cluster.must("pods", name)["spec"].get("nodeName") != "n0":
+                self.cluster.kill(name)
         self.cluster.pod("last", template="gpu", nodeSelector={"kubernetes.io/hostname": "n1"})
         self.cluster.settle()
         (held,) = self.cluster.devices_of(self.cluster.claim_of("last"))
