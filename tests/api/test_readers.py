@@ -581,3 +581,21 @@ async def test_follower_loses_what_a_role_no_longer_gives():
             }
             await server.post(f"{core}/events", event, **headers("root"))
             assert (await following.line())["name"] == "e-last"
+
+
+async def test_missing_account_is_told_to_who_may_read_accounts_alone():
+    async with filled() as server:
+        core, root = "/h/one/api/v1/namespaces/lab", headers("root")
+        await server.post(f"{core}/serviceaccounts", {"metadata": {"name": "there"}}, **root)
+        await server.post(f"{core}/pods", pod("p-asks", serviceAccountName="ghost"), **root)
+        await server.post(f"{core}/pods", pod("p-has", serviceAccountName="there"), **root)
+        told = {}
+        for user in ("cat", "gus"):
+            answer = await server.get(f"{ONE}/findings", **headers(user))
+            told[user] = [
+                (one["count"], one["objects"][0]["name"])
+                for one in answer["items"]
+                if one["kind"] == "MissingAccounts"
+            ]
+            assert ("ghost" in json.dumps(answer)) == bool(told[user])
+    assert told == {"cat": [], "gus": [(1, "p-asks")]}

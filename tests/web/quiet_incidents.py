@@ -91,7 +91,32 @@ def pod_tolerates_another_value(new):
     )  # fmt: skip
 
 
+def account_of_running_pods_is_deleted(new):
+    """A ServiceAccount was deleted that a running pod names; a similar one is there."""
+    stem, driver = new("runner"), f"{new('d')}.test"
+
+    def account(name):
+        return {"apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": name, "namespace": "lab"}}  # fmt: skip
+
+    job = pod("job", "lab", claim="want")
+    job["spec"]["serviceAccountName"] = stem
+    return Invented(
+        about="job",
+        told=(rf"serviceaccount lab/{stem}, which it names, does not exist",
+              rf"do you mean {stem}s\?", r"it was deleted, by redra"),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), account(stem), account(f"{stem}s")]},
+            {"apply": [claim("want", "lab", ask("c")), job]},
+            {"wait": 20},
+            {"delete": f"serviceaccount/lab/{stem}"},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
 QUIET = (
+    account_of_running_pods_is_deleted,
     driver_reports_a_device_as_not_ready,
     configuration_is_for_another_driver,
     name_of_a_template_is_mistyped,

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from app.analysis import scope
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import (
+    accounts,
     claims,
     cluster,
     containers,
@@ -80,6 +81,7 @@ def collect_in_steps(
         outgrown.claims(views, rules.compiler, namespace, causes.former),
         containers.of_devices(views, namespace),
         claims.settled_for_less(views, namespace),
+        (accounts.missing(views, namespace) if causes.reads_accounts else ()),
         claims.unused(views, namespace),
         cluster.unreadable(views, namespace),
         cluster.losses(recorded, until),
@@ -88,13 +90,12 @@ def collect_in_steps(
     for of_kind in kinds:
         everything += of_kind
         yield
-    everything = ranked(everything)
     is_quiet = not everything and examined == until
     return Findings(
         history=history,
         revision=until,
         examined=examined,
-        items=tuple(everything[:items_max]),
+        items=tuple(ranked(everything)[:items_max]),
         omitted=max(0, len(everything) - items_max),
         note=note,
         unseen=refused_writes.unseen(chronicle) if is_quiet else "",

@@ -45,12 +45,14 @@ class PodCauses:
     `unasked` gives the cause why no node is asked about a pod, or nothing. Without `reads_events`
     no cause rests on Event objects, which the reader may not see. `workloads` are the kinds of
     workloads that the reader may see, `former` the states of patches and classes that ended last.
+    With `reads_accounts` the reader may see ServiceAccounts.
     """
 
     unasked: Callable[[JsonObject], str]
     reads_events: bool = True
     workloads: Sequence[tuple[str, str]] = ()
     former: Sequence[FormerState] = ()
+    reads_accounts: bool = True
 
 
 @dataclass(slots=True)

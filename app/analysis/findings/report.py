@@ -40,6 +40,7 @@ class FindingKind(StrEnum):
     KNOWN_ISSUE = "KnownIssue"
     UNREADABLE_OBJECTS = "UnreadableObjects"
     LATER_ALTERNATIVES = "LaterAlternatives"
+    MISSING_ACCOUNTS = "MissingAccounts"
     UNUSED_CLAIMS = "UnusedClaims"
     REQUESTED_CLAIMS = "RequestedClaims"
     DOUBTED_INVARIANT = "DoubtedInvariant"

@@ -38,7 +38,7 @@ _RETURNED_WHEN_DELETED = frozenset(
         api_resources.PODS,
         ("", "podtemplates"),
         api_resources.SERVICES,
-        ("", "serviceaccounts"),
+        api_resources.SERVICE_ACCOUNTS,
         api_resources.PERSISTENT_VOLUMES,
         api_resources.PERSISTENT_VOLUME_CLAIMS,
         api_resources.RESOURCE_QUOTAS,

@@ -393,6 +393,7 @@ class Answers:
             reads_events=reads_events,
             workloads=workload_kinds,
             former=await selections.former_states(evidence, chronicle),
+            reads_accounts=sees_all(api_resources.SERVICE_ACCOUNTS),
         )
         answer = await stepwise.worked_out(
             views,

@@ -10,6 +10,7 @@ from functools import partial
 
 from app.analysis.explain import sources, untried
 from app.analysis.explain.circumstances import NO_SLICES, without_devices
+from app.analysis.explain.nearby import accounts as accounts_nearby
 from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import named
@@ -169,6 +170,19 @@ async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -
 
 def _admits(tree: JsonView) -> bool:
     return meta.labels(tree).get(well_known.ADMIN_ACCESS) == "true"
+
+
+async def accounts(evidence: ExplainedMoment, namespace: str, pod: JsonView) -> list[Reason]:
+    """The ServiceAccount that a pod or a template names and that is not there; who deleted it."""
+    reasons: list[Reason] = []
+    for reason in accounts_nearby.missing(evidence.views, namespace, pod):
+        (key,) = reason.rests_on
+        last = next(iter(await evidence.observed(key)), None)
+        if last is not None and last.type is EventType.OBJECT_DELETED:
+            deletion = sources.made(last, "it was deleted", *_owners(last))
+            reason = replace(reason, children=(*reason.children, deletion))
+        reasons.append(reason)
+    return reasons
 
 
 def _owners(deletion: Event) -> Iterator[Reason]:

@@ -170,6 +170,7 @@ async def _origins(
     """The writes that made the causes so for which a pod waits, with their authors."""
     return [
         *await absent.reasons(evidence, tree),
+        *await absent.accounts(evidence, meta.namespace(tree), tree),
         *await switched.reasons(evidence, tree),
         *await former_circumstances.reasons(evidence, tree, nodes),
         *await closed_nodes.reasons(evidence, tree, nodes),
@@ -191,6 +192,7 @@ async def _state_reasons(
     state += lives.of_pod(evidence.views, events, tree, unseen)
     if not core.is_finished(tree):
         state += await closed_nodes.deleted(evidence, core.node_name(tree))
+        state += await absent.accounts(evidence, key.namespace, tree)
     state += await lost_claims.reasons(evidence, tree, unseen)
     state += await _held_up(evidence, key, tree)
     return state + containers.reasons(evidence.views, tree)

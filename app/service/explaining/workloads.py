@@ -16,7 +16,7 @@ from app.domain.values.fields import core, meta
 from app.domain.values.fields.meta import Owner
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import disruption, pods, quotas
+from app.service.explaining import absent, disruption, pods, quotas
 from app.service.explaining.evidence import ExplainedMoment
 
 _STEPS_MAX = 4
@@ -50,6 +50,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
     )
     refusals = refused.newest(views, key.namespace) if sight.reads_events else {}
     reasons = [*members.held_back(key, tree)]
+    reasons += await absent.accounts(evidence, key.namespace, core.template(tree))
     for uid, refusal in refusals.items():
         if await family.is_known(uid):
             quota = refused.quota_of(refusal)

@@ -31,6 +31,7 @@ KINDS = {
     FindingKind.KNOWN_ISSUE: "known issue",
     FindingKind.UNREADABLE_OBJECTS: "unreadable objects",
     FindingKind.LATER_ALTERNATIVES: "alternatives",
+    FindingKind.MISSING_ACCOUNTS: "missing accounts",
     FindingKind.UNUSED_CLAIMS: "unused claims",
     FindingKind.REQUESTED_CLAIMS: "claims known from requests",
     FindingKind.DOUBTED_INVARIANT: "doubted invariant",

@@ -51,7 +51,7 @@ class NamespaceObject:
 
 SERVICE_ACCOUNTS = NamespaceObject(
     controller="service-accounts",
-    place=("", "serviceaccounts"),
+    place=api_resources.SERVICE_ACCOUNTS,
     kind="ServiceAccount",
     name="default",
 )

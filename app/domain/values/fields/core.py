@@ -15,6 +15,7 @@ node_name = paths.text("spec", "nodeName")
 
 nominated_node_name = paths.text("status", "nominatedNodeName")
 scheduler_name = paths.text("spec", "schedulerName")
+service_account_name = paths.text("spec", "serviceAccountName")
 priority = paths.integer("spec", "priority")
 containers = paths.objects("spec", "containers")
 init_containers = paths.objects("spec", "initContainers")
