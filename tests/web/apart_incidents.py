@@ -109,6 +109,49 @@ def spread_over_racks_leaves_nodes_without_a_rack(new):
     )  # fmt: skip
 
 
+def node_of_the_only_slice_is_gone(new):
+    """A node was replaced by one of another name, and its slice stayed; others have devices."""
+    driver, name, gone = f"{new('d')}.test", new("slice"), new("gone")
+    return Invented(
+        about="job",
+        told=(rf"slice {name} has 2 devices of class c, for node {gone}, which does not exist",),
+        steps=(
+            {"apply": [*hardware(driver, others=[new("p"), new("q")]),
+                       slice_of(name, driver, gone, [{"name": "x0"}, {"name": "x1"}],
+                                nodeName=gone),
+                       # Another driver lost its node, too, which does not matter here.
+                       slice_of("other", "another.test", "old", [{"name": "x"}], nodeName="old")]},
+            {"apply": wanting("job")},
+            {"wait": 10},
+        ),
+    )  # fmt: skip
+
+
+def card_and_port_are_on_two_nodes(new):
+    """A card and a port are wanted together; one node has the card, another one the port."""
+    driver, port, first, last = f"{new('d')}.test", f"{new('e')}.test", new("a"), new("z")
+    job = pod("job", "lab", claim="both")
+    return Invented(
+        about="job",
+        told=(rf"{first}: cannot allocate all claims", rf"{last}: cannot allocate all claims",
+              "request card wants 1 device, and these nodes see none of class c",
+              r"request port wants 1 device, and these nodes see none of class p\b"),
+        steps=(
+            {"apply": [*hardware(driver, first, others=[new("p"), new("q")]), node(last),
+                       class_of("p", port),
+                       slice_of("port", port, last, [{"name": "port0"}], nodeName=last)]},
+            {"apply": [claim("both", "lab", ask("c", "card"), ask("p", "port")), job]},
+            {"wait": 10},
+        ),
+    )  # fmt: skip
+
+
+CROWDED = (
+    node_of_the_only_slice_is_gone,
+    card_and_port_are_on_two_nodes,
+)
+"""Incidents among nodes with devices of other drivers."""
+
 APART = (
     pod_chooses_the_zone_without_devices,
     node_with_the_devices_has_no_cpu_left,

@@ -145,6 +145,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *quiet_incidents.QUIET,
         *asked_incidents.ASKED,
         *apart_incidents.APART,
+        *apart_incidents.CROWDED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -238,6 +239,7 @@ TOLD_OF_PODS = [
     *quiet_incidents.QUIET,
     *asked_incidents.ASKED,
     *apart_incidents.APART,
+    *apart_incidents.CROWDED,
 ]
 
 

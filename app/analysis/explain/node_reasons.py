@@ -1,5 +1,6 @@
 """The answer of one node with its reasons: the scheduler's text, and a reason for each device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.analysis.explain.node_answers import NodeAnswer, OpenNode
@@ -43,22 +44,17 @@ class NodeReason:
         return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
 
     @property
-    def is_far(self) -> bool:
-        """Whether a request finds no device on the node that is of the class that it asks for."""
-        return not self.is_error and any(
-            request.suitable < request.needs
-            and (not request.devices or bool(missing_class(request)))
-            for _, request in self.requests()
-        )
+    def is_asked(self) -> bool:
+        """Whether it is known how near the pod is to fitting: its devices were looked at."""
+        if self.is_error:
+            return False
+        is_open = self.opened is not None and not self.opened.text
+        return self.explained is not None or self.has_devices or not self.text or is_open
 
     @property
-    def is_near(self) -> bool:
-        """Whether the node has devices of the classes asked for, or the pod nearly fits."""
-        if self.has_devices or not self.text:
-            return True
-        if self.opened is not None and not self.opened.text:
-            return True
-        return self.explained is not None and not self.is_far
+    def lacking(self) -> int:
+        """The number of requests that find no device on the node of the class they ask for."""
+        return 0 if self.is_error else sum(map(_finds_none, self.requests()))
 
     def to_json(self) -> JsonObject:
         """The node with every device."""
@@ -114,3 +110,20 @@ def _request_json(request: RequestReason) -> JsonObject:
         "text": request.text,
         "devices": grouped(request.alike),
     }
+
+
+def missing_classes(nodes: Sequence[NodeReason]) -> dict[str, None]:
+    """The classes of requests for which no node that looked at its devices has one of the class."""
+    seen: dict[tuple[str, str], str] = {}
+    for one in nodes:
+        for claim, request in one.requests():
+            key, name = (claim, request.request), missing_class(request)
+            seen[key] = name and seen.get(key, name)
+    return dict.fromkeys(filter(None, seen.values()))
+
+
+def _finds_none(of_claim: tuple[str, RequestReason]) -> bool:
+    _, request = of_claim
+    if request.suitable >= request.needs:
+        return False
+    return not request.devices or bool(missing_class(request))

@@ -11,9 +11,10 @@ from typing import TypeAlias, TypeVar
 
 from app.analysis import scope
 from app.analysis.explain import circumstances, node_answers, tainted, untried, waits
+from app.analysis.explain.nearby import nodes as nearby_nodes
 from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
-from app.analysis.explain.node_reasons import NodeReason, node_reason
+from app.analysis.explain.node_reasons import NodeReason, missing_classes, node_reason
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import merge_nodes, same_answer
@@ -201,6 +202,8 @@ def _beside(
 ) -> Iterator[Reason]:
     """The reasons that other objects and earlier attempts add to the answers of the nodes."""
     yield from circumstances.of(views, tree, nodes)
+    if not circumstances.without_devices(nodes):
+        yield from nearby_nodes.of_class_elsewhere(views, rules.compiler, missing_classes(nodes))
     if rules.quirks.c16 and any(reason.is_error for reason in nodes):
         yield Reason(text=ENDS_ATTEMPT, issues=("C16",))
     if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in nodes):

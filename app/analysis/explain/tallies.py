@@ -22,6 +22,8 @@ _BY_RULE = re.compile(r" by rule (\S+) ")
 _NEEDS = re.compile(r"\bneeds (\S+),")
 """The part of a cause with the amount that a device draws from a counter."""
 
+_UNEXCLUDED = "nothing excludes it by itself"
+
 _CHOSEN = "chosen"
 
 _NEAR = frozenset(
@@ -108,6 +110,8 @@ class CauseTally:
             return self._allocated_to()
         if self.key[0] == CauseKind.SELECTOR:
             return f"not selected by {self.key[1]}"
+        if texts == [_UNEXCLUDED] and self.devices > 1:
+            return "nothing excludes any of them by itself"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]
         rules = dict.fromkeys(each[1] for text in texts if (each := _BY_RULE.search(text)))
@@ -157,7 +161,7 @@ def device_text(device: DeviceReason) -> str:
         return "chosen"
     if device.cause is not None:
         return device.cause.text
-    return device.note or "nothing excludes it by itself"
+    return device.note or _UNEXCLUDED
 
 
 def tally(

@@ -42,11 +42,12 @@ def merge_nodes(
 ) -> tuple[Reason, ...]:
     """One branch per kind of answer, the most frequent first; ties are in node order.
 
-    Nodes that have the devices but refuse the pod otherwise come before, nodes without any device
-    of the classes that are asked for come after all others: these could not take the pod anyway.
-    Where another node could, at least nearly, it is not said of them which devices they have.
+    Nodes that have the devices but refuse the pod otherwise come before. Nodes that lack devices
+    of more of the classes that are asked for than others come last: they could not take the pod
+    anyway, and it is not said of them which devices they have.
     """
-    far = [one for one in reasons if one.is_far] if any(one.is_near for one in reasons) else []
+    least = min((one.lacking for one in reasons if one.is_asked), default=None)
+    far = [one for one in reasons if least is not None and one.lacking > least]
     if far:
         set_aside = {one.node for one in far}
         reasons = [one for one in reasons if one.node not in set_aside]
@@ -84,9 +85,9 @@ def _groups(reasons: Sequence[NodeReason], level: _Level) -> list[list[NodeReaso
     return sorted(groups.values(), key=lambda nodes: (*_distance(nodes), -len(nodes)))
 
 
-def _distance(nodes: Sequence[NodeReason]) -> tuple[bool, bool]:
+def _distance(nodes: Sequence[NodeReason]) -> tuple[bool, int]:
     """The sorting key of a group of nodes: those nearest to taking the pod first."""
-    return not any(one.has_devices for one in nodes), all(one.is_far for one in nodes)
+    return not any(one.has_devices for one in nodes), min(one.lacking for one in nodes)
 
 
 def same_answer(reason: NodeReason) -> Hashable:

@@ -8,6 +8,8 @@ from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
+from app.domain.devices import patches
+from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeChoice, NodeSelectionError
 from app.domain.devices.pools import PoolState, newest
@@ -17,6 +19,9 @@ from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.quantity import Quantity, QuantityError
+
+SLICES_MAX = 20
+"""The number of slices for nodes that do not exist whose devices are examined."""
 
 TOO_MANY = "Too many pods"
 """The scheduler's words for a node that takes no further pod."""
@@ -249,6 +254,38 @@ def for_others(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
     if left > NAMES_MAX:
         text = f"the devices of {counts.of(left - NAMES_MAX, 'more pool')} are for other nodes"
         yield Reason(text=text, count=left - NAMES_MAX)
+
+
+def of_class_elsewhere(
+    views: LiveViews, compiler: SelectorCompiler, names: Iterable[str]
+) -> Iterator[Reason]:
+    """The slices for nodes that do not exist with devices of these classes, which no node has."""
+    known = all_nodes(views)
+    lost = [
+        one
+        for place in views.inventory.pool_ids()
+        for one in newest(views.inventory.slices_of(place))
+        if one.devices and one.node.is_set and not is_for_any(one, known)
+    ][:SLICES_MAX]
+    for name in names if lost else ():
+        tree = views.objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) or {}
+        chosen = patches.class_filter_of(tree, compiler)
+        for one in lost if not chosen.problem else ():
+            selected = list(one.devices)
+            for selector in chosen.selectors:
+                verdicts = selector.judge(selected)
+                pairs = zip(selected, verdicts, strict=True)
+                selected = [device for device, verdict in pairs if verdict.match]
+            if selected:
+                text = (
+                    f"slice {one.name} has {counts.of(len(selected), 'device')} of class {name}, "
+                )
+                yield Reason(
+                    text=f"{text}for {nodes_text(one.node, known)}",
+                    count=len(selected),
+                    about=ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name),
+                    is_kept=True,
+                )
 
 
 def all_nodes(views: LiveViews) -> list[Node]:
