@@ -51,9 +51,7 @@ def find(
     `sees` is false are left out.
     """
     text = query.strip().lower()
-    keys = list(islice((key for key in _matching(objects, text) if sees(key)), hits_max * 10))
-    _, _, name = text.rpartition("/")
-    keys.sort(key=lambda key: (key.name != name, not key.name.startswith(name), len(key.name)))
+    keys = list(islice(filter(sees, _likest(objects, text)), hits_max + 1))
     hits = []
     for key in keys[:hits_max]:
         event = objects.event(key)
@@ -70,6 +68,25 @@ def find(
     return Hits(
         query=query, revision=objects.revision, items=tuple(hits), more=len(keys) > hits_max
     )
+
+
+def _likest(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
+    """The matching keys: those that begin with the name and then the others, short names first.
+
+    The likest may be the last one of all, so all are looked at. An equal name is the shortest one
+    that begins so.
+    """
+    _, _, name = text.rpartition("/")
+    others: list[ObjectKey] = []
+    beginning: list[ObjectKey] = []
+    for key in _matching(objects, text):
+        (beginning if key.name[: len(name)].lower() == name else others).append(key)
+    yield from sorted(beginning, key=_length)
+    yield from sorted(others, key=_length)
+
+
+def _length(key: ObjectKey) -> int:
+    return len(key.name)
 
 
 def _matching(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
