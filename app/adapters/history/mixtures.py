@@ -262,14 +262,14 @@ class _Block:
 
     def _quoted(self, line: str) -> bool:
         number = self._first + self._at
-        events = list(line_documents.quoted_events(line))
-        if not events and line_documents.is_cut_event(line):
-            self._damage("an audit event breaks off here")
-        for event in events:
-            json_text.check_depth(event, f"{self._place}:{number}", self._limits)
-            self._take(number, event)
-        self._at += bool(events)
-        return bool(events)
+        values = list(line_documents.quoted(line))
+        if not values and (what := line_documents.cut_off(line)):
+            self._damage(f"{what} breaks off here")
+        for value in values:
+            json_text.check_depth(value, f"{self._place}:{number}", self._limits)
+            self._take(number, value)
+        self._at += bool(values)
+        return bool(values)
 
     def _document(self, line: str, column: int, *, is_tried: bool = False) -> bool:
         text, start = self._whole(self._at, column)

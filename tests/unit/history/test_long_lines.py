@@ -109,7 +109,7 @@ def test_namespace_before_the_line_of_a_collector_is_read_from_many_labels():
 
 def test_text_of_many_quotes_has_no_events_and_no_end():
     line = r'"{\"' * MANY
-    assert [*line_documents.quoted_events(line)] == []
+    assert [*line_documents.quoted(line)] == []
     with pytest.raises(ValueError, match="Expecting"):
         line_documents.record('{"a"=>' + '\\"' * MANY)
 

@@ -257,3 +257,45 @@ timestamp: '2026-01-02T03:04:0{number}.5Z'
     ]
     assert timestamps.micro_text(records[1].observed_at) == "2026-01-02T03:04:02.500000Z"
     assert lost == []
+
+
+def logged(name, **served):
+    """A claim as JSON, as a client in Go has it in a text of its log."""
+    metadata = {"name": name, "namespace": "shop", **served}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata}
+    return json.dumps({**claim, "spec": {"devices": {}}}, separators=(",", ":"))
+
+
+STORED = {"uid": "0b0e0f74-1111-4222-8333-000000000001", "creationTimestamp": AT}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'time="2026-01-05T00:00:01Z" level=info msg="a claim" claim={} node=n-1',
+        'I0105 00:00:01.000002       1 driver.go:150] "Preparing" pod="shop/web" claim={}',
+        '2026-01-05T00:00:01.000Z stderr F level=DEBUG msg=prepare claim={} state="{{\\"a\\":1}}"',
+    ],
+    ids=["logrus", "klog", "slog at a runtime"],
+)
+def test_stored_object_between_quotes_in_a_line_of_a_log_is_read(line, tmp_path):
+    text = line.format(json.dumps(logged("one", **STORED))) + "\nlevel=info msg=done\n"
+    records, lost = read(tmp_path, text)
+    assert [key for key in keys(records) if key[1] == "ResourceClaim"] == [
+        (Op.BASELINE, "ResourceClaim", "shop", "one")
+    ]
+    assert lost == []
+
+
+def test_only_what_is_stored_is_taken_of_a_text_with_objects_and_words(tmp_path):
+    message = json.dumps(f"got {logged('one', **STORED)} and {logged('two')}")
+    records, lost = read(tmp_path, f"level=info msg={message}\n")
+    assert (keys(records), lost) == ([(Op.BASELINE, "ResourceClaim", "shop", "one")], [])
+
+
+def test_object_that_breaks_off_between_quotes_is_named(tmp_path):
+    whole = json.dumps(logged("one", **STORED))
+    text = f"level=info claim={whole}\nlevel=info claim={whole[:-20]}\n"
+    records, lost = read(tmp_path, text)
+    assert keys(records) == [(Op.BASELINE, "ResourceClaim", "shop", "one")]
+    assert lost == ["text:2: an object breaks off here"]

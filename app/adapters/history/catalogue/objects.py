@@ -69,7 +69,8 @@ ENTRIES = (
         name="Text with documents in it",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
-            "JSON and KYAML at a bracket, YAML at a field of an object; without colours and links "
+            "JSON and KYAML at a bracket, stored objects in JSON also between quotes in a line of "
+            "a log, YAML at a field of an object; without colours and links "
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
             "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
             "terminal at its edge, the frame of a terminal program around lines that end before "

@@ -1,5 +1,6 @@
 """Documents within a line of text: JSON between quotes, and records that collectors show.
 
+level=info msg="a claim" claim="{\\"kind\\":\\"ResourceClaim\\", …}"   values that logs quote
 "{\\"kind\\":\\"Event\\", …}"                                   jq without -r, aws logs --query
 [0] kube.audit: [[1.2, {}], {"log"=>"{"kind":"Event", …}"}]   fluent-bit, output stdout
 record={"kind"=>"Event", "user"=>nil}                         fluentd
@@ -11,15 +12,18 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from app.adapters.history import kinds
 from app.adapters.history.audit import envelopes
+from app.domain.values.json_tree import JsonObject
 
 TRIES_MAX = 16
 """Places of a line that are tried as the beginning of a document."""
 
+_decoder = json.JSONDecoder()
 _PAIR = re.compile(r'\{"[^"\\]*"\s*=>')
 _BEGIN = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:')
-_QUOTED = re.compile(r'"\s*\{\\"(?:[^"\\]|\\.)*"')
-_QUOTED_BEGIN = re.compile(r'"\s*\{\\"')
+_QUOTED = re.compile(r'\{\\"(?:[^"\\]|\\.)*"')
+_QUOTED_BEGIN = re.compile(r'\{\\"')
 _WRAPPED = re.compile(r'\[\d+\] \S|\{"[^"\\]*"\s*=>|\[\s*"\s*\{\\"')
 _RESULT = re.compile(r"\w+: \[[^\]]{1,300}\](?: \(item=.{0,300}?\))? => \{")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|=>|\bnil\b', re.DOTALL)
@@ -48,21 +52,28 @@ def json_in_record(line: str) -> int | None:
     return None if begin is None else begin.start()
 
 
-def quoted_events(line: str) -> Iterator[Any]:
-    """The audit events that stand as JSON between quotes."""
+def quoted(line: str) -> Iterator[Any]:
+    """The audit events and stored objects that stand as JSON between quotes."""
     for match in islice(_quoted(line), TRIES_MAX):
         try:
-            value = json.loads(json.loads(match.group()))
+            value, _ = _decoder.raw_decode(json.loads(f'"{match.group()}'))
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict) and envelopes.is_event(value):
+        if isinstance(value, dict) and (envelopes.is_event(value) or _is_stored(value)):
             yield value
 
 
-def _quoted(line: str) -> Iterator[re.Match[str]]:
-    """The texts between quotes, up to the first without its second quote.
+def _is_stored(value: JsonObject) -> bool:
+    """Whether it is an object that a server has stored, not what somebody applies or asks for."""
+    metadata = value.get("metadata")
+    is_object = all(isinstance(value.get(name), str) for name in ("apiVersion", "kind"))
+    return is_object and isinstance(metadata, dict) and kinds.is_stored(metadata)
 
-    From there on each quote has a backslash, so none of them ends a text.
+
+def _quoted(line: str) -> Iterator[re.Match[str]]:
+    """The brackets in texts between quotes, each up to the second quote of its text.
+
+    Behind the first text without its second quote each quote has a backslash: none ends a text.
     """
     at = 0
     while (begin := _QUOTED_BEGIN.search(line, at)) is not None:
@@ -73,10 +84,15 @@ def _quoted(line: str) -> Iterator[re.Match[str]]:
         at = match.end()
 
 
-def is_cut_event(line: str) -> bool:
-    """True for an audit event between quotes of which the second is missing."""
+def cut_off(line: str) -> str:
+    """What breaks off between quotes of which the second is missing; empty where nothing does."""
     begin = _QUOTED_BEGIN.search(line)
-    return begin is not None and "auditID" in line and _QUOTED.match(line, begin.start()) is None
+    if begin is None or _QUOTED.match(line, begin.start()) is not None:
+        return ""
+    if "auditID" in line:
+        return "an audit event"
+    is_object = all(mark in line for mark in ('\\"kind\\"', '\\"metadata\\"'))
+    return "an object" if is_object else ""
 
 
 def record(line: str) -> Any:
