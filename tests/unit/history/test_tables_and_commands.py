@@ -54,6 +54,26 @@ def test_namespace_is_that_of_the_command(tmp_path, name):
     assert GUESS not in notes
 
 
+SLICES = (
+    "NAME         NODE   DRIVER            POOL   AGE\n"
+    "n1-gpu-abc   n1     gpu.example.com   n1     9s\n"
+)
+CLASSES = "NAME              AGE\ngpu.example.com   9s\n"
+
+
+@pytest.mark.parametrize("prompt", ["$ ", "# ", "user@host:~$ ", "[root@host ~]# ", "PS C:\\> "])
+def test_prompt_below_a_row_ends_the_table(tmp_path, prompt):
+    """Nobody leaves a line free before the next command."""
+    asked = f"{prompt}kubectl get"
+    text = f"{asked} resourceslices\n{SLICES}{asked} deviceclasses\n{CLASSES}{prompt}\n"
+    trees, lost, _ = read(tmp_path, text)
+    assert list(trees) == [
+        ("ResourceSlice", "", "n1-gpu-abc"),
+        ("DeviceClass", "", "gpu.example.com"),
+    ]
+    assert lost == []
+
+
 OTHERS = {
     "without a namespace": "$ kubectl get pods\n",
     "for another kind": "$ kubectl get resourceclaims -n shop\n",

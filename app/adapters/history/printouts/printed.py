@@ -210,8 +210,8 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
                 end += 1
                 continue
             of_row, row = bare
-        if row.get("AGE") == "" and row.get("NAME"):
-            # kubectl shows `<unknown>` for an age that it does not know.
+        if row.get("AGE") == "" and parts.ROW_NAME.fullmatch(row.get("NAME", "")):
+            # It is no prompt. kubectl shows `<unknown>` for an age that it does not know.
             table.damage.append((end - at, CUT_ROW))
             end += 1
             continue
