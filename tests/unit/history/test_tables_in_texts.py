@@ -7,6 +7,10 @@ import textwrap
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.log.records import CHANGES, Loss
+from app.domain.values import timestamps
 from tests.unit.history.test_service_forms import CLAIMS, EVENTS, dense
 from tests.unit.history.test_wrapped_texts import CLAIM, keys, read
 
@@ -38,6 +42,40 @@ def cells(zone):
         shown = [each if isinstance(each, str) else dense(each) for each in parts]
         rows.append([f"1/2/2026, 3:04:{number:02d}.{part}00 AM" for part in "12"] + shown)
     return table(rows)
+
+
+def with_time(title):
+    """The rows of a portal with a single column of times, of any name."""
+    rows = list(csv.reader(io.StringIO(cells("UTC"))))
+    kept = [[row[1], *row[2:]] for row in rows]
+    kept[0][0] = title
+    return table(kept)
+
+
+@pytest.mark.parametrize("title", ["TimeGenerated [UTC]", "TimeGenerated"])
+def test_time_of_a_row_is_that_of_its_event_where_the_event_has_none(title, tmp_path):
+    path = tmp_path / "query_data.csv"
+    path.write_text(
+        with_time(title).replace("1/2/2026, 3:04:", "2026-01-02T03:04:").replace(".200 AM", ".200Z")
+    )
+    with open_history([path], ReadOptions()) as history:
+        changes = [each for each in history.records() if each.op in CHANGES]
+        assert len(changes) == len(CLAIMS)
+        assert all(Loss.NO_TIME not in each.losses for each in changes)
+        assert timestamps.micro_text(changes[0].observed_at).startswith("2026-01-02T03:04:00.2")
+        assert [note for note in history.notes if "TimeGenerated" in note] == [
+            "times are those of TimeGenerated: the columns RequestReceivedTime and "
+            "StageReceivedTime are missing"
+        ]
+
+
+def test_events_without_a_time_say_so(tmp_path):
+    path = tmp_path / "query_data.csv"
+    path.write_text(with_time("Note"))
+    with open_history([path], ReadOptions()) as history:
+        records = [each for each in history.records() if each.op in CHANGES]
+        assert len(records) == len(CLAIMS)
+        assert all(Loss.NO_TIME in each.losses for each in records)
 
 
 TABLES = {

@@ -214,18 +214,21 @@ def _placed(
         account=event.account(),
         verb=event.verb,
         request_id=event.audit_id,
-        losses=_losses(outcome, event),
+        losses=_losses(outcome, event, has_time=bool(stage_time or received)),
         code=event.code,
         message=outcome.message,
         effect=outcome.effect,
     )
 
 
-def _losses(outcome: RequestOutcome, event: AuditEvent) -> tuple[Loss, ...]:
+def _losses(outcome: RequestOutcome, event: AuditEvent, *, has_time: bool) -> tuple[Loss, ...]:
     """The losses of a record. Servers write the microseconds of a time also where they are zero."""
-    is_coarse = bool(event.stage_timestamp) and "." not in event.stage_timestamp
-    losses = (*outcome.losses, Loss.COARSE_TIME) if is_coarse else outcome.losses
-    return tuple(sorted(set(losses)))
+    losses = {*outcome.losses}
+    if not has_time:
+        losses.add(Loss.NO_TIME)
+    elif event.stage_timestamp and "." not in event.stage_timestamp:
+        losses.add(Loss.COARSE_TIME)
+    return tuple(sorted(losses))
 
 
 def _note_answer(state: _ReadingState, stage_time: Instant, version: str) -> None:

@@ -5,6 +5,7 @@ the time zone into the title of a column and writes times in the format of the U
 titles of Google's console are paths of fields.
 
     TimeGenerated [UTC],log_s                 → {"TimeGenerated": …, "log_s": {…}}
+    AuditId,Verb,TimeGenerated [UTC]          → {"AuditId": …, "StageReceivedTime": …}
     protoPayload.methodName,timestamp         → {"protoPayload": {"methodName": …}, "timestamp": …}
 """
 
@@ -33,6 +34,9 @@ _WORDS = ("apiVersion", "auditID", "audit.k8s.io")
 """The first row of a table of audit events in a text has one of these words, or goes on below."""
 
 _TIMES = ("RequestReceivedTime", "StageReceivedTime")
+_TAKEN, _ANSWERED = "TimeGenerated", "StageReceivedTime"
+"""The columns of the instants at which the service got an event, and the server had answered."""
+
 _PATHS = ("protoPayload.", "resource.")
 
 
@@ -78,7 +82,7 @@ def rows_in_text(lines: Sequence[str], at: int, limit: int) -> list[tuple[int, J
     read: list[tuple[int, JsonObject]] = []
     reader = csv.reader(_until_empty(lines, at, limit), strict=True)
     try:
-        names = [title.strip() for title in next(reader)]
+        names = _named(next(reader), None)
         for row in reader:
             if len(row) != len(names):
                 break
@@ -115,11 +119,22 @@ def as_lines(source: ByteSource) -> bytes:
 def _rows(source: ByteSource, notes: Notes | None = None) -> Iterator[tuple[int, JsonObject]]:
     csv.field_size_limit(source.limits.line_bytes_max)
     reader = csv.reader(_lines(source), strict=True)
-    titles = [title.strip() for title in next(reader, [])]
+    titles = _named(next(reader, []), notes)
     for row in reader:
         tree = _tree(titles, row, notes, f"{source.name}:{reader.line_num}")
         if tree:
             yield reader.line_num, tree
+
+
+def _named(row: Sequence[str], notes: Notes | None) -> list[str]:
+    """The titles of a table. Where events have no times, those of their rows stand for them."""
+    titles = [title.strip() for title in row]
+    names = {title.removesuffix(_UTC).removesuffix(_LOCAL) for title in titles}
+    if "AuditId" not in names or _TAKEN not in names or names & {*_TIMES}:
+        return titles
+    if notes is not None:
+        notes.add(f"times are those of {_TAKEN}: the columns {' and '.join(_TIMES)} are missing")
+    return [title.replace(_TAKEN, _ANSWERED) for title in titles]
 
 
 def _tree(titles: Sequence[str], row: Sequence[str], notes: Notes | None, place: str) -> JsonObject:
