@@ -111,5 +111,53 @@ AREAS = {
             "tests/simulation/test_forks_with_inputs.py",
         ),
     ),
+    "deciding": Area(
+        sources=("app/service/replays/deciding/*.py",),
+        tests=(
+            f"{UNIT}/analysis/replay/test_writers_and_names.py",
+            f"{UNIT}/service/pacing",
+            f"{UNIT}/service/test_changed_worlds.py",
+            f"{UNIT}/service/test_late_reports.py",
+            f"{UNIT}/service/test_past_devices.py",
+            f"{UNIT}/service/test_pods_of_workloads.py",
+            f"{UNIT}/service/test_recorded_refusals.py",
+            f"{UNIT}/service/test_shared_steps.py",
+            f"{UNIT}/service/test_unanswered_writes.py",
+            "tests/conformance/test_decide_nodes.py",
+            "tests/conformance/test_decide_ourselves.py",
+            "tests/conformance/test_decide_tolerances.py",
+            "tests/conformance/test_forks_with_recorded_inputs.py",
+            "tests/simulation/test_forks_with_inputs.py",
+        ),
+    ),
+    "replay": Area(
+        sources=(
+            "app/analysis/replay/*.py",
+            "app/analysis/replay/proving/*.py",
+            "app/analysis/replay/unsure/*.py",
+        ),
+        tests=(
+            f"{UNIT}/analysis/replay",
+            f"{UNIT}/service/pacing",
+            "tests/conformance/test_decide_nodes.py",
+            "tests/conformance/test_decide_ourselves.py",
+            "tests/simulation/test_forks_with_inputs.py",
+        ),
+    ),
+    "diff": Area(
+        sources=("app/analysis/diff/*.py",),
+        tests=(
+            f"{UNIT}/analysis/test_contrasts.py",
+            f"{UNIT}/analysis/test_named_lists.py",
+            "tests/acceptance/test_diff_command.py",
+            "tests/api/test_comparisons.py",
+            "tests/conformance/test_differences_of_recordings.py",
+            "tests/simulation/test_differences.py",
+            "tests/simulation/test_evicted_or_deleted.py",
+            "tests/simulation/test_roots_of_one_change.py",
+            "tests/simulation/test_roots_of_workloads.py",
+            "tests/simulation/test_stated_differences.py",
+        ),
+    ),
 }
 """What is mutated together, and judged by which tests."""

@@ -1,13 +1,14 @@
 """When a request was made that had waited for the rate limit of its client."""
 
 import sys
+from itertools import combinations
 from random import Random
 
 import pytest
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import PodTries, waits_of
-from app.analysis.replay.lags import Refused, Waits
+from app.analysis.replay.lags import Refused, Waits, in_order
 from app.domain.values.timestamps import SECOND, Instant
 
 
@@ -276,6 +277,47 @@ def test_one_pass_gives_what_a_walk_back_from_each_request_gives():
         waits = Waits((), writes)
         for number, request in enumerate(writes):
             assert waits.longest(request) == waits._queued_from(request, number)
+
+
+def can_be_true_together(pairs):
+    """Whether no request is twice in them, and none that was made later was sent earlier."""
+    return all(
+        (sent_a < sent_b and made_a <= made_b) or (sent_a > sent_b and made_a >= made_b)
+        for (sent_a, made_a), (sent_b, made_b) in combinations(pairs, 2)
+    )
+
+
+def test_most_pairs_that_can_be_true_together_are_taken():
+    """All sets of few pairs are tried, whose instants are equal or seconds apart."""
+    random = Random(11)
+    for _ in range(150):
+        pairs = [
+            tuple(Instant(random.randrange(5) * SECOND) for _ in range(2))
+            for _ in range(random.randrange(7))
+        ]
+        most = max(
+            count
+            for count in range(len(pairs) + 1)
+            if any(can_be_true_together(each) for each in combinations(set(pairs), count))
+        )
+        taken_pairs = in_order(pairs)
+        assert set(taken_pairs) <= set(pairs)
+        assert can_be_true_together(taken_pairs)
+        assert len(taken_pairs) == most
+
+
+def test_requests_made_at_about_the_same_time_are_sent_in_any_order():
+    early = 10 * tolerances.TABLE.overtaken_by
+    late = early + tolerances.TABLE.overtaken_by // 2
+    pairs = [(Instant(SECOND), Instant(late)), (Instant(2 * SECOND), Instant(early + 1))]
+    assert set(in_order(pairs)) == set(pairs)
+
+
+def test_shorter_waits_are_taken_of_sets_of_one_size():
+    """Both pairs of one request can be true beside the other one."""
+    other = (Instant(9 * SECOND), Instant(9 * SECOND))
+    pairs = [(Instant(5 * SECOND), Instant(made * SECOND)) for made in (1, 4, 2)]
+    assert set(in_order([*pairs, other])) == {other, pairs[1]}
 
 
 def test_steady_requests_cost_no_more_each_where_there_are_more():
