@@ -17,6 +17,7 @@ from app.analysis.diff.report import DiffReport
 from app.domain.log import HistoryId, HistoryInfo
 from app.service import diffing
 from tests import draws
+from tests.simulation import stated_answers
 from tests.simulation import stated_differences as stated
 from tests.simulation.stated_differences import CHANGE, Lived, World
 from tests.simulation.stated_worlds import (
@@ -110,9 +111,13 @@ async def judge(words: str, pairs: Sequence[DrawnPair]) -> Counter[str]:
         if not each.is_about_words
     }
     assert {n: {c.value for c in each.classes} for n, each in shown.items()} == wanted, words
+    entries = stated_answers.judge_report(report)
     for pair in pairs:
         for name in pair.classes():
             each = shown[name]
+            own = name.removeprefix(pair.place.prefix)
+            lived = {side: pods.get(own) for side, pods in pair.lived.items()}
+            stated_answers.judge_pod(entries[f"pods/default/{name}"], pair.place, lived)
             near = each.chain[0].pair.name.rpartition("/")[2] if each.chain else CHANGE
             assert near in pair.before(name), (words, name, near)
             assert root_of(each.root) in pair.subjects(), (words, name, each.root)

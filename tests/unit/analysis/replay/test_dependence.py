@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.differences import Aspect, Sides
-from app.analysis.replay.facts import Released
+from app.analysis.replay.facts import Bound, EventSeen, Released
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import AllocationStep, Step, Trace
@@ -16,6 +16,7 @@ from app.domain.log.event import Origin
 from app.domain.log.records import Loss
 from tests.unit.analysis.replay.test_lacks import CLAIM, POD, at, event
 
+EVENT = ObjectKey("", "events", "ns", "e")
 RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
 GAP = event(POD, EventType.GAP_OBSERVED, losses=[Loss.GAP])
 
@@ -132,3 +133,42 @@ def test_what_another_did_before_rests_on_nothing_that_is_missing(seconds, write
     doubting = Doubting.of(recorded=there, end=at(100), lacks=lacks, impossible={}, races=races)
     assert doubting.lack(evicted, here)
     assert doubting.is_of_own(writes, here, evicted) is is_own
+
+
+def said(reason="Scheduled", note="on n1"):
+    fact = EventSeen(type="Normal", reason=reason, note=note)
+    return Step(revision=1, time=at(5), writer="scheduler", key=EVENT, uid="e", facts=(fact,))
+
+
+@pytest.mark.parametrize(
+    ("change", "is_of_it"),
+    [
+        pytest.param({}, True, id="the texts alone differ"),
+        pytest.param({"aspect": Aspect.WRITES}, False, id="of other writes"),
+        pytest.param({"ours": ()}, False, id="one side says nothing"),
+        pytest.param({"ours": (said("Killing"),)}, False, id="another report"),
+        pytest.param({"here": "n2"}, False, id="bound elsewhere"),
+        pytest.param({"here": None}, False, id="not bound here"),
+        pytest.param({"there": None, "here": None}, False, id="bound nowhere"),
+        pytest.param({"ended": True}, False, id="ended on one side alone"),
+    ],
+)
+def test_event_about_a_placement_may_name_the_node_otherwise(change, is_of_it):
+    given = {"aspect": Aspect.SAID, "ours": (said(note="on n2"),), "there": "n1", "here": "n1"}
+    given |= change
+    sides = Sides(
+        aspect=given["aspect"],
+        uid="p",
+        recorded=[],
+        again=[],
+        only_recorded=(said(),),
+        only_again=given["ours"],
+    )
+    recorded, again = trace(), trace()
+    for side, node in ((recorded, given["there"]), (again, given["here"])):
+        if node is not None:
+            bound = Step(revision=1, time=at(1), writer="s", key=POD, uid="p", facts=(Bound(node),))
+            side.node_of["p"] = bound
+    if given.get("ended"):
+        again.removed["p"] = at(9)
+    assert dependence.is_of_told_node(sides, recorded, again) is is_of_it

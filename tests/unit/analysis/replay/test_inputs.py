@@ -1,10 +1,12 @@
 """What came from outside is put on top of what there is here."""
 
+import msgspec
 import pytest
 
 from app.analysis.replay.inputs import Input, beside_deletion, command_of, merge
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
 from app.domain.objects.write.commands import DeleteObject, ImportObject
 from app.domain.values.timestamps import Instant
 
@@ -115,6 +117,18 @@ def test_deletion_is_asked_for_with_its_period(before, after, grace):
     command = command_of(found, before)
     assert isinstance(command, DeleteObject)
     assert (command.grace_seconds, command.uid) == (grace, "u")
+
+
+@pytest.mark.parametrize(("asked", "version"), [("v1beta1", "v1beta1"), ("", "v2"), (None, "v2")])
+def test_deletion_is_in_the_version_of_its_request_or_else_of_the_object(asked, version):
+    """A log line names the version of a request; without one, the object has that of its writer."""
+    origin = None if asked is None else Origin(source="audit", version=asked)
+    tree = {"apiVersion": "example.com/v2", **pod(node="n")}
+    removed = event(tree, type_=EventType.OBJECT_DELETED, verb="delete")
+    removed.stamp = msgspec.structs.replace(removed.stamp, origin=origin)
+    command = command_of(Input(event=removed, before=tree, time=NOW), tree)
+    assert isinstance(command, DeleteObject)
+    assert command.version == version
 
 
 def test_end_of_a_pod_is_asked_for_at_once_whatever_its_last_state_says():

@@ -8,14 +8,16 @@ import pytest
 from app.adapters import schemas
 from app.analysis.replay import differences, facts, tolerances
 from app.analysis.replay.attempts import Try
-from app.analysis.replay.classes import End, seen_in_traces
+from app.analysis.replay.classes import DifferenceClass, End, Judgement, seen_in_traces
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.report import (
+    LISTED_MAX,
     REFUSED_PLAN,
     AspectCounts,
     DecideDifference,
     DecideReport,
+    listed,
 )
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.domain.controllers.pacing import AttemptOutcome
@@ -293,3 +295,31 @@ def test_report_as_json_names_everything_that_it_counts() -> None:
         "notComparable": {"gap": 1},
         "notDone": {"gone": 2, "z": 1},
     }
+
+
+def test_unexplained_difference_is_listed_however_many_others_there_are() -> None:
+    """Listed are a thousand, in the order of their aspects."""
+    trace, order = Trace(), list(Aspect)
+    different, judged = {}, {}
+    for number in range(LISTED_MAX + 2):
+        aspect = order[number % len(order)]
+        is_grave = number == LISTED_MAX + 1
+        why = DifferenceClass.UNEXPLAINED if is_grave else DifferenceClass.TIMING
+        key = (aspect, f"u{number:04}", "")
+        different[key] = differences.Sides(
+            aspect=aspect,
+            uid=key[1],
+            recorded=["it"],
+            again=[],
+            only_recorded=(step_of(facts.Released(), 1),),
+        )
+        judged[key] = Judgement(reason=why, detail="d")
+    listed_ones = listed(different, judged, trace, trace, {"u0001": {"bob"}})
+    assert len(listed_ones) == LISTED_MAX
+    assert [each.uid for each in listed_ones if each.reason is DifferenceClass.UNEXPLAINED] == [
+        f"u{LISTED_MAX + 1:04}"
+    ]
+    assert [each.aspect for each in listed_ones] == sorted(
+        (each.aspect for each in listed_ones), key=order.index
+    )
+    assert [each.uid for each in listed_ones if each.users] == ["u0001"]

@@ -91,6 +91,9 @@ def due(variant: Variant, turn: str) -> Instant:
         (Variant(collected_first=frozenset({CLAIM})), {"collection": NOW}),
         (Variant(counted_first=frozenset({"r"})), {"rule": NOW}),
         (Variant(counted_first=frozenset({"s"})), {}),
+        # The recording has no write of its status.
+        (Variant(counted=frozenset({"r"})), {}),
+        (Variant(counted_last=frozenset({"r"})), {}),
         (Variant(imposed=frozenset({(SCHEDULER, "pod")})), {"attempt": NEVER}),
         (Variant(imposed=frozenset({(CLAIMS, "pod")})), {"claims of a pod": NEVER}),
         (Variant(imposed=frozenset({(CLAIMS, "claim")})), {"claim": NEVER}),

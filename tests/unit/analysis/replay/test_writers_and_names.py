@@ -4,7 +4,13 @@ import pytest
 
 from app.adapters.uids import DerivedUids
 from app.analysis.replay.inputs import Input
-from app.analysis.replay.writers import DECIDED, Writer, Writers, is_by_anyone_alike
+from app.analysis.replay.writers import (
+    DECIDED,
+    Writer,
+    Writers,
+    is_by_anyone_alike,
+    is_first_of_removal,
+)
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType, UpdateObject
@@ -56,6 +62,27 @@ def test_mark_of_a_pod_that_a_finalizer_keeps_is_a_deletion_of_its_own():
     mark = {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 0}
     marked = event(POD, {"metadata": {**kept, **mark}}, user="redra:import")
     assert Writers(DECIDED).of(marked, {"metadata": kept}, "redra:import") is Writer.OUTSIDE
+
+
+@pytest.mark.parametrize(
+    ("change", "is_first"),
+    [
+        pytest.param({}, True, id="marked, to go at once, by nobody who is recorded"),
+        pytest.param({"grace": 30}, False, id="it has time"),
+        pytest.param({"grace": None}, False, id="it is not marked"),
+        pytest.param({"finalizers": ["f"]}, False, id="a finalizer keeps it"),
+        pytest.param({"user": "alice"}, False, id="who wrote it is recorded"),
+        pytest.param({"key": CLAIMS}, False, id="it is no pod"),
+        pytest.param({"type_": EventType.OBJECT_DELETED}, False, id="it is the end itself"),
+    ],
+)
+def test_pod_goes_at_once_after_a_mark_that_nobody_wrote(change, is_first):
+    given = {"key": POD, "user": "redra:import", "grace": 0, "finalizers": []} | change
+    metadata = {"finalizers": given.pop("finalizers")}
+    if (grace := given.pop("grace")) is not None:
+        metadata["deletionGracePeriodSeconds"] = grace
+    written = event(given.pop("key"), {"metadata": metadata}, **given)
+    assert is_first_of_removal(written) is is_first
 
 
 NODE = ObjectKey("", "nodes", "", "n1")

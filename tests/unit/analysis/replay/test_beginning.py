@@ -1,0 +1,162 @@
+"""Which recorded writes of the scheduler were under way when a run begins, and which came after."""
+
+import pytest
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.acts import Act
+from app.analysis.replay.authors import CLAIMS, SCHEDULER
+from app.analysis.replay.beginning import Beginning, under_way
+from app.domain.log import Actor, Event, EventType, Head, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values import timestamps
+from app.domain.values.identifiers import Uid
+from app.domain.values.timestamps import SECOND, Instant
+
+POD = ObjectKey("", "pods", "ns", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+REPORT = ObjectKey("", "events", "ns", "e")
+HEAD = Instant(1_000 * SECOND)
+WHY = "0/1 nodes are available: 1 cannot allocate all claims."
+
+
+def event(key: ObjectKey, uid: str, tree: dict, at: float, revision: int, *, is_new=False) -> Event:
+    stamp = Stamp(time=Instant(HEAD + int(at * SECOND)), actor=Actor(user="u"), verb="update")
+    return Event(
+        revision=Revision(revision),
+        type=EventType.OBJECT_CREATED if is_new else EventType.OBJECT_UPDATED,
+        key=key,
+        uid=Uid(uid),
+        body=canonical_json(tree),
+        stamp=stamp,
+    )
+
+
+def pod(message: str | None) -> dict:
+    refused = {"type": "PodScheduled", "status": "False", "message": message}
+    return {"status": {"conditions": [] if message is None else [refused]}}
+
+
+def act(written: Event, before: dict | None, user: str = SCHEDULER) -> Act:
+    known = written.stamp.time
+    return Act(event=written, before=before, known=known, user=user, is_guessed=False)
+
+
+def report(
+    at: float, written: float, revision: int, *, is_new: bool = True, note: str = WHY
+) -> Act:
+    """An Event of an attempt at the second `at`, which was written later."""
+    instant = timestamps.micro_text(Instant(HEAD + int(at * SECOND)))
+    tree: dict = {
+        "reason": "FailedScheduling",
+        "note": note,
+        "eventTime": instant,
+        "regarding": {"kind": "Pod", "namespace": "ns", "name": "p", "uid": "p"},
+    }
+    if not is_new:
+        tree["series"] = {"count": 2, "lastObservedTime": instant}
+    made = event(REPORT, "e", tree, written, revision, is_new=is_new)
+    return act(made, None if is_new else {})
+
+
+def condition(written: float, revision: int, *, message: str = WHY, old: str | None = None) -> Act:
+    return act(event(POD, "p", pod(message), written, revision), pod(old))
+
+
+SOON = tolerances.TABLE.reported_before / SECOND
+NEAR = tolerances.TABLE.same_attempt / SECOND
+
+
+@pytest.mark.parametrize(
+    ("acts", "expected"),
+    [
+        pytest.param([report(-1, 1, 1), condition(1.2, 2)], {1, 2}, id="both came late"),
+        pytest.param([report(1, 1, 1), condition(1.2, 2)], set(), id="tried afterwards"),
+        pytest.param([condition(-1, 2)], {2}, id="a condition of before"),
+        pytest.param(
+            [report(-1, 1, 1), condition(1, 2, message="another")], {1}, id="of another reason"
+        ),
+        pytest.param(
+            [report(-1, 1, 1), condition(1, 2), condition(2, 3, message=WHY, old="another")],
+            {1, 2},
+            id="a report has one condition",
+        ),
+        pytest.param([report(-1, 1, 1), condition(SOON, 2)], {1}, id="too long after the report"),
+        pytest.param([report(-1, 1, 1), condition(SOON - 2, 2)], {1, 2}, id="after a long wait"),
+        pytest.param(
+            [report(-NEAR / 4, 1, 1, is_new=False), condition(NEAR / 2, 2)],
+            {1, 2},
+            id="a repeated report has no note, and is near",
+        ),
+        pytest.param(
+            [report(-NEAR / 4, 1, 1, is_new=False), condition(NEAR, 2)],
+            {1},
+            id="a repeated report is not near",
+        ),
+        pytest.param(
+            [report(-1, 1, 1), condition(1, 2, old=WHY)], {1}, id="the condition said so before"
+        ),
+    ],
+)
+def test_attempt_before_the_beginning_has_its_report_and_its_condition(acts, expected) -> None:
+    beginning = Beginning(head=Head(time=HEAD), after=Revision(0), state=b"", objects=())
+    assert under_way(acts, beginning, 0, {"p"}) == expected
+    assert (
+        under_way([act(each.event, each.before, CLAIMS) for each in acts], beginning, 0, {"p"})
+        == set()
+    )
+
+
+def test_condition_that_was_there_at_the_beginning_belongs_to_the_report_of_its_reason() -> None:
+    """Its attempt has both; a condition that comes later with the same text is of another one."""
+    objects = [event(POD, "p", pod(WHY), -1, 1)]
+    beginning = Beginning(head=Head(time=HEAD), after=Revision(1), state=b"", objects=objects)
+    acts = [report(-1, 1, 2), condition(1, 3, old="another")]
+    assert under_way(acts, beginning, 0, set()) == {2}
+
+
+def test_clock_that_goes_ahead_by_the_skew_leaves_less_before_the_beginning() -> None:
+    beginning = Beginning(head=Head(time=HEAD), after=Revision(0), state=b"", objects=())
+    acts = [report(-1, 1, 1), condition(1, 2)]
+    assert under_way(acts, beginning, 2 * SECOND, {"p"}) == set()
+
+
+def reserved(*uids: str, devices: bool = False) -> dict:
+    users = [{"resource": "pods", "name": uid, "uid": uid} for uid in uids]
+    status: dict = {"reservedFor": users}
+    return {"status": status | ({"allocation": {"devices": {}}} if devices else {})}
+
+
+def of_claim(before: dict, after: dict, revision: int, user: str = SCHEDULER) -> Act:
+    return act(event(CLAIM, "c", after, 1, revision), before, user)
+
+
+@pytest.mark.parametrize(
+    ("acts", "expected"),
+    [
+        pytest.param([of_claim(reserved(), reserved("gone"), 2)], {2}, id="a pod that is gone"),
+        pytest.param([of_claim(reserved(), reserved("p"), 2)], set(), id="a pod that is there"),
+        pytest.param(
+            [
+                of_claim(reserved(), reserved(devices=True), 2),
+                of_claim(reserved(), reserved("gone"), 3),
+            ],
+            {2, 3},
+            id="with the write that prepares it",
+        ),
+        pytest.param(
+            [
+                of_claim(reserved(), reserved(devices=True), 2),
+                of_claim(reserved(), reserved("p"), 3),
+                of_claim(reserved("p"), reserved("p", "gone"), 4),
+            ],
+            {4},
+            id="without one that prepares another's",
+        ),
+        pytest.param(
+            [of_claim(reserved(), reserved("gone"), 2, CLAIMS)], set(), id="of another controller"
+        ),
+    ],
+)
+def test_claim_that_is_written_for_a_pod_that_is_gone_was_chosen_before(acts, expected) -> None:
+    beginning = Beginning(head=Head(time=HEAD), after=Revision(0), state=b"", objects=())
+    assert under_way(acts, beginning, 0, {"p"}) == expected
