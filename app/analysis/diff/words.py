@@ -19,7 +19,8 @@ class Rewritten:
 
     `what` is a condition, an Event, or the path of a field with its kind. `before` and `after` are
     the words or values that differ, empty where there are none. `whole` is the first complete new
-    text, or the old one where the text is gone.
+    text, or the old one where the text is gone. `count` is that of changes: an object may have
+    several, and `examples` has the first of the `objects`.
     """
 
     what: str
@@ -28,6 +29,7 @@ class Rewritten:
     whole: str = ""
     count: int = 0
     examples: list[ObjectKey] = field(default_factory=list)
+    objects: set[ObjectKey] = field(default_factory=set)
 
     @property
     def words(self) -> tuple[str, str, str]:
@@ -61,8 +63,9 @@ def add(
         place, Rewritten(what=what, before=before, after=after, whole=whole)
     )
     change.count += 1
-    if len(change.examples) < EXAMPLES_MAX and key not in change.examples:
+    if len(change.examples) < EXAMPLES_MAX and key not in change.objects:
         change.examples.append(key)
+    change.objects.add(key)
 
 
 def reason_of(change: Rewritten) -> Reason:
@@ -77,7 +80,7 @@ def reason_of(change: Rewritten) -> Reason:
             text = f'now also "{after}"'
         case _:
             text = "in other words"
-    names = listed([str(key) for key in change.examples], len(change.examples))
+    names = listed([str(key) for key in change.examples], len(change.objects))
     rest = ""
     if change.whole and change.whole not in (change.before, change.after):
         rest = f"; such as: {pages.shortened(change.whole, TEXT_MAX)}"
