@@ -117,6 +117,7 @@ AREAS = {
             f"{UNIT}/analysis/replay/test_writers_and_names.py",
             f"{UNIT}/service/pacing",
             f"{UNIT}/service/test_changed_worlds.py",
+            f"{UNIT}/service/test_circumstances.py",
             f"{UNIT}/service/test_late_reports.py",
             f"{UNIT}/service/test_past_devices.py",
             f"{UNIT}/service/test_pods_of_workloads.py",

@@ -200,3 +200,18 @@ def test_too_many_pods_to_try_explain_everything() -> None:
         )
         == ()
     )
+
+
+def test_allocations_count_as_explained_where_too_many_choices_would_have_to_be_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of pods a and b, the first excuse takes a; the third needs it for another node."""
+    either = (frozenset({"a"}), frozenset({"b"}))
+    chain = [
+        Excuse(author="s", node="n", alternatives=either),
+        Excuse(author="s", node="m", alternatives=(frozenset({"a"}),)),
+        Excuse(author="s", node="o", alternatives=either),
+    ]
+    assert excuses.unexcused(chain) == [chain[2]]
+    monkeypatch.setattr(excuses, "STEPS_MAX", 1)
+    assert excuses.unexcused(chain) == []

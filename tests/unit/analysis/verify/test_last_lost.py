@@ -6,7 +6,7 @@ Claim `x` of a pod on `node` is not allocated, as far as lines tell. Claim `y` t
 import pytest
 
 from app.analysis.verify.allocation_index import AllocationIndex
-from app.analysis.verify.compare import ComparisonCounts, ComparisonResult
+from app.analysis.verify.compare import ComparisonCounts, ComparisonResult, DifferenceKind
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
 from app.bootstrap.deciders import deciders_of
@@ -117,3 +117,39 @@ def test_claim_may_hold_what_it_asks_for(asked, given, expected) -> None:
 def test_claim_may_have_given_back_what_it_held(given, expected) -> None:
     assert judged(ANY, given, held="a") is expected
     assert judged(ANY, given, held="a", is_lost=False) is (SAME if expected is SAME else WRONG)
+
+
+@pytest.mark.parametrize("has_node", [True, False])
+@pytest.mark.parametrize("given", ["a", "b", "c", "z"])
+def test_each_compared_allocation_has_an_author_and_each_wrong_one_a_kind(
+    given: str, has_node: bool
+) -> None:
+    """Devices a and b are large and wanted. Without its node only what is refused is wrong."""
+    story = Story()
+    put_class(story)
+    if has_node:
+        story.put(key_of("nodes", "node"), {})
+    story.publish("p", of_size("big", "a"), of_size("big", "b"), of_size("small", "c"))
+    story.claim("y", LARGE)
+    story.pod("of-y", "y", node="node")
+    tree, write = story.change(key_of("resourceclaims", "y"))
+    tree["status"] = {
+        "allocation": {"devices": {"results": [result("p", given)]}},
+        "reservedFor": [user("of-y", story.uid("of-y"))],
+    }
+    write()
+    _, counts = counts_of(story)
+    expected = {
+        "a": SAME if has_node else OPEN,
+        "b": WRONG if has_node else OPEN,
+        "c": WRONG,
+        "z": WRONG if has_node else OPEN,
+    }[given]
+    assert {each: count for each, count in counts.counts.items() if count} == {expected: 1}
+    assert sum(counts.authors.values()) == (expected is not OPEN)
+    assert sum(sum(each.values()) for each in counts.reasons.values()) == (expected is OPEN)
+    kinds = {DifferenceKind.VIOLATION} if given in ("c", "z") else {DifferenceKind.OTHER_CHOICE}
+    assert set(counts.kinds) == (kinds if expected is WRONG else set())
+    if expected is WRONG and not has_node:
+        (wrong,) = counts.differences
+        assert any(BIG in each for each in wrong.broken)
