@@ -1,11 +1,13 @@
 """No pattern for foreign text works more than twice as much on twice the text."""
 
 import ast
+import functools
 import importlib
 import inspect
 import pkgutil
 import random
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -47,15 +49,19 @@ def patterns_in(value: Any) -> Iterator[re.Pattern[Any]]:
             yield from patterns_in(each)
 
 
+@functools.cache
+def attributes_in(module: ModuleType) -> dict[str, set[str]]:
+    """The attributes of each name in a module."""
+    attributes: dict[str, set[str]] = defaultdict(set)
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes[node.value.id].add(node.attr)
+    return attributes
+
+
 def ways_of(module: ModuleType, path: str, name: str) -> set[str]:
     """The methods of a pattern that its module calls; that of a search for the others."""
-    calls = {
-        node.attr
-        for node in ast.walk(ast.parse(inspect.getsource(module)))
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
-    }
+    calls = attributes_in(module).get(name, set())
     calls = NAMED_ELSEWHERE.get((path, name), calls) or {"finditer"}
     return {each if each in WAYS else "finditer" for each in calls}
 
