@@ -68,7 +68,7 @@ def settings_of(script):
     return {name: ",".join(each) for name, each in values.items()}
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     "name",
     [
@@ -86,7 +86,7 @@ def test_server_decides_the_applied_manifests_as_the_history_was(name, tmp_path)
     check_applied(made, placed_at_the_end(source), tmp_path)
 
 
-@draws.BY_DAY
+@draws.in_turn("ways")
 @pytest.mark.parametrize("name", ["claim-named-twice", "device-in-two-claims"])
 def test_server_decides_the_manifests_without_names_as_the_history_was(name, tmp_path):
     """The new names sort as the old ones, so each object has the place of the one before it."""

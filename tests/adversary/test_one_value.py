@@ -155,7 +155,7 @@ def test_another_value_fails_beside_a_lost_slice(
     assert outcome(name, log, place, tmp_path) == FAILED
 
 
-@draws.BY_DAY
+@draws.in_turn("wrongs")
 @pytest.mark.parametrize("is_over", [True, False], ids=["257", "256"])
 def test_claim_with_more_reservations_than_the_api_allows_fails(
     is_over: bool, tmp_path: Path

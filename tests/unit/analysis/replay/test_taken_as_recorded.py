@@ -5,11 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from app.adapters import schemas
+from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.writers import DECIDED, Writers
 from app.analysis.views import LiveViews
+from app.domain.log import Head, Revision
 from app.domain.objects.profile import Profile
+from projections.objects import ObjectsProjection
 from tests.unit.analysis.invariants.test_rules import Story
 from tests.unit.analysis.invariants.worlds import DRIVER, device, key_of, result
 
@@ -17,10 +20,12 @@ SCHEDULER = "system:kube-scheduler"
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
 
 
-def recorded(story: Story) -> Recording:
+def recorded(story: Story, beginning: Beginning | None = None) -> Recording:
     views = LiveViews(Profile(version="1.36", gates={"DRADeviceTaintRules": True}))
     recording = Recording(Writers(DECIDED), views, {}, Lacks(()), schemas.load("1.36"))
-    for event in story.events:
+    if beginning is not None:
+        recording.begin(beginning)
+    for event in story.events[len(beginning.objects) if beginning is not None else 0 :]:
         recording.take(event, event.stamp.time)
     return recording
 
@@ -86,6 +91,25 @@ def test_placements_of_others_are_counted(tell: Callable[[Story], dict[str, int]
     story.put(key_of("nodes", "n1"), {})
     expected = tell(story)
     assert recorded(story).not_comparable == expected
+
+
+def test_rule_that_was_there_before_the_beginning_set_the_taint() -> None:
+    """A run that begins in the middle reads no write of it."""
+    story = Story()
+    story.publish("p", device("a"))
+    story.claim("c")
+    ruled(story)
+    count = len(story.events)
+    story.allocate("c", result("p", "a"))
+    objects = ObjectsProjection()
+    for event in story.events[:count]:
+        objects.fold(event)
+    head = Head(revision=Revision(count), time=story.events[count - 1].stamp.time)
+    begun = Beginning(
+        head=head, after=head.revision, state=objects.dump(), objects=story.events[:count]
+    )
+    uid = story.objects[key_of("resourceclaims", "c")]["metadata"]["uid"]
+    assert recorded(story, begun).violations(None) == {uid: True}
 
 
 def ruled(story: Story, name: str = "rule", pool: str = "p") -> None:
