@@ -151,6 +151,7 @@ AREAS = {
             f"{UNIT}/analysis/test_changed_words.py",
             f"{UNIT}/analysis/test_contrasts.py",
             f"{UNIT}/analysis/test_named_lists.py",
+            f"{UNIT}/analysis/test_parted_courses.py",
             "tests/acceptance/test_diff_command.py",
             "tests/api/test_comparisons.py",
             "tests/conformance/test_differences_of_recordings.py",

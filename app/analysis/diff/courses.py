@@ -10,7 +10,7 @@ from app.analysis.replay.writers import CONTROLLER_PREFIX
 from app.domain.controllers.scheduling.binding_cycle import placements
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.kinds import extended_resources
-from app.domain.values import api_resources, condition_types, well_known
+from app.domain.values import api_resources, condition_types, counts, well_known
 from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.meta import Owner
 from app.domain.values.json_tree import JsonView
@@ -93,7 +93,9 @@ class Course:
     def name(self) -> str:
         """`namespace/name`, with the ordinal where the name was used before."""
         place = f"{self.key.namespace}/{self.key.name}"
-        return f"{place} (the {self.ordinal + 1}th of that name)" if self.ordinal else place
+        if not self.ordinal:
+            return place
+        return f"{place} (the {counts.ordinal(self.ordinal + 1)} of that name)"
 
     @property
     def is_ended_by_owner(self) -> bool:

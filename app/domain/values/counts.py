@@ -1,4 +1,4 @@
-"""Counts with their nouns in the singular or plural: `1 finding`, `2 findings`."""
+"""Counts with their nouns, `1 finding` and `2 findings`, and places in an order, `2nd`."""
 
 _IRREGULAR = {
     "history": "histories",
@@ -24,3 +24,13 @@ def plural(count: int, noun: str) -> str:
         return noun
     front, blank, last = noun.rpartition(" ")
     return f"{front}{blank}{_IRREGULAR.get(last, f'{last}s')}"
+
+
+def ordinal(number: int) -> str:
+    """The place in an order, from 1 on: `1st`, `2nd`, `3rd`, `4th`, `11th`."""
+    teens = range(11, 14)
+    ending = "th" if number % 100 in teens else _ENDINGS.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
