@@ -148,6 +148,7 @@ AREAS = {
     "diff": Area(
         sources=("app/analysis/diff/*.py",),
         tests=(
+            f"{UNIT}/analysis/test_changed_inputs.py",
             f"{UNIT}/analysis/test_changed_words.py",
             f"{UNIT}/analysis/test_contrasts.py",
             f"{UNIT}/analysis/test_named_lists.py",

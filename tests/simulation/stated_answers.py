@@ -52,6 +52,7 @@ def judge_report(report: DiffReport) -> dict[str, Json]:
     assert body["pods"]["classes"] == classes
     assert (body["pods"]["different"], body["leftOut"]) == (len(entries), 0)
     assert (body["a"]["history"], body["b"]["history"]) == (report.a.name, report.b.name)
+    parting = {f"pods/{each.pair.name}" for each in report.differences if each.parting is not None}
     above = Counter(below for each in entries.values() for below in each["consequences"])
     for subject, entry in entries.items():
         assert entry["class"] == entry["classes"][0]
@@ -60,7 +61,8 @@ def judge_report(report: DiffReport) -> dict[str, Json]:
         assert chain == [] or subject in entries[chain[0]]["consequences"], subject
         assert above[subject] == bool(chain), subject
         assert {*(chain[:1] or [root])} <= {*entry["causes"]}
-        if "parting" in entry:
+        assert ("parting" in entry) is (subject in parting)
+        if subject in parting:
             assert all(entry["parting"][each] for each in "ab"), subject
     judge_page(text.page_json(report), entries)
     return entries
