@@ -50,6 +50,39 @@ def swap_the_devices_of_two_claims(lines: Lines, draw: random.Random) -> Told:
     return Told(names, f"{names[0]} and {names[1]} have changed devices")
 
 
+def give_a_device_to_a_claim_of_later(lines: Lines, draw: random.Random) -> Told:
+    """Two claims that ask for the same have each other's devices: one was made after the other had.
+
+    The pair is the one whose allocation and creation are nearest, so only versions tell the order.
+    """
+    chosen = [
+        each
+        for each in allocations(lines)
+        if len(each.results) == 1 and "shareID" not in each.results[0]
+    ]
+    made = {
+        name_of(line): _version(line)
+        for line in of(lines, "resourceclaims")
+        if line["verb"] == "create"
+    }
+    pairs = [
+        (made[other.claim] - _version(one.lines[0]), one, other)
+        for one in chosen
+        for other in chosen
+        if one.trees[0]["spec"] == other.trees[0]["spec"]
+        and one.results[0]["pool"] == other.results[0]["pool"]
+        and one.results[0]["device"] < other.results[0]["device"]
+        and made.get(other.claim, 0) > _version(one.lines[0])
+    ]
+    if not pairs:
+        raise NothingToAlter
+    _, one, other = min(pairs, key=lambda pair: pair[0])
+    for claim, device in ((one, other.results[0]["device"]), (other, one.results[0]["device"])):
+        for tree in claim.trees:
+            results_of(tree)[0]["device"] = device
+    return Told((one.claim[1], other.claim[1]), f"{one.claim[1]} has a device of later")
+
+
 def write_an_allocation_again_with_other_devices(lines: Lines, draw: random.Random) -> Told:
     """Right after its allocation a claim is given a device that is not published."""
     taken = {_version(line) for line in lines}

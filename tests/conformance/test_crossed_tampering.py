@@ -32,6 +32,7 @@ NAMES = ("a-quickstart", "j-api-versions")
 
 WRONG = (
     crossed.swap_the_devices_of_two_claims,
+    crossed.give_a_device_to_a_claim_of_later,
     crossed.write_an_allocation_again_with_other_devices,
     crossed.restore_an_allocation_that_was_taken_away,
     crossed.allocate_to_another_namespace,
@@ -55,6 +56,7 @@ HARMLESS = (
 )
 ELSEWHERE = {
     crossed.draw_more_from_a_counter: ("c-multihost-tpu",),
+    crossed.give_a_device_to_a_claim_of_later: ("e-taints", "b-mig-partitions"),
     crossed.write_an_allocation_again_with_other_devices: ("c-multihost-tpu",),
     crossed.let_an_old_status_arrive_late: ("c-multihost-tpu",),
     crossed.date_a_user_in_another_time_zone: ("c-multihost-tpu",),

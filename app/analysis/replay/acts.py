@@ -131,6 +131,12 @@ def version_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
+def version_of(event: Event) -> int:
+    """The recorded version of what a write stored; 0 when the recording has none."""
+    origin = event.stamp.origin
+    return version_number("" if origin is None else origin.resource_version)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedAttempt:
     """An attempt to place a pod of which a history of redra holds the decision.

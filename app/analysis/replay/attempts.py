@@ -23,6 +23,7 @@ class Placing:
     By `free_at` the previous consumers had released all of its devices. `earliest` is the earliest
     possible instant of the attempt, where times are not exact. `cut_at` is the instant
     at which the pod was deleted or the recording ended, if not all of this was written by then.
+    `written` is the version of the first write, which is later than the attempt; 0 if unknown.
     """
 
     began: Instant
@@ -33,6 +34,7 @@ class Placing:
     free_at: Instant = Instant(0)
     earliest: Instant | None = None
     cut_at: Instant | None = None
+    written: int = 0
 
 
 @dataclass(slots=True)
@@ -92,6 +94,43 @@ class Try:
             # The pod was deleted, or the recording ended, before all of its devices were written.
             return ours.node == tried.node and set(tried.devices) <= set(ours.devices)
         return ours == tried or (not ours.node and ours.message in self.also)
+
+
+@dataclass(slots=True)
+class PodCourse:
+    """The attempts of one pod, the number and the last of those made here, and how late it was."""
+
+    tries: list[Try]
+    number: int = 0
+    made: Try | None = None
+    made_at: Instant | None = None
+    strayed: bool = False
+    left_since: Instant | None = None
+    late: int = 0
+
+    def begun(self, tried: AttemptOutcome, now: Instant) -> Try:
+        """The recorded attempt that this one is: the next, or a later one with the same outcome.
+
+        Recorded attempts that have no cause here are skipped.
+        """
+        for number in range(self.number, len(self.tries)):
+            each = self.tries[number]
+            if each.first > now:
+                break
+            if each.came_to(tried):
+                self.number = number
+                return each
+        return self.tries[self.number]
+
+    def leave(self, now: Instant) -> Instant | None:
+        """The instant until which an unrecorded placement is deferred; None: it counts now."""
+        if any(each.placing is not None for each in self.tries[: self.number]):
+            # The recorded pod is placed by now.
+            return None
+        if self.left_since is None:
+            self.left_since = now
+        until = Instant(self.left_since + tolerances.TABLE.unseen_try)
+        return until if now < until else None
 
 
 def waits_of(

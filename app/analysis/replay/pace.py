@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from app.analysis.replay import tolerances
@@ -23,9 +23,11 @@ from app.analysis.replay.acts import (
     refusal_of,
     report_of,
     version_number,
+    version_of,
 )
 from app.analysis.replay.attempts import (
     Placing,
+    PodCourse,
     PodTries,
     Try,
     attempts_decided,
@@ -46,50 +48,18 @@ from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
 
 
-@dataclass(slots=True)
-class _PodPace:
-    """The attempts of one pod, the number and the last of those made here, and how late it was."""
-
-    tries: list[Try]
-    number: int = 0
-    made: Try | None = None
-    made_at: Instant | None = None
-    strayed: bool = False
-    left_since: Instant | None = None
-    late: int = 0
-
-    def begun(self, tried: AttemptOutcome, now: Instant) -> Try:
-        """The recorded attempt that this one is: the next, or a later one with the same outcome.
-
-        Recorded attempts that have no cause here are skipped.
-        """
-        for number in range(self.number, len(self.tries)):
-            each = self.tries[number]
-            if each.first > now:
-                break
-            if each.came_to(tried):
-                self.number = number
-                return each
-        return self.tries[self.number]
-
-    def leave(self, now: Instant) -> Instant | None:
-        """The instant until which an unrecorded placement is deferred; None: it counts now."""
-        if any(each.placing is not None for each in self.tries[: self.number]):
-            # The recorded pod is placed by now.
-            return None
-        if self.left_since is None:
-            self.left_since = now
-        until = Instant(self.left_since + tolerances.TABLE.unseen_try)
-        return until if now < until else None
-
-
 class RecordedPace:
     """The recorded instants by queue and key; `not_before` implements the `Pace` of reconcilers.
 
-    `reasons` has the instants at which nodes got other reasons for their taints and labels.
+    `reasons` has the instants at which nodes got other reasons for their taints and labels;
+    `entered` the versions without which the scheduler could try no pod: the last object made.
     """
 
-    def __init__(self, reasons: Mapping[str, Sequence[Instant]] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        reasons: Mapping[str, Sequence[Instant]] = MappingProxyType({}),
+        entered: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self._acts: dict[QueueKey, list[Instant]] = defaultdict(list)
         self._noted: dict[tuple[QueueKey, Instant], Act] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
@@ -98,12 +68,13 @@ class RecordedPace:
         self._coarse = 0
         self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._made_for: dict[str, list[str]] = defaultdict(list)
-        self._pods: dict[str, _PodPace] = {}
+        self._pods: dict[str, PodCourse] = {}
         self._passed: dict[QueueKey, Instant] = {}
         self._last: dict[QueueKey, Act] = {}
         self.stored_at: Instant | None = None
         self._unseen: dict[QueueKey, Instant] = {}
         self._reasons = reasons
+        self._entered = entered
 
     def learn(
         self,
@@ -157,14 +128,14 @@ class RecordedPace:
                 )
             if gone is not None:
                 self._cut_short(uid, attempts, gone, removed)
-            self._pods[uid] = _PodPace(attempts)
+            self._pods[uid] = PodCourse(attempts)
         for instants in self._acts.values():
             instants.sort()
 
     def afresh(self) -> "RecordedPace":
         """The pace with what this one has learned, at its beginning."""
         pace = copy(self)
-        pace._pods = {uid: _PodPace(course.tries) for uid, course in self._pods.items()}
+        pace._pods = {uid: PodCourse(course.tries) for uid, course in self._pods.items()}
         pace._passed, pace._unseen, pace.stored_at = {}, {}, None
         return pace
 
@@ -276,6 +247,15 @@ class RecordedPace:
         """The recorded attempts of the pod that have not been made here yet, in order."""
         course = self._pods.get(pod)
         return () if course is None else course.tries[course.number :]
+
+    def is_decided_before(self, pod: str, other: str) -> bool:
+        """Whether versions prove that the pod's next placement was decided before the other's.
+
+        Its first write was stored before the other pod, or a claim of that pod, was made.
+        """
+        placings = (each.placing for each in self.attempts_left(pod) if each.placing is not None)
+        placing = next(placings, None)
+        return placing is not None and 0 < placing.written < self._entered.get(other, 0)
 
     def stray(self, pod: str) -> None:
         """Notes an attempt that has no counterpart in the recording."""
@@ -423,6 +403,8 @@ class RecordedPace:
             self._learn_pod(act)
         elif event.key.resource == "resourceclaims":
             old, new = consumers(act.before), consumers(event.object)
+            for uid in old.keys() - new.keys():
+                self._forget_first_write(uid)
             for uid in new.keys() - old.keys():
                 placing = self._placing(uid, act)
                 placing.claims_at = act.known
@@ -484,14 +466,24 @@ class RecordedPace:
             # A node in the same write means that the attempt found victims there: it failed too.
             tries.was_refused |= not tries.refusals and refusal_of(act.before or {}) is not None
             tries.refusals.append((act.requested, refusal_of(event.object) or ""))
-            origin = event.stamp.origin
-            tries.written.append(version_number("" if origin is None else origin.resource_version))
+            tries.written.append(version_of(event))
+            self._forget_first_write(event.uid)
         elif node and node != json_tree.text(act.before or {}, *named):
-            tries.placings.append(Placing(began=act.requested, node=node))
+            placing = Placing(began=act.requested, node=node, written=version_of(event))
+            tries.placings.append(placing)
 
     def _placing(self, uid: str, act: Act) -> Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""
         placings = self._tries[uid].placings
         if not placings or placings[-1].bind_at is not None:
             placings.append(Placing(began=act.requested))
+        placings[-1].written = placings[-1].written or version_of(act.event)
         return placings[-1]
+
+    def _forget_first_write(self, uid: str) -> None:
+        """Forgets the first write of a placement that is not finished: its attempt has failed.
+
+        The next attempt need not write the same node again.
+        """
+        for placing in self._tries[uid].placings[-1:]:
+            placing.written = 0 if placing.bind_at is None else placing.written

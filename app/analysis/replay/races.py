@@ -56,8 +56,8 @@ class Races:
     def holds(self, root: Sides, pod: str, again: Trace) -> Iterator[Hypothesis]:
         """Hypotheses that competitors with the pod's devices here were tried after it there.
 
-        A pod whose recorded attempt certainly ended before that of this pod is no competitor. An
-        eviction has no competitors.
+        A pod whose recorded attempt certainly ended before that of this pod is no competitor, by
+        its times or by versions. An eviction has no competitors.
         """
         placed = self._placed(pod)
         if placed is None or root.aspect is Aspect.EVICTIONS:
@@ -67,6 +67,8 @@ class Races:
         for other in self._takers(again, wanted, "" if node is None else node.text):
             theirs = self._placed(other)
             if other == pod or (theirs is not None and theirs.last < placed.first):
+                continue
+            if self._pace.is_decided_before(other, pod):
                 continue
             name = self._recorded.keys.get(other) or again.keys.get(other)
             yield Hypothesis(

@@ -1,4 +1,4 @@
-"""The waits for the recorded pace in a run of the unchanged world.
+"""The waits for the recorded pace in a run of the unchanged world, and which new pod comes first.
 
 A changed world has no recording of its own. An act at an instant at which the controller would not
 act in the unchanged world follows from the change, and does not wait. Acts common to both worlds
@@ -7,11 +7,16 @@ keep the recorded pace. Attempts that a recording does not show have none.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from app.analysis.replay import tolerances
+from app.domain.controllers import pods
 from app.domain.controllers.pacing import AttemptOutcome
-from app.domain.log import Event, EventType
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.scheduling.queue import hints
+from app.domain.log import Event, EventType, Revision
+from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
 
@@ -142,6 +147,89 @@ class QuietAttempts:
             self._readiness.note_placeable(pod, now, is_placeable=is_placeable)
             return False
         return is_placeable and not self._control.was_placeable(pod, now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewPod:
+    """A pod that was made in the run: when it was made, and when its claims were named."""
+
+    made: Revision
+    made_at: Instant
+    named: Revision
+    priority: int
+    facts: PodFacts
+
+
+class FirstTurns:
+    """The order in which a scheduler takes new pods from its queue. Parity: controllers.md 4.1.
+
+    A pod enters the queue when it and all of its claims exist and the pod names them. One watch
+    shows the scheduler the pods, another one the claims, each in log order. So of two new pods, one
+    that precedes the other in both, and has no lower priority, is tried first. Pods with scheduling
+    gates and pods of groups enter the queue in other ways, and have no turn.
+    """
+
+    def __init__(self) -> None:
+        self._pods: dict[str, _NewPod] = {}
+        self._claims: dict[tuple[str, str], Revision] = {}
+
+    def follow(self, event: Event) -> None:
+        """Notes when pods and claims are made, and when pods get the names of their claims."""
+        is_new = event.type is EventType.OBJECT_CREATED
+        if is_new and event.key[:2] == api_resources.RESOURCE_CLAIMS:
+            self._claims[event.key.namespace, event.key.name] = event.revision
+        if event.key[:2] != api_resources.PODS or event.type is EventType.OBJECT_DELETED:
+            return
+        facts = pods.facts_of(event)
+        known = self._pods.get(event.uid)
+        if known is not None:
+            if known.facts.generated != facts.generated:
+                self._pods[event.uid] = replace(known, named=event.revision, facts=facts)
+            return
+        has_turn = is_new and event.stamp.verb == "create" and not facts.group
+        if has_turn and not core.scheduling_gates(event.object):
+            self._pods[event.uid] = _NewPod(
+                made=event.revision,
+                made_at=event.stamp.time,
+                named=event.revision,
+                priority=core.priority(event.object) or 0,
+                facts=facts,
+            )
+
+    def precedes(self, pod: str, other: str, until: Instant) -> bool:
+        """Whether the first attempt for a pod was surely made before that for another one.
+
+        That one was made by the instant `until`. A scheduler that was started since the pod was
+        made would have listed the pods in another order.
+        """
+        one, two = self._pods.get(pod), self._pods.get(other)
+        if one is None or two is None or one.priority < two.priority:
+            return False
+        return (
+            one.made < two.made
+            and one.named < two.named
+            and self._claimed(one) <= self._claimed(two)
+            and until - one.made_at < tolerances.TABLE.replaced_after
+        )
+
+    def before(self, pod: str) -> Iterator[str]:
+        """The pods that most likely entered the queue before this one, or have a higher priority.
+
+        That is not certain: one watch may have been behind the other.
+        """
+        known = self._pods.get(pod)
+        if known is None:
+            return
+        place = (-known.priority, known.named)
+        for other, each in self._pods.items():
+            if (-each.priority, each.named) < place:
+                yield other
+
+    def _claimed(self, pod: _NewPod) -> Revision:
+        """When the last claim of a pod was made."""
+        names = hints.claim_names(pod.facts)
+        made = (self._claims.get((pod.facts.namespace, name), Revision(0)) for name in names)
+        return max(made, default=Revision(0))
 
 
 def _open(spans: list[tuple[Instant, Instant]], now: Instant) -> None:

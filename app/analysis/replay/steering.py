@@ -4,115 +4,27 @@ A variant never determines the outcome of an act, only whether it is made earlie
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
 
-from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun, Timers
 from app.analysis.replay.pace import RecordedPace
-from app.analysis.replay.readiness import QuietAttempts, Readiness
+from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
-from app.domain.controllers import pods
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.pacing import AttemptOutcome, NextTry
-from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.rule_status import condition
-from app.domain.controllers.scheduling.queue import hints
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
 """An instant later than any in a recording."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NewPod:
-    """A pod that was made in the run: when it was made, and when its claims were named."""
-
-    made: Revision
-    made_at: Instant
-    named: Revision
-    priority: int
-    facts: PodFacts
-
-
-class FirstTurns:
-    """The order in which a scheduler takes new pods from its queue. Parity: controllers.md 4.1.
-
-    A pod enters the queue when it and all of its claims exist and the pod names them. One watch
-    shows the scheduler the pods, another one the claims, each in log order. So of two new pods, one
-    that precedes the other in both, and has no lower priority, is tried first. Pods with scheduling
-    gates and pods of groups enter the queue in other ways, and have no turn.
-    """
-
-    def __init__(self) -> None:
-        self._pods: dict[str, _NewPod] = {}
-        self._claims: dict[tuple[str, str], Revision] = {}
-
-    def follow(self, event: Event) -> None:
-        """Notes when pods and claims are made, and when pods get the names of their claims."""
-        is_new = event.type is EventType.OBJECT_CREATED
-        if is_new and event.key[:2] == api_resources.RESOURCE_CLAIMS:
-            self._claims[event.key.namespace, event.key.name] = event.revision
-        if event.key[:2] != api_resources.PODS or event.type is EventType.OBJECT_DELETED:
-            return
-        facts = pods.facts_of(event)
-        known = self._pods.get(event.uid)
-        if known is not None:
-            if known.facts.generated != facts.generated:
-                self._pods[event.uid] = replace(known, named=event.revision, facts=facts)
-            return
-        has_turn = is_new and event.stamp.verb == "create" and not facts.group
-        if has_turn and not core.scheduling_gates(event.object):
-            self._pods[event.uid] = _NewPod(
-                made=event.revision,
-                made_at=event.stamp.time,
-                named=event.revision,
-                priority=core.priority(event.object) or 0,
-                facts=facts,
-            )
-
-    def precedes(self, pod: str, other: str, until: Instant) -> bool:
-        """Whether the first attempt for a pod was surely made before that for another one.
-
-        That one was made by the instant `until`. A scheduler that was started since the pod was
-        made would have listed the pods in another order.
-        """
-        one, two = self._pods.get(pod), self._pods.get(other)
-        if one is None or two is None or one.priority < two.priority:
-            return False
-        return (
-            one.made < two.made
-            and one.named < two.named
-            and self._claimed(one) <= self._claimed(two)
-            and until - one.made_at < tolerances.TABLE.replaced_after
-        )
-
-    def before(self, pod: str) -> Iterator[str]:
-        """The pods that most likely entered the queue before this one, or have a higher priority.
-
-        That is not certain: one watch may have been behind the other.
-        """
-        known = self._pods.get(pod)
-        if known is None:
-            return
-        place = (-known.priority, known.named)
-        for other, each in self._pods.items():
-            if (-each.priority, each.named) < place:
-                yield other
-
-    def _claimed(self, pod: _NewPod) -> Revision:
-        """When the last claim of a pod was made."""
-        names = hints.claim_names(pod.facts)
-        made = (self._claims.get((pod.facts.namespace, name), Revision(0)) for name in names)
-        return max(made, default=Revision(0))
 
 
 class SteeredPace:
@@ -327,11 +239,10 @@ class SteeredPace:
             self._recorded.stray(pod)
             return None
         is_patient = self._control is None or self._control.was_put_off(pod, now)
-        first = self._recorded.first_attempt(pod)
-        until = self._turn_of(pod, first, tried, now) if is_patient else None
+        until = self._turn_of(pod, tried, now) if is_patient else None
         if until is None:
             until = self._recorded.put_off(pod, tried, now, is_patient=is_patient)
-            self._note_put_off(pod, first, until)
+            self._note_put_off(pod, until)
         if until is not None:
             self.readiness.note_put_off(pod, now, until)
         return until
@@ -353,23 +264,31 @@ class SteeredPace:
         is_wanted = self._control is not None and pod == self._let_through
         return None if is_wanted and not (tried.node or tried.moves_others) else NEVER
 
-    def _turn_of(
-        self, pod: str, first: Try | None, tried: AttemptOutcome, now: Instant
-    ) -> Instant | None:
-        """The latest instant of the first attempt for a pod while one before it is put off.
+    def _turn_of(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant | None:
+        """An instant after the attempts that are put off and were made before this one.
 
         Without this, a pod that was tried later would get the node that the one before it should
         have had: then no instant shows that the recorded scheduler placed it otherwise.
         """
-        if self._turns is None or first is None or first.placing is None or not tried.node:
+        mine = next(iter(self._recorded.attempts_left(pod)), None)
+        if self._turns is None or mine is None or mine.placing is None or not tried.node:
             return None
         ends = (
-            min(until, first.last)
+            Instant(min(until + 1, mine.last))
             for other, until in self._put_off.items()
-            if now < until and self._turns.precedes(other, pod, first.instant)
+            if now <= until and self._was_tried_before(other, pod, mine)
         )
         until = max(ends, default=now)
         return until if now < until else None
+
+    def _was_tried_before(self, other: str, pod: str, attempt: Try) -> bool:
+        """Whether the next attempt for another pod was surely made before this one for the pod."""
+        if self._recorded.is_decided_before(other, pod):
+            return True
+        if self._recorded.first_attempt(pod) is not attempt or self._turns is None:
+            return False
+        is_first = self._recorded.first_attempt(other) is not None
+        return is_first and self._turns.precedes(other, pod, attempt.instant)
 
     def _turn_of_hidden(self, pod: str, now: Instant) -> Instant | None:
         """The latest instant at which pods before a hidden one in the queue are tried.
@@ -386,8 +305,9 @@ class SteeredPace:
         self._put_off.pop(pod, None)
         return None
 
-    def _note_put_off(self, pod: str, first: Try | None, until: Instant | None) -> None:
-        if until is None or first is None or first.placing is None:
+    def _note_put_off(self, pod: str, until: Instant | None) -> None:
+        wanted = next(iter(self._recorded.attempts_left(pod)), None)
+        if until is None or wanted is None or wanted.placing is None:
             self._put_off.pop(pod, None)
         else:
             self._put_off[pod] = until

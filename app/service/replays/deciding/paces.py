@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 
-from app.analysis.replay.acts import Act, refusal_of
+from app.analysis.replay.acts import Act, refusal_of, version_of
 from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers
@@ -15,6 +15,8 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import MANAGED
+from app.domain.controllers.pods import facts_of
+from app.domain.log import Event, EventType
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
@@ -113,9 +115,35 @@ class Paces:
         pods = (each for each in begun if each.key[:2] == api_resources.PODS)
         return {each.uid: message for each in pods if (message := refusal_of(each.object))}
 
+    @cached_property
+    def _entered(self) -> Mapping[str, int]:
+        """The versions, by uid, without which pods could not be tried: their own and their claims'.
+
+        Only creations that a request shows count, and of each claim the first one.
+        """
+        recording = self._recording
+        events = [each.event for each in recording.inputs]
+        events += (act.event for act in recording.acts)
+        made = [event for event in events if _is_creation(event)]
+        claims: dict[tuple[str, str], int] = {}
+        for event in made:
+            if event.key[:2] == api_resources.RESOURCE_CLAIMS:
+                names = [(event.key.namespace, event.key.name)]
+                names += [("", owner)] if (owner := meta.controller_uid(event.object)) else []
+                for name in names:
+                    claims[name] = min(version_of(event), claims.get(name, version_of(event)))
+        entered: dict[str, int] = {}
+        for event in made:
+            if event.key[:2] == api_resources.PODS:
+                pod = facts_of(event)
+                needed = [("", event.uid), *((pod.namespace, each.claim) for each in pod.entries)]
+                versions = (claims.get(name, 0) for name in needed)
+                entered[event.uid] = max(version_of(event), *versions)
+        return entered
+
     def _learn(self, apart: Set[str], waited: Set[str]) -> RecordedPace:
         recording = self._recording
-        pace = RecordedPace(recording.node_reasons)
+        pace = RecordedPace(recording.node_reasons, self._entered)
         pace.learn(
             recording.acts,
             self._names,
@@ -130,6 +158,11 @@ class Paces:
         if not recording.is_over:
             leave_under_way(map(pace.attempts, recording.trace.keys), recording.last)
         return pace
+
+
+def _is_creation(event: Event) -> bool:
+    """Whether an event is the creation that a client asked for; bindings are created, too."""
+    return event.type is EventType.OBJECT_CREATED and event.stamp.verb == "create"
 
 
 def _placed_or_given_up(act: Act) -> Iterable[str]:

@@ -14,9 +14,9 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.replay.lateness import Delay, PacedRun, queued_since
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.runs import IsOver
-from app.analysis.replay.readiness import Readiness
+from app.analysis.replay.readiness import FirstTurns, Readiness
 from app.analysis.replay.recording import Recording
-from app.analysis.replay.steering import FirstTurns, SteeredPace
+from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import profiles_bound
 from app.analysis.replay.unsure.earliness import Early, early_acts
 from app.analysis.replay.variants import Switches, Variant

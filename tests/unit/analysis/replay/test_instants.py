@@ -197,7 +197,13 @@ def test_attempts_of_a_source_without_versions_have_none():
 def written(number: int, at: float, status: dict[str, object], before: dict[str, object]) -> Act:
     """A write of the scheduler about the status of the pod."""
     instant = Instant(int(at * SECOND))
-    origin = Origin(source="x", time_quality="exact", asked=instant, answered=instant)
+    origin = Origin(
+        source="x",
+        time_quality="exact",
+        asked=instant,
+        answered=instant,
+        resource_version=str(number),
+    )
     stamp = Stamp(time=instant, actor=Actor(user=SCHEDULER), verb="patch", origin=origin)
     tree = {"metadata": {"name": "a", "uid": "u"}, "status": status}
     event = Event(
@@ -233,3 +239,37 @@ def test_attempts_after_a_placement_that_was_late_here_are_as_late(late: int, se
     pace.bind_delay("u", placing)
     due = pace.not_before(QUEUE, ("u",), Instant(603 * SECOND + SECOND // 2))
     assert due == pytest.approx(seconds * SECOND, abs=SECOND)
+
+
+PLACED: dict[str, object] = {"nominatedNodeName": "n"}
+REFUSED: dict[str, object] = {
+    "conditions": [{"type": "PodScheduled", "status": "False", "message": "conflict"}]
+}
+
+
+@pytest.mark.parametrize(
+    ("states", "made", "is_before"),
+    [
+        ([{}, PLACED], 3, True),
+        ([{}, PLACED], 2, False),  # the same write
+        ([{}, PLACED], 1, False),
+        ([{}, PLACED], 0, False),  # its creation is not recorded
+        ([{}, PLACED, {**PLACED, **REFUSED}], 9, False),  # the next attempt writes no node
+        ([{}, REFUSED, PLACED], 4, True),
+        ([{}, REFUSED, PLACED], 3, False),
+        ([{}, REFUSED], 9, False),  # it was never placed
+    ],
+)
+def test_placement_was_decided_before_all_pods_made_after_its_first_write(
+    states: list[dict[str, object]], made: int, is_before: bool
+) -> None:
+    acts = [
+        written(number + 1, number, states[number], states[number - 1])
+        for number in range(1, len(states))
+    ]
+    pace = RecordedPace(entered={"other": made} if made else {})
+    pace.learn(acts, {SCHEDULER: ("scheduling",)}, {})
+    pace = pace.afresh()
+    assert pace.is_decided_before("u", "other") is is_before
+    assert not pace.is_decided_before("other", "u")
+    assert not pace.is_decided_before("u", "unknown")

@@ -8,8 +8,8 @@ import pytest
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
-from app.analysis.replay.readiness import Readiness
-from app.analysis.replay.steering import NEVER, FirstTurns, SteeredPace
+from app.analysis.replay.readiness import FirstTurns, Readiness
+from app.analysis.replay.steering import NEVER, SteeredPace
 from app.analysis.replay.variants import Variant
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.pacing import AttemptOutcome
