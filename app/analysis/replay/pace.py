@@ -469,8 +469,10 @@ class RecordedPace:
             tries.written.append(version_of(event))
             self._forget_first_write(event.uid)
         elif node and node != json_tree.text(act.before or {}, *named):
-            placing = Placing(began=act.requested, node=node, written=version_of(event))
-            tries.placings.append(placing)
+            # Pre-emption may exchange a node for another one, and place the pod much later.
+            is_first = not json_tree.text(act.before or {}, *named)
+            written = version_of(event) if is_first else 0
+            tries.placings.append(Placing(began=act.requested, node=node, written=written))
 
     def _placing(self, uid: str, act: Act) -> Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""

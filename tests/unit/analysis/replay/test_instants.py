@@ -258,6 +258,7 @@ REFUSED: dict[str, object] = {
         ([{}, REFUSED, PLACED], 4, True),
         ([{}, REFUSED, PLACED], 3, False),
         ([{}, REFUSED], 9, False),  # it was never placed
+        ([{}, {**PLACED, **REFUSED}, {**REFUSED, "nominatedNodeName": "m"}], 9, False),  # evicts
     ],
 )
 def test_placement_was_decided_before_all_pods_made_after_its_first_write(
