@@ -230,3 +230,60 @@ async def test_delay_that_nothing_explains_fails(name, tmp_path):
 async def test_delay_that_may_be_is_accepted(name, tmp_path):
     report = await decided(HONEST[name], tmp_path)
     assert (dict(report.violations), report.agreement in ACCEPTED) == ({}, True)
+
+
+class Waiting(Story):
+    """A pod that fits nowhere, and a node that is closed: from then on it does for another reason.
+
+    Nothing wakes the pod, but the scheduler moves it after five minutes. Others come meanwhile.
+    """
+
+    def tell(self, path):
+        plane = HeldControlPlane(self.held, Instant(0))
+        cluster = Cluster(
+            Profile(version=RELEASE),
+            ControllerOptions(bind_delay=plane.bind_delay, pace=plane),
+            seed=7,
+            kubelet=True,
+            namespaces=("default",),
+        )
+        cluster.line.followers.append(plane.follow)
+        plane.start = start = cluster.line.now
+        cluster.line.followers.append(
+            lambda event: plane.pods.setdefault(event.uid, event.key.name)
+        )
+        for node in ("node-00", "node-01"):
+            cluster.node(node, cpu="64")
+            cluster.slice(node, devices=[{"name": "gpu-0"}])
+        cluster.device_class(CLASS, f"device.driver == '{DRIVER}'")
+        request = {"name": "g", "exactly": {"deviceClassName": CLASS}}
+        spec = {"spec": {"devices": {"requests": [request]}}}
+        self.apply(cluster, "ResourceClaimTemplate", "one", {"spec": spec})
+        cluster.settle()
+        for number, node in enumerate(("node-00", "node-01", "node-01")):
+            self.at(cluster, start, 1 + number)
+            self.pod(cluster, f"a-{number}", node)
+        self.at(cluster, start, 10)
+        cluster.patch("nodes", "node-01", {"spec": {"unschedulable": True}})
+        for number in range(40):
+            self.at(cluster, start, 20 + 25 * number)
+            containers = [{"name": "main", "image": "example.com/workload:1"}]
+            chosen = {"kubernetes.io/hostname": "node-00"}
+            spec = {"restartPolicy": "Never", "containers": containers, "nodeSelector": chosen}
+            self.apply(cluster, "Pod", f"b-{number}", {"spec": spec})
+        self.at(cluster, start, 1_030)
+        retell(cluster.line.events, plane.late, path, random.Random(7), answers=3)
+        return path / "audit.jsonl"
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(
+    ("seconds", "agreements"),
+    [(0, ACCEPTED), (60, ACCEPTED), (10_000, {Agreement.UNEXPLAINED})],
+)
+async def test_pod_is_tried_again_after_the_time_of_the_flush(seconds, agreements, tmp_path):
+    report = await decided(
+        Waiting(Held(queue=QUEUE, name="a-2", seconds=seconds, since=5)), tmp_path
+    )
+    assert report.agreement in agreements
+    assert all("a-2" in each.subject for each in report.differences)

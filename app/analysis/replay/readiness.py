@@ -3,6 +3,8 @@
 A changed world has no recording of its own. An act at an instant at which the controller would not
 act in the unchanged world follows from the change, and does not wait. Acts common to both worlds
 keep the recorded pace. Attempts that a recording does not show have none.
+
+`FirstTurns` has the order in which new pods become ready for their first attempts.
 """
 
 from bisect import bisect_right

@@ -17,7 +17,12 @@ from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.pacing import AttemptOutcome, NextTry
 from app.domain.controllers.rule_status import condition
-from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
+from app.domain.controllers.scheduling.queue.waiting_pods import (
+    BACKOFF_MAX,
+    FLUSH_AGE,
+    FLUSH_ROUND,
+    QUEUE,
+)
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, meta
@@ -25,6 +30,12 @@ from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
 """An instant later than any in a recording."""
+
+TRIED_WITHIN = FLUSH_AGE + FLUSH_ROUND + BACKOFF_MAX + LATE_AFTER
+"""How long a pod waits at most for its next attempt, whatever wakes it. Parity: controllers.md 4.2.
+
+A pod that nothing wakes is moved with the rounds of the flush, and then waits for its back-off.
+"""
 
 
 class SteeredPace:
@@ -364,7 +375,8 @@ class SteeredPace:
             if self._quiet is not None:
                 return now
             # A pod without any recorded attempt was there for a short time, or was forgotten.
-            return NEVER if self.attempts(uid) else self._after_others(QUEUE, (uid,), now)
+            is_known = bool(self.attempts(uid))
+            return (self._at_last if is_known else self._after_others)(QUEUE, (uid,), now)
         return None
 
     def _is_untried(self, uid: str) -> bool:
@@ -411,6 +423,13 @@ class SteeredPace:
             return now
         self._last_due[queue, key] = until = Instant(now + LATE_AFTER)
         return until
+
+    def _at_last(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        """The latest instant of the next attempt for a pod, from the first reason for one on."""
+        due = self._last_due.setdefault((queue, key), Instant(now + TRIED_WITHIN))
+        if due <= now:
+            del self._last_due[queue, key]
+        return due
 
     def _unless_imposed(self, author: str, key: ObjectKey) -> Instant | None:
         """`NEVER` if these writes are taken as recorded; otherwise None."""

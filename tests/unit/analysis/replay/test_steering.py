@@ -9,7 +9,7 @@ import pytest
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, Readiness
-from app.analysis.replay.steering import NEVER, SteeredPace
+from app.analysis.replay.steering import NEVER, TRIED_WITHIN, SteeredPace
 from app.analysis.replay.variants import Variant
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.pacing import AttemptOutcome
@@ -27,7 +27,7 @@ from app.domain.log import (
 from app.domain.values import api_resources
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 
 NOW = Instant(1_000)
 LATER = Instant(2_000)
@@ -147,6 +147,19 @@ def test_what_comes_last_comes_at_last(turn: str, variant: Variant) -> None:
     at_last = Instant(LATER + LATE_AFTER)
     assert pace.not_before(*TURNS[turn], at_last) == at_last
     assert pace.not_before(*TURNS[turn], at_last) == at_last + LATE_AFTER
+
+
+def test_pod_that_was_tried_before_is_tried_again_within_the_time_of_the_flush() -> None:
+    """Another reason to look does not begin the wait anew, unlike for a pod that nobody tried."""
+    variant = Variant(untried=frozenset({"pod"}))
+    pace = SteeredPace(RecordedPace(), variant, KEYS)
+    pace.attempts = lambda pod: (object(),)
+    until = Instant(NOW + TRIED_WITHIN)
+    assert TRIED_WITHIN > 340 * SECOND
+    assert pace.not_before(*TURNS["attempt"], NOW) == until
+    assert pace.not_before(*TURNS["attempt"], LATER) == until
+    assert pace.not_before(*TURNS["attempt"], until) == until
+    assert pace.not_before(*TURNS["attempt"], until) == until + TRIED_WITHIN
 
 
 def test_pod_that_is_let_through_is_tried_now_whatever_holds_it() -> None:
