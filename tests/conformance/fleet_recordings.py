@@ -7,13 +7,16 @@ which it is to be decided again.
 
 import argparse
 import random
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from app.domain.controllers.kubelet.annotations import LEASE_NAMESPACE
 from app.domain.objects.profile import Profile
 from tests.conformance.soak_lines import ClockStep, retell
 from tests.conformance.soak_recordings import Load, SlowControlPlane
 from tests.simulation.fleet_acts import ACTS
-from tests.simulation.fleet_world import FleetWorld
+from tests.simulation.fleet_world import Act, FleetWorld
 
 ANSWERS = 30
 """Most answers take up to so many milliseconds."""
@@ -31,20 +34,22 @@ def record(
     ahead: int = 0,
     restarts: float = 0,
     outage: int = OUTAGE,
+    besides: Mapping[Act, int] = MappingProxyType({}),
 ) -> Profile:
     """Writes the recording of a world into a folder; returns the release and gates of the world.
 
     From its middle on, the clock of the scheduler's host is `ahead` by so many microseconds. Before
     each act the control plane stops with the chance `restarts`, and starts anew after an outage
-    of so many seconds.
+    of so many seconds. `besides` are more acts with their weights.
     """
     fate = random.Random(f"restarts {seed}")
+    kinds = {**ACTS, **besides}
     plane = SlowControlPlane(Load(seed=seed))
     world = FleetWorld(seed, plane)
     for _ in range(acts):
         if fate.random() < restarts:
-            world.outage(ACTS, outage)
-        world.step(ACTS)
+            world.outage(kinds, outage)
+        world.step(kinds)
     world.cluster.wait(60)
     while plane.waits_until > world.cluster.line.now:
         world.cluster.wait(15)
@@ -54,6 +59,30 @@ def record(
     step = ClockStep(at=events[len(events) // 2].stamp.time, micros=ahead)
     retell(events, plane.late, path, chance, answers=ANSWERS, step=step)
     return world.profile
+
+
+def lose_kubelet(world: FleetWorld) -> None:
+    """No kubelet works on a node: pods are bound and do not run, or are deleted and stay."""
+    node = world.any_of("nodes")
+    if world.cluster.get("namespaces", LEASE_NAMESPACE, "") is None:
+        world.cluster.create("v1", "Namespace", LEASE_NAMESPACE)
+    if node is not None:
+        name = node["metadata"]["name"]
+        version = "coordination.k8s.io/v1"
+        metadata = {"name": name, "namespace": LEASE_NAMESPACE}
+        spec = {"holderIdentity": name, "leaseDurationSeconds": 40}
+        world.cluster.apply(
+            {"apiVersion": version, "kind": "Lease", "metadata": metadata, "spec": spec}
+        )
+
+
+def restore_kubelets(world: FleetWorld) -> None:
+    """The kubelets of all nodes work again."""
+    for lease in world.find("leases"):
+        world.cluster.delete("leases", lease["metadata"]["name"], LEASE_NAMESPACE)
+
+
+KUBELETS: Mapping[Act, int] = MappingProxyType({lose_kubelet: 6, restore_kubelets: 6})
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ from app.service.replays.verifying import VerifyOutcome
 from app.settings import Settings
 from tests import draws
 from tests.conformance import honest_lines
-from tests.conformance.fleet_recordings import record
+from tests.conformance.fleet_recordings import KUBELETS, record
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -68,6 +68,30 @@ async def test_circumstance_of_an_honest_log_accuses_nobody(change, seed, tmp_pa
     assert change(lines, random.Random(f"{change.__name__} {seed}"))
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     await _accuses_nobody(profile, path, 30)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("source", ["audit.jsonl", "watch"])
+async def test_kubelets_that_are_away_accuse_nobody(source, tmp_path):
+    profile = record(tmp_path, 15, 40, besides=KUBELETS)
+    lost = (tmp_path / "watch" / "leases.jsonl").read_text().count("ADDED")
+    assert lost > 1
+    await _accuses_nobody(profile, tmp_path / source, 40)
+
+
+@draws.in_turn("ways")
+async def test_watch_streams_that_arrive_in_batches_accuse_nobody(tmp_path):
+    profile = record(tmp_path, 114, 30)
+    draw = random.Random("batches")
+    streams = [path.read_text().splitlines() for path in sorted((tmp_path / "watch").iterdir())]
+    lines = []
+    while streams := [stream for stream in streams if stream]:
+        stream, count = draw.choice(streams), draw.randint(1, 40)
+        lines += stream[:count]
+        del stream[:count]
+    (tmp_path / "batches").mkdir()
+    (tmp_path / "batches" / "watch.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    await _accuses_nobody(profile, tmp_path / "batches", 30)
 
 
 @draws.in_turn("ways")
