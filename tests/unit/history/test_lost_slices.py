@@ -159,3 +159,33 @@ def test_pool_of_which_a_slice_stays_is_not_made_anew(tmp_path):
     """A device of the deleted slice was there, so the scheduler gave it too late."""
     lines = published("a", 3, 2), published("b", 4, 2), removed("b", 5, 2)
     assert gaps(tmp_path, *lines, first=30, devices=("b", "b")) == []
+
+
+def renewed(name, second, generation, count=2):
+    """A slice that is written anew with the next generation of its pool."""
+    line = published(name, second, count)
+    state = line["responseObject"]
+    state["spec"]["pool"]["generation"] = generation
+    state["metadata"]["generation"] = generation
+    return {**line, "verb": "update", "auditID": f"renewed-{name}-{second}"}
+
+
+PAIR = (published("a", 2, 2), published("b", 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("slices", "claims", "first", "expected"),
+    [
+        ((*PAIR, renewed("a", 5, 2)), ("x", "y"), 25, [("resourceslices", "b")]),
+        # One claim alone is a mistake, or was chosen before.
+        ((*PAIR, renewed("a", 5, 2)), ("x",), 25, []),
+        ((*PAIR, renewed("a", 5, 2)), ("x", "y"), 18, []),
+        # The line is there, or the pool never was whole, or both are behind.
+        ((*PAIR, renewed("a", 5, 2), renewed("b", 7, 2)), ("x", "y"), 25, []),
+        ((PAIR[0], renewed("a", 5, 2)), ("x", "y"), 25, []),
+        ((*PAIR, renewed("a", 5, 2, count=3)), ("x", "y"), 25, []),
+    ],
+    ids=["lost", "one claim", "in flight", "not lost", "alone", "of a third"],
+)
+def test_generation_that_one_slice_lacks_is_missed(slices, claims, first, expected, tmp_path):
+    assert gaps(tmp_path, *slices, claims=claims, first=first) == expected

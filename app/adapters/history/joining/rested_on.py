@@ -11,8 +11,10 @@ scheduler gives devices of an incomplete pool. Evidence are devices that draw up
 the slice has to publish, and a claim with a device of the pool that no slice of it has in any line.
 One such claim is enough if others got devices of the pool, too: one lost line explains both, which
 would be two mistakes. A pool that is published again after all its slices were deleted is another
-one in this respect. Where slices of one pool are missed, one lost line explains it, and the gap is
-of that pool. Where those of several are, lines are lost here and there, and it is of all slices.
+one in this respect. A slice that alone lacks the newest generation of its pool got it in a lost
+line if several claims got devices of the pool since: a scheduler gives none while one is behind.
+Where slices of one pool are missed, one lost line explains it, and the gap is of that pool. Where
+those of several are, lines are lost here and there, and it is of all slices.
 Parity: history-formats.md 4.5.
 """
 
@@ -109,22 +111,39 @@ class _PoolLines:
     devices: set[str] = field(default_factory=set)
     claims: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
+    lines: dict[ObjectKey, tuple[int, _SpooledLine]] = field(default_factory=dict)
+    of_lagging: dict[ObjectKey, _SpooledLine] = field(default_factory=dict)
 
-    def read(self, key: ObjectKey, tree: JsonView) -> None:
+    @property
+    def lagging(self) -> list[_SpooledLine]:
+        """The last lines of the slices that alone lack the newest generation of a whole pool."""
+        there = {key: last for key, last in self.lines.items() if key not in self.gone}
+        newest = max((generation for generation, _ in there.values()), default=0)
+        lines = [line for generation, line in there.values() if generation < newest]
+        return lines if len(there) == self.announced else []
+
+    def read(self, line: _SpooledLine, tree: JsonView) -> None:
         """Read a state of one of its slices."""
+        key = line.key
         self.slices.add(key)
         self.gone.discard(key)
+        self.lines[key] = dra.pool(tree).generation, line
         self.announced = max(self.announced, dra.pool(tree).resource_slice_count)
         self.published.update(map(entries.name, dra.shared_counters(tree)))
         for device in dra.devices(tree):
             self.devices.add(dra.published_name(device))
             self.drawn_upon.update(map(dra.counter_set, dra.consumptions(device)))
+        if not self.lagging:
+            self.of_lagging.clear()
 
     def give(self, line: _SpooledLine, device: str) -> None:
         """Note a device of the pool that a claim got."""
         if not self._may_be_chosen_before(line):
             self.claims.setdefault(line.key, line)
             self.given.add(device)
+        written = max((each.span.until for _, each in self.lines.values()), default=Instant(0))
+        if self.lagging and line.span.since > written + IN_FLIGHT:
+            self.of_lagging.setdefault(line.key, line)
 
     def _may_be_chosen_before(self, line: _SpooledLine) -> bool:
         """Whether a device may have been chosen before the pool was empty."""
@@ -178,7 +197,7 @@ class _ShownAllocations:
             if tree and kind == api_resources.RESOURCE_SLICES:
                 self._read_end(line, tree)
         elif kind == api_resources.RESOURCE_SLICES:
-            self._pool(_pool_of(tree)).read(line.key, tree)
+            self._pool(_pool_of(tree)).read(line, tree)
             self.publishers[line.key] = _Publisher(line, devices=_tainted(tree))
         else:
             self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
@@ -190,7 +209,7 @@ class _ShownAllocations:
     def _read_end(self, line: _SpooledLine, tree: JsonView) -> None:
         """Read the end of a slice, which may be the only line about it."""
         pool = self._pool(_pool_of(tree))
-        pool.read(line.key, tree)
+        pool.read(line, tree)
         pool.gone.add(line.key)
         if pool.gone == pool.slices:
             self.pools[_pool_of(tree)].append(_PoolLines(emptied=line))
@@ -232,7 +251,13 @@ def note(spool: Spool, notes: Notes) -> None:
         for each in shown.publishers.values()
         if len(each.against) >= LOST_OF_MIN and (tells_ends or each.rule is None)
     ]
-    if not (unknown or unpublished or contradicted):
+    behind = [
+        each
+        for lines in shown.pools.values()
+        for each in lines
+        if len(each.lagging) == 1 and len(each.of_lagging) >= LOST_OF_MIN
+    ]
+    if not (unknown or unpublished or contradicted or behind):
         return
     versions = versions_of(spool)
     for key in unknown:
@@ -248,6 +273,11 @@ def note(spool: Spool, notes: Notes) -> None:
         )
         notes.add(message)
         _put_missed_slice(spool, pool, message, "/".join(place) if are_of_one else "")
+    for pool in behind:
+        (last,), (first, second, *_) = pool.lagging, pool.of_lagging.values()
+        if versions.may_hide(last.span.until, first.span.since):
+            text = "it alone lacks the newest generation of its pool, of which claims got devices"
+            _put(spool, last.key, second, text)
     for each in contradicted:
         first, second, *_ = each.against.values()
         if versions.may_hide(each.line.span.until, first.span.since):
