@@ -1,6 +1,7 @@
 """The contract of EventLog, for every store."""
 
 import random
+from itertools import product
 
 import pytest
 
@@ -379,6 +380,32 @@ async def test_keys_are_those_that_a_filter_takes_from_all_events(open_stores: O
                 assert order[:limit] == await stores.log.keys(
                     history, wanted, until=until, limit=limit, newest_first=newest_first
                 ), (wanted, until, limit, newest_first)
+
+
+async def test_latest_keys_are_the_same_wherever_their_last_events_are(open_stores: OpenStores):
+    """Few events of pods among many others, so that the last ones are near or far."""
+    draw = random.Random(3)
+    pods = [ObjectKey("", "pods", draw.choice("ab"), name) for name in "vwxyz"]
+    others = [ObjectKey("", "configmaps", "a", name) for name in "vwxyz"]
+    drafts = [
+        draft(draw.choice(pods if draw.random() < 0.04 else others), type=UPDATED)
+        for _ in range(400)
+    ]
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = sealed(Head(), *drafts)
+        await stores.log.append(history, expected=Head(), events=events)
+        for until in (20, 60, 150, 270, 399, 400):
+            for namespace, limit in product(("", "a", "b"), (1, 2, 3, 9)):
+                last = {
+                    event.key: event.revision
+                    for event in events[:until]
+                    if event.key in pods and namespace in ("", event.key.namespace)
+                }
+                wanted = KeyFilter("", "pods", namespace=namespace)
+                assert sorted(last, key=lambda key: -last[key])[:limit] == await stores.log.keys(
+                    history, wanted, until=Revision(until), limit=limit, newest_first=True
+                ), (until, namespace, limit)
 
 
 async def _fill(stores, history: HistoryId) -> None:

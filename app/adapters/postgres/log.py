@@ -277,17 +277,23 @@ class PostgresLog:
         """The first wanted keys, sorted, or those with the latest events."""
         async with self._database.connection() as connection:
             line = await self._line(connection, history)
-            by_namespace = bool(wanted.namespace)
-            statement = statements.keys(by_namespace=by_namespace, newest_first=newest_first)
-            first, last = (
-                wanted.name or wanted.prefix,
-                wanted.name or wanted.prefix + _LAST_CHARACTER,
-            )
-            kind = (wanted.group, wanted.resource, first, last, wanted.prefix)
-            place = (wanted.namespace,) if by_namespace else ()
-            given = [(part.history, min(until, part.until), limit, *kind, *place) for part in line]
-            rows = [row for each in given for row in await connection.fetch(statement, *each)]
-        return rows_of.keys(rows, newest_first=newest_first)[:limit]
+            name = wanted.name or wanted.prefix
+            last = wanted.name or wanted.prefix + _LAST_CHARACTER
+            kind = (limit, wanted.group, wanted.resource, name, last, wanted.prefix)
+            place = (wanted.namespace,) if wanted.namespace else ()
+            spans = statements.KEY_SPANS if newest_first and not name else ()
+            keys: list[ObjectKey] = []
+            for statement, after, ends_if_few in statements.ways_to_keys(
+                *(bool(place), newest_first, [limit * span for span in spans], until)
+            ):
+                given = [(part.history, min(until, part.until), *kind, after) for part in line]
+                rows = [
+                    row for one in given for row in await connection.fetch(statement, *one, *place)
+                ]
+                keys = rows_of.keys(rows, newest_first=newest_first)[:limit]
+                if (len(keys) < limit) is ends_if_few:
+                    break
+        return keys
 
     async def objects_at(
         self,

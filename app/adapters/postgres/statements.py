@@ -3,7 +3,7 @@
 All statements are prepared once per connection. `$1` is the history in all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from app.adapters.postgres import columns
@@ -319,15 +319,16 @@ SELECT $4, $5, places.namespace, keys.name, keys.last FROM places
 """The namespaces of a kind, read one by one along the index."""
 
 _PLACE = """
-SELECT $4, $5, places.namespace, keys.name, keys.last FROM (VALUES ($9::text)) AS places (namespace)
+SELECT $4, $5, places.namespace, keys.name, keys.last
+FROM (VALUES ($10::text)) AS places (namespace)
 """
 """The one namespace that is selected."""
 
 
 def keys(*, by_namespace: bool, newest_first: bool) -> str:
-    """The keys that a kind ever had up to $2, at most $3, with their last revisions.
+    """The keys of a kind in events up to $2 and above $9, at most $3, with their last revisions.
 
-    The kind is $4 and $5; names are from $6 to $7 and begin with $8; the namespace is $9, if it is
+    The kind is $4 and $5; names are from $6 to $7 and begin with $8; the namespace is $10, if it is
     selected. A statement has one plan for all its parameters, so only a condition that stands in it
     can be one on the index: of each namespace the events with these names are read.
     """
@@ -338,10 +339,55 @@ def keys(*, by_namespace: bool, newest_first: bool) -> str:
     {places} CROSS JOIN LATERAL (
         SELECT name, max(revision) AS last FROM log_events
         WHERE history = $1 AND "group" = $4 AND resource = $5 AND namespace = places.namespace
-          AND name >= $6 AND name <= $7 AND starts_with(name, $8) AND revision <= $2
+          AND name >= $6 AND name <= $7 AND starts_with(name, $8)
+          AND revision <= $2 AND revision > $9
         GROUP BY name ORDER BY name
     ) AS keys
     {order} LIMIT $3
+    """  # noqa: S608 (constants only)
+
+
+KEY_SPANS = (16, 64, 256)
+"""How many events, for each wanted key, are looked through for the keys with the latest events.
+
+All events of the kind are read only where these hold too few keys, and where names are wanted,
+which an index finds.
+"""
+
+
+def ways_to_keys(
+    by_namespace: bool, newest_first: bool, spans: Sequence[int], until: int
+) -> Iterator[tuple[str, int, bool]]:
+    """The statements to try for keys, each with its $9, and when its keys are all that are wanted.
+
+    That is when they are fewer than $3 (true), or when they are as many (false); those of the last
+    statement are in any case. `spans` are numbers of events that are looked through. Before, names
+    are read in their order: a kind that has few is known then.
+    """
+    if spans:
+        yield keys(by_namespace=by_namespace, newest_first=False), 0, True
+    for span in spans:
+        if span < until:
+            yield _latest_keys(by_namespace=by_namespace), until - span, False
+    yield keys(by_namespace=by_namespace, newest_first=newest_first), 0, False
+
+
+def _latest_keys(*, by_namespace: bool) -> str:
+    """The keys that `keys` gives newest first, with the same parameters.
+
+    The events are read in their order, whatever the planner takes for faster: its plan is for all
+    parameters.
+    """
+    condition = " AND namespace = $10" if by_namespace else ""
+    return f"""
+    WITH latest AS MATERIALIZED (
+        SELECT "group", resource, namespace, name, revision FROM log_events
+        WHERE history = $1 AND revision <= $2 AND revision > $9
+    )
+    SELECT "group", resource, namespace, name, max(revision) AS last FROM latest
+    WHERE "group" = $4 AND resource = $5{condition}
+      AND name >= $6 AND name <= $7 AND starts_with(name, $8)
+    GROUP BY "group", resource, namespace, name ORDER BY last DESC LIMIT $3
     """  # noqa: S608 (constants only)
 
 
