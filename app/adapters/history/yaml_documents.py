@@ -38,6 +38,7 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _OCTAL_OR_HEX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _INTEGER_DIGITS_MAX = 19
+_ACTION = re.compile(rb"\{\{.*\}\}")
 _STANDARD = "tag:yaml.org,2002:"
 
 
@@ -55,6 +56,10 @@ class _UnfinishedNode:
 
 class _RepeatedKey(Exception):
     """A key that stands twice in one mapping: a server refuses it, and one value would be lost."""
+
+
+class _KeyIsNoScalar(Exception):
+    """A key that is a mapping or a list: JSON has none, but a template looks like that."""
 
 
 @dataclass(slots=True)
@@ -113,7 +118,7 @@ class _TreeBuilder:
             top.has_key = False
         else:
             if isinstance(value, dict | list):
-                raise InputError("a mapping key is not a scalar", place=self.place)
+                raise _KeyIsNoScalar
             top.key, top.has_key = _key_text(value), True
 
     def alias(self, name: str) -> None:
@@ -167,12 +172,29 @@ def parse_documents(
             place=f"{place}:{at}",
             cure="take one of the two out",
         ) from problem
+    except _KeyIsNoScalar as problem:
+        at = event.start_mark.line + 1 + before if event.start_mark else line
+        _check_is_no_template(content, at - before, at - before, f"{place}:{at}")
+        raise InputError("a mapping key is not a scalar", place=f"{place}:{at}") from problem
     except yaml.YAMLError as problem:
-        raise InputError(
-            _problem_text(problem), place=_problem_place(problem, place, before)
-        ) from problem
+        at_fault = _problem_place(problem, place, before)
+        if isinstance(problem, yaml.MarkedYAMLError) and problem.problem_mark is not None:
+            last = problem.problem_mark.line + 1
+            first = last if problem.context_mark is None else problem.context_mark.line + 1
+            _check_is_no_template(content, first, last, at_fault)
+        raise InputError(_problem_text(problem), place=at_fault) from problem
     except (UnicodeDecodeError, ValueError) as problem:
         raise InputError(f"it is not YAML in UTF-8: {problem}", place=place) from problem
+
+
+def _check_is_no_template(content: bytes, first: int, last: int, place: str) -> None:
+    """Raises InputError if one of the lines that are no YAML has an action of a template."""
+    if any(_ACTION.search(line) for line in content.splitlines()[first - 1 : last]):
+        raise InputError(
+            "it is a template, which is no YAML before its {{ … }} are replaced",
+            place=place,
+            cure="render it, for example with helm template",
+        )
 
 
 def _scalar(event: Any, place: str) -> Any:

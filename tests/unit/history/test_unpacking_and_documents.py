@@ -239,6 +239,29 @@ def test_broken_yaml_names_line_and_column():
         read(b"a: 1\nb: [\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("{{- if .Values.on }}\nkind: Pod\n{{- end }}\n", "x:1:3"),
+        ("kind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n", "x:3"),
+        ("kind: Pod\nmetadata:\n  labels:\n    {{- include 'l' . | nindent 4 }}\n", "x:4:7"),
+    ],
+    ids=["a condition", "a value", "an included part"],
+)
+def test_template_is_named_as_what_it_is(text, place):
+    with pytest.raises(InputError, match="it is a template") as refused:
+        read(text.encode())
+    assert refused.value.place == place
+
+
+def test_braces_beside_other_damage_are_no_template():
+    assert read(b"a: '{{ $labels.pod }}'\n") == [{"a": "{{ $labels.pod }}"}]
+    with pytest.raises(InputError, match=r"x:3:1: it is not YAML"):
+        read(b"a: '{{ $labels.pod }}'\nb: [\n")
+    with pytest.raises(InputError, match="x:2: a mapping key is not a scalar"):
+        read(b"a: '{{ $labels.pod }}'\n{b: 1}: 2\n")
+
+
 def test_one_long_line_is_read_as_one_document():
     limits = ImportLimits(line_bytes_max=300_000)
     text = b'{"items": [' + b",".join([b'"%d"' % n for n in range(100_000)]) + b"]}"
