@@ -306,6 +306,20 @@ def test_manifests_beside_a_log_are_said_not_to_be_checked(tmp_path: Path) -> No
     assert notice["message"]["text"] == f"not checked: {sentence}"
 
 
+def test_templates_of_a_chart_are_said_not_to_be_checked(tmp_path: Path) -> None:
+    """Named alone, a template is refused: nothing of it is checked."""
+    (tmp_path / "board.yaml").write_text(BROKEN)
+    template = tmp_path / "class.yaml"
+    template.write_text("kind: DeviceClass\nmetadata: {name: a, labels: {{ .Values.labels }}}\n")
+    problem = (
+        f"{template}:2: it is a template, which is no YAML before its {{{{ … }}}} are replaced; "
+        "render it, for example with helm template"
+    )
+    code, out, _ = redra("lint", tmp_path, "-o", "json")
+    assert (code, json.loads(out)["notChecked"]) == (1, [problem])
+    assert redra("lint", template) == (2, "", f"redra: {problem}\n")
+
+
 def test_recording_is_looked_at_over_time() -> None:
     code, out, _ = redra("lint", shared_path("histories", "c-multihost-tpu"), "-o", "json")
     findings = json.loads(out)["findings"]

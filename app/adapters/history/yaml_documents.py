@@ -54,6 +54,10 @@ class _UnfinishedNode:
     is_merged: bool = False
 
 
+class IsTemplate(InputError):
+    """A file is a template, such as one of a chart of Helm; rendered, it may be YAML."""
+
+
 class _RepeatedKey(Exception):
     """A key that stands twice in one mapping: a server refuses it, and one value would be lost."""
 
@@ -188,9 +192,9 @@ def parse_documents(
 
 
 def _check_is_no_template(content: bytes, first: int, last: int, place: str) -> None:
-    """Raises InputError if one of the lines that are no YAML has an action of a template."""
+    """Raises IsTemplate if one of the lines that are no YAML has an action of a template."""
     if any(_ACTION.search(line) for line in content.splitlines()[first - 1 : last]):
-        raise InputError(
+        raise IsTemplate(
             "it is a template, which is no YAML before its {{ … }} are replaced",
             place=place,
             cure="render it, for example with helm template",

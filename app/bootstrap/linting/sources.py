@@ -12,6 +12,7 @@ from app.adapters.history import kinds, opening
 from app.adapters.history.field_lines import FieldLines
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
+from app.adapters.history.yaml_documents import IsTemplate
 from app.analysis.lint import linting
 from app.analysis.lint.findings import FindingPlace, LintFinding
 from app.analysis.lint.linting import LintReport
@@ -78,6 +79,16 @@ class _Sources:
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
         return bool(documents)
+
+    def read_file_of(self, path: Path, file: Path) -> bool:
+        """As `read_manifests`; a template in a folder is not checked, and named."""
+        try:
+            return self.read_manifests(file)
+        except IsTemplate as problem:
+            if file == path:
+                raise
+            self.not_checked.append(str(problem))
+            return False
 
     def read_changes(self, object_changes: Iterable[ObjectChange]) -> None:
         """Read the last state of each object, and the findings on the way."""
@@ -168,7 +179,7 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
             files = _files(path)
         if not files:
             raise InputError("it holds no YAML or JSON file", place=str(path))
-        have_objects = [sources.read_manifests(file) for file in files]
+        have_objects = [sources.read_file_of(path, file) for file in files]
         if not any(have_objects):
             # A pipeline whose first part fails must not pass.
             name = "standard input" if str(path) == manifests.STANDARD_INPUT else str(path)
