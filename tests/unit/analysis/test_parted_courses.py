@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from app.analysis.diff.classes import PodAspect, classes_of, parted
+from app.analysis.diff.classes import Class, Parted, PodAspect, classes_of, parted
 from app.analysis.diff.courses import Course, Disruption, Given, Moment, Placement, Refusal
+from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
 from app.domain.log import ObjectKey, Revision
 from app.domain.values.timestamps import SECOND, Instant
@@ -177,3 +178,50 @@ def test_pod_of_a_name_that_was_used_before_has_its_number(ordinal: int, name: s
     pod = course()
     pod.ordinal = ordinal
     assert pod.name == name
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter", "is_after"),
+    [
+        pytest.param(((3, "x"), (12, "y")), ((3, "x"),), True, id="said after the end"),
+        pytest.param(((3, "x"), (9, "y")), ((3, "x"),), True, id="at the end, as far as known"),
+        pytest.param(((3, "x"), (8, "y")), ((3, "x"),), False, id="said before the end"),
+        pytest.param(((3, "x"), (12, "y")), ((3, "z"),), False, id="another message before"),
+        pytest.param(((3, "x"), (12, "y")), ((3, "x"), (5, "z")), False, id="only the shorter one"),
+        pytest.param(((3, "x"), (5, "x"), (12, "y")), ((3, "x"),), True, id="repeated"),
+        pytest.param(((12, "y"),), (), True, id="nothing before"),
+    ],
+)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_message_after_the_end_of_the_shorter_recording_is_no_difference(
+    side: str,
+    longer: tuple[tuple[int, str], ...],
+    shorter: tuple[tuple[int, str], ...],
+    is_after: bool,
+) -> None:
+    """It ends at 10, and events within a second of each other are at one instant."""
+    border = Border(longer=side, end=Instant(10 * SECOND), within=SECOND)
+    other = "b" if side == "a" else "a"
+    pair = Pair(number=1, **{side: course(said=longer), other: course(said=shorter)})
+    said = Parted(aspect=PodAspect.MESSAGES, time=3 * SECOND, side="a")
+    assert border.is_after(pair, [Class.SAID], said) is is_after
+
+
+@pytest.mark.parametrize(
+    ("at", "on", "classes", "is_after"),
+    [
+        (12, "b", [Class.PLACED], True),
+        (9, "b", [Class.PLACED], True),
+        (8, "b", [Class.PLACED], False),
+        (12, "a", [Class.PLACED], False),
+        (12, "b", [Class.MOVED], False),
+    ],
+)
+def test_act_of_the_longer_recording_after_the_end_is_no_difference(
+    at: int, on: str, classes: list[Class], is_after: bool
+) -> None:
+    """Another place needs a placement on both sides, so the shorter one did not end before it."""
+    border = Border(longer="b", end=Instant(10 * SECOND), within=SECOND)
+    pair = Pair(number=1, a=course(), b=course((at, "n1")))
+    act = Parted(aspect=PodAspect.PLACEMENT, time=at * SECOND, side=on)
+    assert border.is_after(pair, classes, act) is is_after
