@@ -152,6 +152,7 @@ AREAS = {
             f"{UNIT}/analysis/test_changed_words.py",
             f"{UNIT}/analysis/test_contrasts.py",
             f"{UNIT}/analysis/test_named_lists.py",
+            f"{UNIT}/analysis/test_pages_of_causes.py",
             f"{UNIT}/analysis/test_parted_courses.py",
             "tests/acceptance/test_diff_command.py",
             "tests/api/test_comparisons.py",
