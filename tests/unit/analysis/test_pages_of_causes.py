@@ -7,6 +7,7 @@ from app.analysis.diff.causes import PodDifference, Proof, Root, RootKind
 from app.analysis.diff.classes import Class, Parted, PodAspect
 from app.analysis.diff.inputs import InputDifference, Verb, Write
 from app.analysis.diff.matching import Pair
+from app.analysis.diff.outcomes import EndEntry, EndReport
 from app.analysis.diff.partings import Parting
 from app.analysis.diff.refusals import RefusedCreation
 from app.analysis.diff.report import DiffReport
@@ -136,3 +137,20 @@ def test_change_without_differences_says_what_it_refuses_or_that_nothing_follows
         f"  B refuses {REFUSED}: exceeded quota: quota",
         f"{CLASS} only in B: created: nothing follows",
     ]
+
+
+def test_differences_at_the_end_are_listed_and_counted() -> None:
+    side = Side(name="h", profile=Profile(), options=ControllerOptions())
+    entries = tuple(EndEntry(subject=f"pods/ns/p{n}", a="runs", b="waits") for n in range(3))
+    page = EndReport(a=side, b=side, what="outcomes", same=4, entries=entries, listed_max=2)
+    body = page.to_json()
+    assert (body["outcome"], body["by"]) == ("different", "outcomes")
+    assert (body["same"], body["different"], body["leftOut"]) == (4, 3, 1)
+    assert body["differences"] == [
+        {"subject": f"pods/ns/p{n}", "a": "runs", "b": "waits"} for n in range(2)
+    ]
+    shown = text.end_page(page)
+    assert shown[1] == "4 are the same, 3 differ"
+    assert shown[2:5] == ["pods/ns/p0", "  A: runs", "  B: waits"]
+    same = EndReport(a=side, b=side, what="outcomes", same=7, entries=(), listed_max=2)
+    assert (same.to_json()["outcome"], text.page_json(same)["outcome"]) == ("same", "same")
