@@ -5,9 +5,10 @@ import pytest
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act
 from app.analysis.replay.authors import CLAIMS, SCHEDULER
-from app.analysis.replay.beginning import Beginning, under_way
+from app.analysis.replay.beginning import Beginning, end_of_placement, under_way
 from app.domain.log import Actor, Event, EventType, Head, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.objects.kinds.extended_resources import ANNOTATION
 from app.domain.values import timestamps
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import SECOND, Instant
@@ -160,3 +161,70 @@ def of_claim(before: dict, after: dict, revision: int, user: str = SCHEDULER) ->
 def test_claim_that_is_written_for_a_pod_that_is_gone_was_chosen_before(acts, expected) -> None:
     beginning = Beginning(head=Head(time=HEAD), after=Revision(0), state=b"", objects=())
     assert under_way(acts, beginning, 0, {"p"}) == expected
+
+
+def extended(owner: str, *, conditions: tuple[str, ...] | None = None) -> dict:
+    """A claim that the scheduler makes for a pod; allocated if there are `conditions`, or none."""
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "a"}
+    status: dict = {}
+    if conditions is not None:
+        given = {**result, **({"bindingConditions": list(conditions)} if conditions else {})}
+        status = {"allocation": {"devices": {"results": [given]}}}
+    reference = {"kind": "Pod", "name": owner, "uid": owner, "controller": True}
+    metadata = {"annotations": {ANNOTATION: "true"}, "ownerReferences": [reference]}
+    return {"metadata": metadata, "status": status}
+
+
+def of_pod(uid: str, node: str, revision: int, *, is_gone: bool = False) -> Event:
+    made = event(POD._replace(name=uid), uid, {"spec": {"nodeName": node}}, 1, revision)
+    return gone(made) if is_gone else made
+
+
+def of_extended(owner: str, revision: int, *, is_gone: bool = False, **how) -> Event:
+    is_new = how.pop("is_new", False)
+    made = event(CLAIM, f"of-{owner}", extended(owner, **how), 1, revision, is_new=is_new)
+    return gone(made) if is_gone else made
+
+
+def gone(made: Event) -> Event:
+    made.type = EventType.OBJECT_DELETED
+    return made
+
+
+MADE = of_extended("p", 1, is_new=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "end"),
+    [
+        pytest.param([], [of_pod("p", "n", 5)], None, id="nothing is begun"),
+        pytest.param([MADE], [of_pod("p", "n", 5)], 5, id="bound"),
+        pytest.param([MADE], [of_pod("p", "", 5), of_pod("p", "n", 6)], 6, id="named, then bound"),
+        pytest.param([MADE], [of_pod("q", "n", 5)], None, id="another pod"),
+        pytest.param([MADE], [], None, id="it does not end"),
+        pytest.param([MADE, of_pod("p", "n", 3)], [of_pod("q", "n", 5)], None, id="bound before"),
+        pytest.param([MADE], [of_pod("p", "", 5, is_gone=True)], 5, id="the pod is gone"),
+        pytest.param([MADE], [of_extended("p", 5, is_gone=True)], 5, id="given up"),
+        pytest.param(
+            [MADE], [of_extended("p", 5, conditions=()), of_pod("p", "n", 6)], 6, id="allocated"
+        ),
+        pytest.param(
+            [MADE], [of_extended("p", 5, conditions=("ready",)), of_pod("p", "n", 6)], 5,
+            id="goes on waiting for its device",
+        ),
+        pytest.param(
+            [MADE, of_extended("q", 2, is_new=True)],
+            [of_pod("p", "n", 5), of_pod("q", "n", 6)],
+            6,
+            id="two pods",
+        ),
+        pytest.param(
+            [of_claim(reserved(), reserved("p"), 2).event], [of_pod("p", "n", 5)], None,
+            id="of a claim that somebody wrote",
+        ),
+    ],
+)  # fmt: skip
+def test_placement_with_extended_resources_is_begun_by_its_claim_and_ends_with_the_binding(
+    before, after, end
+) -> None:
+    assert end_of_placement(before, after) == end
