@@ -43,6 +43,16 @@ def judge_pod(entry: Json, place: Place, lived: Mapping[str, Lived | None]) -> N
         assert {name: step_of(shown[name]) for name in steps} == steps, (entry["subject"], side)
 
 
+def judge_choice(entry: Json, lived: Mapping[str, Lived | None]) -> None:
+    """A pod that is moved chose the device at which the sides part on one of them, if any."""
+    device = entry.get("parting", {}).get("device", "").rpartition("/")[2]
+    if not device or "moved" not in entry["classes"]:
+        return
+    chosen = [side for side in "ab" if (pod := lived[side]) is not None and pod.device == device]
+    said = [side for side in "ab" if entry["parting"][side] == "chosen"]
+    assert said == chosen, entry["subject"]
+
+
 def judge_report(report: DiffReport) -> dict[str, Json]:
     """Judges the JSON and the page of a report by each other; returns the entries by subject."""
     body = report.to_json()

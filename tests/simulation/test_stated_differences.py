@@ -118,6 +118,7 @@ async def judge(words: str, pairs: Sequence[DrawnPair]) -> Counter[str]:
             own = name.removeprefix(pair.place.prefix)
             lived = {side: pods.get(own) for side, pods in pair.lived.items()}
             stated_answers.judge_pod(entries[f"pods/default/{name}"], pair.place, lived)
+            stated_answers.judge_choice(entries[f"pods/default/{name}"], lived)
             near = each.chain[0].pair.name.rpartition("/")[2] if each.chain else CHANGE
             assert near in pair.before(name), (words, name, near)
             assert root_of(each.root) in pair.subjects(), (words, name, each.root)
@@ -192,6 +193,10 @@ async def test_only_the_text_changes_where_a_class_that_selects_nothing_is_made(
         cluster.settle().wait(APART)
         info = HistoryInfo(id=HistoryId(1), name="drawn")
         sides.append(diffing.side_of(info, cluster.line.events, name))
-    (difference,) = (await diffing.drive(compare(*sides))).differences
+    report = await diffing.drive(compare(*sides))
+    (difference,) = report.differences
     assert [each.value for each in difference.classes] == ["said otherwise"]
+    (changed,) = report.to_json()["texts"]
+    assert changed["root"].endswith("/absent")
+    assert (changed["count"], changed["examples"]) == (1, ["pods/default/worded"])
     assert (root_of(difference.root), difference.chain) == ("absent", [])
