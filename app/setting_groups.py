@@ -48,7 +48,10 @@ class CauseSettings:
         200, ge=0, description="Slices up to which it is examined since when a pool is incomplete"
     )
     refusal_nodes_max: int = setting(
-        200, ge=0, description="Nodes up to which a recorded refusal of a pod is tried again"
+        200,
+        ge=0,
+        description="Nodes up to which a recorded refusal of a pod is tried again, and that are "
+        "asked about waiting pods for one answer with findings",
     )
     refusal_events_max: int = setting(
         200,

@@ -6,12 +6,14 @@ import msgspec
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.analysis.explain.pods import ExplainBounds
 from app.analysis.incidents.incident import IncidentVariant
+from app.api.server.limits import ApiLimits
 from app.bootstrap.gallery import playing
 from app.domain.log import Draft, Head, Revision, chain
 from tests import draws
 from tests.api.serving import serving
-from tests.web import deeper_incidents
+from tests.web import apart_incidents, deeper_incidents
 from tests.web.invented import (
     Invented,
     Names,
@@ -550,6 +552,24 @@ async def test_namespace_that_does_not_go_names_what_keeps_it():
         ]["children"]
     (first, *_) = reasons
     assert first["text"] == "pod job is still there: finalizer x.test/backup"
+
+
+@pytest.mark.parametrize(("bound", "named"), [(2, ""), (3, "lab/second: "), (6, "both")])
+async def test_nodes_asked_for_the_pods_of_one_answer_are_bounded(bound, named):
+    """Each of three nodes may be asked about one pod with a bound of three, about two with six."""
+    made = apart_incidents.node_with_the_devices_has_no_cpu_left(Names(1))
+    steps = (*made.steps, {"apply": apart_incidents.wanting("second")}, {"wait": 10})
+    limits = ApiLimits(explain=ExplainBounds(refusal_nodes_max=bound))
+    store = await stored(Invented(told=(), steps=steps).incident())
+    async with serving(store=store, limits=limits) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    (item,) = (one for one in items if one["kind"] == "WaitingPods")
+    told = [line for line in item["causes"] if apart_incidents.WOULD_DO in line]
+    assert len(told) == bool(named)
+    if named == "both":
+        # All pods have the cause, so it stands without their names.
+        assert told[0].startswith(apart_incidents.WOULD_DO)
+    assert all(line.startswith(named) for line in told if named != "both")
 
 
 @pytest.mark.parametrize("is_gone", [False, True])

@@ -118,6 +118,7 @@ class _Attempts:
     def __init__(self, evidence: ExplainedMoment) -> None:
         self._evidence = evidence
         self._nodes: NodeIndex | None = None
+        self._askable = evidence.bounds.refusal_nodes_max
 
     async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
         """The summary of causes of the last attempt for a pod; None if it is not known."""
@@ -135,10 +136,14 @@ class _Attempts:
         return await self._made_again(pod)
 
     async def elsewhere(self, pod: JsonObject) -> tuple[str, ...]:
-        """The nodes whose devices would do for a pod, and the reasons for which they refuse it."""
+        """The nodes whose devices would do for a pod, and the reasons for which they refuse it.
+
+        In one answer no more nodes are asked for all pods together than for one alone.
+        """
         evidence, nodes = self._evidence, await self._index()
-        if nodes is None:
+        if nodes is None or len(nodes) > self._askable:
             return ()
+        self._askable -= len(nodes)
         now = await evidence.now()
         answers = await evidence.run(
             lambda seen: node_answers.with_devices(evidence.rules, seen, nodes, pod, now)
