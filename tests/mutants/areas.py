@@ -90,6 +90,7 @@ AREAS = {
         ),
         tests=(
             f"{UNIT}/analysis/verify",
+            f"{UNIT}/analysis/replay/test_taken_as_recorded.py",
             f"{UNIT}/service/test_end_of_inputs.py",
             f"{UNIT}/service/test_replaying.py",
         ),

@@ -3,6 +3,9 @@
 Claim `x` of a pod on `node` is not allocated, as far as lines tell. Claim `y` then gets a device.
 """
 
+import re
+from typing import Any
+
 import pytest
 
 from app.analysis.verify.allocation_index import AllocationIndex
@@ -119,6 +122,16 @@ def test_claim_may_have_given_back_what_it_held(given, expected) -> None:
     assert judged(ANY, given, held="a", is_lost=False) is (SAME if expected is SAME else WRONG)
 
 
+def value_at(tree: Any, path: str) -> Any:
+    """The value at a path such as `devices.results[0].device`; None where there is none."""
+    for part in re.findall(r"[^.\[\]]+", path):
+        if isinstance(tree, list):
+            tree = tree[int(part)] if int(part) < len(tree) else None
+        else:
+            tree = (tree or {}).get(part)
+    return tree
+
+
 @pytest.mark.parametrize("has_node", [True, False])
 @pytest.mark.parametrize("given", ["a", "b", "c", "z"])
 def test_each_compared_allocation_has_an_author_and_each_wrong_one_a_kind(
@@ -150,6 +163,11 @@ def test_each_compared_allocation_has_an_author_and_each_wrong_one_a_kind(
     assert sum(sum(each.values()) for each in counts.reasons.values()) == (expected is OPEN)
     kinds = {DifferenceKind.VIOLATION} if given in ("c", "z") else {DifferenceKind.OTHER_CHOICE}
     assert set(counts.kinds) == (kinds if expected is WRONG else set())
+    for wrong in counts.differences:
+        body = wrong.to_json()
+        assert given in str(body["recordedTree"])
+        for side in ("recorded", "again"):
+            assert body[side] == value_at(body[f"{side}Tree"], body["path"])
     if expected is WRONG and not has_node:
         (wrong,) = counts.differences
         assert any(BIG in each for each in wrong.broken)
