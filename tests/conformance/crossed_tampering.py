@@ -7,13 +7,22 @@ nothing to alter in a recording raises `NothingToAlter`.
 
 import json
 import random
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.conformance.further_tampering import SCHEDULER, bound, name_of, one_of
 from tests.conformance.subtle_tampering import NothingToAlter
-from tests.conformance.tampering import Lines, allocations, bodies, ends, of, results_of
+from tests.conformance.tampering import (
+    Allocated,
+    Lines,
+    allocations,
+    bodies,
+    ends,
+    of,
+    results_of,
+)
 
 HOURS = timedelta(hours=5, minutes=30)
 
@@ -81,6 +90,43 @@ def give_a_device_to_a_claim_of_later(lines: Lines, draw: random.Random) -> Told
         for tree in claim.trees:
             results_of(tree)[0]["device"] = device
     return Told((one.claim[1], other.claim[1]), f"{one.claim[1]} has a device of later")
+
+
+def nominate_before_the_device_is_given_back(lines: Lines, draw: random.Random) -> Told:
+    """A pod is nominated just before another claim gives back the device that it gets then.
+
+    The two writes change places, with their versions and times; the first one of the pod counts.
+    """
+    options = [
+        (nomination, release, picked)
+        for nomination in of(lines, "pods")
+        if "nominatedNodeName" in ((nomination.get("requestObject") or {}).get("status") or {})
+        for picked in allocations(lines)
+        if name_of(nomination) in _users(picked)
+        for other in allocations(lines)
+        if other.results[0]["device"] == picked.results[0]["device"]
+        and other.results[0]["pool"] == picked.results[0]["pool"]
+        for release in list(ends(lines, other))[:1]
+        if _version(release) < _version(nomination) < _version(picked.lines[0])
+        and _version(nomination) - _version(release) < 10
+    ]
+    nomination, release, picked = one_of(options, draw)
+    first, last = _version(release), _version(nomination)
+
+    def renumbered(match: re.Match[str]) -> str:
+        version = int(match[2])
+        version = first if version == last else version + (first <= version < last)
+        return f"{match[1]}{version}{match[3]}"
+
+    begun = datetime.fromisoformat(release["requestReceivedTimestamp"])
+    for field, before in (("requestReceivedTimestamp", 3), ("stageTimestamp", 1)):
+        moved = begun - timedelta(milliseconds=before)
+        nomination[field] = moved.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    for number, line in enumerate(lines):
+        text = re.sub(r'("resourceVersion": ")(\d+)(")', renumbered, json.dumps(line))
+        lines[number] = json.loads(text)
+    lines.sort(key=lambda line: line["stageTimestamp"])
+    return Told((picked.claim[1],), f"{picked.claim[1]} has a device that was not free")
 
 
 def write_an_allocation_again_with_other_devices(lines: Lines, draw: random.Random) -> Told:
@@ -273,6 +319,12 @@ def _text(time: datetime) -> str:
 def _version(line: dict[str, Any]) -> int:
     answer = line.get("responseObject") or {}
     return int((answer.get("metadata") or {}).get("resourceVersion") or 0)
+
+
+def _users(allocated: Allocated) -> list[tuple[str, str]]:
+    """The namespaces and names of the pods for which a claim was allocated."""
+    reserved = allocated.trees[0]["status"].get("reservedFor") or ()
+    return [(allocated.claim[0], user["name"]) for user in reserved]
 
 
 def _devices(tree: dict[str, Any]) -> list[dict[str, Any]]:

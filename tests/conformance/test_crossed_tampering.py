@@ -112,6 +112,14 @@ async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, 
     assert names_one(decided, told)
 
 
+async def test_device_that_was_not_free_when_it_was_chosen_is_an_impossible_state(tmp_path):
+    lines = subtly.read("a-quickstart")
+    told = crossed.nominate_before_the_device_is_given_back(lines, random.Random("a-quickstart 0"))
+    (decided,) = await judged_lines("a-quickstart", lines, tmp_path, (replays.decide,))
+    assert decided.agreement is Agreement.IMPOSSIBLE, told
+    assert names_one(decided, told)
+
+
 @draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter", "beside"), BESIDE)
 async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_path):

@@ -3,22 +3,31 @@
 Each is checked when its write is folded. Such a write is never a race: in any order, one of the
 allocations should not have been made. So all claims that hold the device are named. If one of them
 may have released it in an unrecorded write, none is named.
+
+A scheduler decides before it nominates the node of a pod. So a device that was allocated before the
+nomination, and given back after it, was not free when it was chosen. Versions prove both. A pod
+that is refused after its nomination, or nominated anew, is decided again, and proves nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from app.analysis.replay.acts import refusal_of, version_of
+from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.pools import Pool
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
-from app.domain.values.identifiers import PoolId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
+
+_NODE = ("status", "nominatedNodeName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +40,15 @@ class _Overuse:
     accused: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """The last allocation of a device that one claim can have: its claim, and the versions."""
+
+    claim: ObjectKey
+    given: int
+    given_back: int = 0
+
+
 class OveruseAudit:
     """Checks each allocation of a recording that follows events; `lacks` gets each event first."""
 
@@ -38,6 +56,8 @@ class OveruseAudit:
         self._views = views
         self._lacks = lacks
         self._seen: list[_Overuse] = []
+        self._nominated: dict[str, int] = {}
+        self._held: dict[DeviceId, _Held] = {}
 
     def overused(self) -> Mapping[str, str]:
         """The overused resources, by the uids of the claims concerned.
@@ -59,7 +79,13 @@ class OveruseAudit:
 
         Others could see the event from instant `known` on.
         """
-        if event.key.resource != "resourceclaims" or event.type is EventType.OBJECT_DELETED:
+        if event.key[:2] == api_resources.PODS:
+            self._note_nomination(event, before or {})
+        if event.key[:2] != api_resources.RESOURCE_CLAIMS:
+            return
+        if dra.allocation(before or {}):
+            self._note_given_back(event, before or {})
+        if event.type is EventType.OBJECT_DELETED:
             return
         given = dra.result_trees(event.object)
         if not given or (before is not None and given == dra.result_trees(before)):
@@ -72,6 +98,50 @@ class OveruseAudit:
             self._seen.append(
                 _Overuse(problem=problem, at=known, holders=keys, accused=(event.uid, *named))
             )
+
+        if not dra.allocation(before or {}):
+            self._check_choice(event, known)
+
+    def _note_nomination(self, event: Event, before: JsonView) -> None:
+        """Notes the version of the nomination of a pod, until it may be decided again.
+
+        A pod that was deleted is not: its claims are written all the same.
+        """
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        node, was = (json_tree.text(tree, *_NODE) for tree in (event.object, before))
+        is_refused = refusal_of(event.object) not in (None, refusal_of(before))
+        if is_refused or (was and node != was):
+            self._nominated.pop(event.uid, None)
+        elif node and not was and before:
+            self._nominated[event.uid] = version_of(event)
+
+    def _note_given_back(self, event: Event, before: JsonView) -> None:
+        """Notes which devices an event gives back."""
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if not is_gone and dra.allocation(event.object):
+            return
+        for result in dra.results(before):
+            held = self._held.get(result.id)
+            if held is not None and held.claim == event.key:
+                self._held[result.id] = replace(held, given_back=version_of(event))
+
+    def _check_choice(self, event: Event, known: Instant) -> None:
+        """Checks that the devices of a new allocation were free when it was chosen."""
+        chosen = max((self._nominated.get(uid, 0) for uid in consumers(event.object)), default=0)
+        for result in dra.results(event.object):
+            if result.admin_access or not self._views.allocated.is_dedicated(result.id):
+                continue
+            held = self._held.get(result.id)
+            if held is not None and 0 < held.given < chosen < held.given_back:
+                problem = (
+                    f"device {result.pool}/{result.device} was chosen for {event.key.namespace}/"
+                    f"{event.key.name} before {held.claim.namespace}/{held.claim.name} gave it back"
+                )
+                self._seen.append(
+                    _Overuse(problem=problem, at=known, holders=(held.claim,), accused=(event.uid,))
+                )
+            self._held[result.id] = _Held(claim=event.key, given=version_of(event))
 
     def _problems(
         self, results: Sequence[DeviceResult]
