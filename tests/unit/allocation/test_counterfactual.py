@@ -296,6 +296,14 @@ def test_slices_that_state_another_number_are_counted() -> None:
         assert helps(slices, [claim(request("r0", number))]) == [COUNTED.format(number)]
 
 
+def test_slices_are_counted_for_a_request_for_all_devices_of_a_pool() -> None:
+    """It is refused before any device is checked: a device that is not published may be meant."""
+    assert helps(counted(3, 3), [claim(request("r0", 0))]) == [COUNTED.format(2)]
+    taken = [holding(result("d0"))]
+    (both,) = helps(counted(3, 3), [claim(request("r0", 0))], held=taken)
+    assert both == f"{COUNTED.format(2)} and release claim other/held"
+
+
 def test_slices_are_not_counted_where_that_does_not_help_or_no_number_is_known() -> None:
     assert helps(counted(0), [claim(request())]) == []
     (both,) = helps(counted(3), [claim(request("r0", 2))])

@@ -27,15 +27,16 @@ from app.domain.allocation.reasons.patching import PatchAttribute, Patching
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.devices.model import Taint
+from app.domain.devices.node_views import NodeView
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
 
-def repairs(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
+def repairs(view: NodeView, world: AllocationWorld) -> Iterator[Change]:
     """The changes that would make unusable pools of the node usable."""
-    for pool in problem.view.pools:
+    for pool in view.pools:
         if pool.usable:
             continue
         for repair_of in (pool_repairs.of_slices, pool_repairs.of_counters):

@@ -257,14 +257,17 @@ class _Tried:
         try:
             changes = chain(
                 (ReleaseClaim(claim=claim) for claim in sorted(self.world.elsewhere)),
-                candidates.repairs(case.problem, self.world),
+                candidates.repairs(case.view, self.world),
                 candidates.of(case.problem, self.world),
                 # Requests that only fail together show no cause at a single device.
                 self.releases() if _fail_together(case.problem) else (),
             )
             return [change for change in changes if change not in self.changes][:CANDIDATES_MAX]
         except AttemptAborted:
-            return []  # the claims themselves are refused before any device is checked
+            # The claims are refused before any device is checked: all devices cannot be had while
+            # a pool is not whole.
+            repairs = candidates.repairs(case.view, self.world)
+            return [change for change in repairs if change not in self.changes][:CANDIDATES_MAX]
 
     def releases(self) -> list[Change]:
         """The release of each claim that holds devices of the node, or draws their counters."""
