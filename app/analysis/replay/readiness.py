@@ -114,6 +114,7 @@ class QuietAttempts:
         self._control = control
         self._refused: set[str] = set()
         self._until: dict[str, Instant] = {}
+        self._tried: dict[str, Instant] = {}
 
     def follow(self, event: Event) -> None:
         """Notes which pods are refused and may be tried again."""
@@ -123,16 +124,19 @@ class QuietAttempts:
         else:
             self._refused.discard(event.uid)
 
-    def begins(self, pod: str, now: Instant, due: Instant) -> bool:
-        """Whether a pod (a uid) that may be tried now is tried quietly until a recorded attempt.
+    def next_try(self, pod: str, now: Instant, due: Instant) -> Instant:
+        """When a pod (a uid) whose recorded attempt is due later is tried: quietly, or then.
 
         A pod in the queue is tried after its back-off, so a later attempt is not the next one.
+        Nor is it tried more often than that, whatever happens in between.
         """
-        is_next = due <= now + tolerances.TABLE.unseen_try
-        if is_next or pod not in self._refused:
-            return False
-        self._until[pod] = due
-        return True
+        if due <= now + tolerances.TABLE.unseen_try or pod not in self._refused:
+            return due
+        last = self._tried.get(pod)
+        if last is not None and now < last + tolerances.TABLE.unseen_try:
+            return Instant(last + tolerances.TABLE.unseen_try)
+        self._until[pod], self._tried[pod] = due, now
+        return now
 
     def is_on(self, pod: str) -> bool:
         """Whether the attempt that is made for a pod is quiet."""

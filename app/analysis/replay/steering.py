@@ -179,7 +179,7 @@ class SteeredPace:
             return due
         if self._control is None or self._control.was_waiting(queue, key, now):
             quiet = self._quiet if queue == QUEUE and steered is None else None
-            return now if quiet is not None and quiet.begins(key[0], now, due) else due
+            return due if quiet is None else quiet.next_try(key[0], now, due)
         if queue == QUEUE:
             self._strayed[key[0]] = now
         return now

@@ -257,13 +257,26 @@ def test_refused_pod_is_placed_between_attempts_where_the_unchanged_world_could_
     changed = SteeredPace(OneAttempt(), Variant(), KEYS, control.readiness)
     changed.begin((refused("pod"),), NOW)
     given = []
-    for seconds in (12, 25, 40):
+    for seconds in (10, 25, 40):
         now = Instant(seconds * 1_000_000)
         assert changed.not_before(*TURNS["attempt"], now) == now
-        assert changed.put_off("pod", failed, now) == OneAttempt.AT
-        changed.not_before(*TURNS["attempt"], now)
         given.append(changed.put_off("pod", placed, now))
     assert given == [None, OneAttempt.AT, None]
+
+
+def test_pod_is_tried_between_recorded_attempts_after_its_back_off_only() -> None:
+    pace = SteeredPace(OneAttempt(), Variant(), KEYS, is_control=True)
+    pace.begin((refused("pod"),), NOW)
+    tried = []
+    for seconds in range(1, 60, 3):
+        now = Instant(seconds * 1_000_000)
+        due = pace.not_before(*TURNS["attempt"], now)
+        if due <= now:
+            tried.append(seconds)
+            assert pace.put_off("pod", AttemptOutcome(message="no"), now) == OneAttempt.AT
+        else:
+            assert due in (Instant((tried[-1] + 10) * 1_000_000), OneAttempt.AT)
+    assert tried == [1, 13, 25, 37, 49]
 
 
 @pytest.mark.parametrize(
