@@ -262,8 +262,9 @@ async def test_cluster_played_twice_has_no_difference() -> None:
     assert (await compared(one, one)).is_same
 
 
-async def test_claims_with_equal_requests_are_compared_one_by_one() -> None:
-    """Only the first claim lacks devices; the second one tolerates the taint."""
+@pytest.mark.parametrize("names", [("plain", TOLERANT), (TOLERANT, "plain")])
+async def test_claims_with_equal_requests_are_compared_one_by_one(names: tuple[str, str]) -> None:
+    """Only one claim lacks devices; the other one tolerates the taint."""
     sides = []
     for name in "AB":
         cluster = Cluster()

@@ -17,7 +17,11 @@ from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cau
 from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
 from app.analysis.explain.node_reasons import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
-from app.domain.allocation.reasons.explanation import DeviceReason, RequestReason
+from app.domain.allocation.reasons.explanation import (
+    NOT_REACHED,
+    DeviceReason,
+    RequestReason,
+)
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 
@@ -310,7 +314,7 @@ def _is_open(answer: _Answer | None, facts: DeviceFacts | None) -> bool | None:
     """Whether a side could have the device; None if it was not examined."""
     if facts is None:
         return False
-    if answer is None:
+    if answer is None or answer[1].note.startswith(NOT_REACHED):
         return None
     return _kind(answer) is None
 

@@ -38,6 +38,9 @@ CANNOT_ALLOCATE = "cannot allocate all claims"
 """Upstream's reason for a node on which the claims do not fit."""
 
 
+NOT_REACHED = "not reached: "
+
+
 class DeviceReason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The reason for one device and one request; `cause` is None when the device alone fits."""
 
@@ -364,7 +367,7 @@ class _Replay:
             self.takes.append((row.index, device))
             if self.usage.take(row, device, must=row.takes_all) is None:
                 break
-        last = f"not reached: {devices[chosen[-1]].id[2]} was the first fit" if chosen else ""
+        last = f"{NOT_REACHED}{devices[chosen[-1]].id[2]} was the first fit" if chosen else ""
         for other in range(start, len(devices)) if last and not row.takes_all else ():
             if other not in chosen:
                 yield DeviceReason(device=devices[other].text, cause=None, note=last)
