@@ -6,7 +6,8 @@ may have released it in an unrecorded write, none is named.
 
 A scheduler decides before it nominates the node of a pod. So a device that was allocated before the
 nomination, and given back after it, was not free when it was chosen. Versions prove both. A pod
-that is refused after its nomination, or nominated anew, is decided again, and proves nothing.
+that is refused after its nomination, or nominated anew, is decided again, and proves nothing. Nor
+does one that was nominated when it was refused: pre-emption may nominate it again in equal words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,6 +58,7 @@ class OveruseAudit:
         self._lacks = lacks
         self._seen: list[_Overuse] = []
         self._nominated: dict[str, int] = {}
+        self._renominated: set[str] = set()
         self._held: dict[DeviceId, _Held] = {}
 
     def overused(self) -> Mapping[str, str]:
@@ -111,9 +113,10 @@ class OveruseAudit:
             return
         node, was = (json_tree.text(tree, *_NODE) for tree in (event.object, before))
         is_refused = refusal_of(event.object) not in (None, refusal_of(before))
-        if is_refused or (was and node != was):
+        if (is_refused and (node or was)) or (was and node != was):
             self._nominated.pop(event.uid, None)
-        elif node and not was and before:
+            self._renominated.add(event.uid)
+        elif node and not was and before and event.uid not in self._renominated:
             self._nominated[event.uid] = version_of(event)
 
     def _note_given_back(self, event: Event, before: JsonView) -> None:

@@ -1,0 +1,101 @@
+"""Which allocations of a recording took a device that was not free when it was chosen.
+
+Each row is a story of one device, a holder that gives it back, and a pod that takes it: the writes
+in order, and whether they prove that the device was chosen while it was held.
+"""
+
+import json
+
+import pytest
+
+from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.overuse import OveruseAudit
+from app.analysis.views import LiveViews
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.event import Origin
+from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import SECOND, Instant
+
+POD = ObjectKey("", "pods", "default", "p")
+HOLDER = ObjectKey("resource.k8s.io", "resourceclaims", "default", "holder")
+TAKER = ObjectKey("resource.k8s.io", "resourceclaims", "default", "taker")
+
+WAITS = "0/2 nodes are available: 2 cannot allocate all claims."
+
+
+def allocated(consumer=""):
+    result = {"request": "r", "driver": "gpu.example", "pool": "n1", "device": "gpu-0"}
+    reserved = (
+        [{"resource": "pods", "name": consumer, "uid": f"uid-{consumer}"}] if consumer else []
+    )
+    return {"status": {"allocation": {"devices": {"results": [result]}}, "reservedFor": reserved}}
+
+
+def pod(node="", refusal=""):
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    status = {"conditions": [{**condition, "message": refusal}]} if refusal else {}
+    return {"status": status | ({"nominatedNodeName": node} if node else {})}
+
+
+HELD, FREE = (HOLDER, allocated("other")), (HOLDER, {"status": {}})
+GONE = (HOLDER, None)
+TAKEN = (TAKER, allocated("p"))
+MADE, NOMINATED = (POD, pod()), (POD, pod("n1"))
+
+STORIES = {
+    "given back before the nomination": (False, [HELD, MADE, FREE, NOMINATED, TAKEN]),
+    "given back after it": (True, [HELD, MADE, NOMINATED, FREE, TAKEN]),
+    "its claim deleted after it": (True, [HELD, MADE, NOMINATED, GONE, TAKEN]),
+    "held only after it": (False, [MADE, NOMINATED, HELD, FREE, TAKEN]),
+    "no nomination": (False, [HELD, MADE, FREE, TAKEN]),
+    "refused after it, and chosen again": (
+        False,
+        [HELD, MADE, NOMINATED, (POD, pod("n1", WAITS)), FREE, TAKEN],
+    ),
+    "nominated when it was refused, for pre-emption": (
+        False,
+        [HELD, MADE, (POD, pod("n1", WAITS)), FREE, TAKEN],
+    ),
+    "nominated again in the same words, for pre-emption": (
+        False,
+        [
+            *(HELD, MADE, (POD, pod("n1", WAITS)), (POD, pod("", WAITS))),
+            *((POD, pod("n1", WAITS)), FREE, TAKEN),
+        ],
+    ),
+    "nominated for its placement after a refusal": (
+        True,
+        [HELD, MADE, (POD, pod("", WAITS)), (POD, pod("n1", WAITS)), FREE, TAKEN],
+    ),
+    "nominated for another node": (
+        False,
+        [HELD, MADE, NOMINATED, (POD, pod("n2")), FREE, TAKEN],
+    ),
+}
+
+
+@pytest.mark.parametrize(("is_proved", "writes"), STORIES.values(), ids=STORIES)
+def test_device_that_was_held_when_it_was_chosen_is_overused(is_proved, writes):
+    views, before = LiveViews(Profile()), {}
+    audit = OveruseAudit(views, Lacks(()))
+    for number, (key, tree) in enumerate(writes, 1):
+        event = written(number, key, before.get(key), tree)
+        views.fold(event)
+        audit.after(event, before.get(key), Instant(number * SECOND))
+        before[key] = None if tree is None else event.object
+    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
+
+
+def written(number, key, before, tree):
+    """The event of the write with this number, which is its version, too."""
+    type_ = EventType.OBJECT_UPDATED if before else EventType.OBJECT_CREATED
+    if tree is None:
+        type_, tree = EventType.OBJECT_DELETED, before
+    uid = f"uid-{key.name}"
+    metadata = {"name": key.name, "namespace": key.namespace, "uid": uid}
+    origin = Origin(source="audit", resource_version=str(number))
+    stamp = Stamp(
+        time=Instant(number * SECOND), actor=Actor(user="a"), verb="update", origin=origin
+    )
+    body = json.dumps({"metadata": metadata, **tree}).encode()
+    return Event(revision=Revision(number), type=type_, key=key, uid=uid, body=body, stamp=stamp)
