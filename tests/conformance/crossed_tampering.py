@@ -25,6 +25,7 @@ from tests.conformance.tampering import (
 )
 
 HOURS = timedelta(hours=5, minutes=30)
+_NEVER = 2**62
 
 
 class Told(NamedTuple):
@@ -92,6 +93,40 @@ def give_a_device_to_a_claim_of_later(lines: Lines, draw: random.Random) -> Told
     return Told((one.claim[1], other.claim[1]), f"{one.claim[1]} has a device of later")
 
 
+def give_a_device_to_a_claim_of_after_the_nomination(lines: Lines, draw: random.Random) -> Told:
+    """Two claims that ask for the same have each other's devices.
+
+    One of them was made when the pod of the other had been nominated, which is the last moment at
+    which devices are chosen, and before that allocation was written.
+    """
+    chosen = [
+        each
+        for each in allocations(lines)
+        if len(each.results) == 1 and "shareID" not in each.results[0]
+    ]
+    made = {
+        name_of(line): _version(line)
+        for line in of(lines, "resourceclaims")
+        if line["verb"] == "create"
+    }
+    nominated = {name_of(line): _version(line) for line in _nominations(lines)}
+    pairs = [
+        (one, other)
+        for one in chosen
+        for other in chosen
+        if one.trees[0]["spec"] == other.trees[0]["spec"]
+        and one.results[0]["pool"] == other.results[0]["pool"]
+        and one.results[0]["device"] < other.results[0]["device"]
+        for user in _users(one)
+        if nominated.get(user, _NEVER) < made.get(other.claim, 0) < _version(one.lines[0])
+    ]
+    one, other = one_of(pairs, draw)
+    for claim, device in ((one, other.results[0]["device"]), (other, one.results[0]["device"])):
+        for tree in claim.trees:
+            results_of(tree)[0]["device"] = device
+    return Told((one.claim[1], other.claim[1]), f"{one.claim[1]} has a device of later")
+
+
 def nominate_before_the_device_is_given_back(lines: Lines, draw: random.Random) -> Told:
     """A pod is nominated just before another claim gives back the device that it gets then.
 
@@ -99,8 +134,7 @@ def nominate_before_the_device_is_given_back(lines: Lines, draw: random.Random) 
     """
     options = [
         (nomination, release, picked)
-        for nomination in of(lines, "pods")
-        if "nominatedNodeName" in ((nomination.get("requestObject") or {}).get("status") or {})
+        for nomination in _nominations(lines)
         for picked in allocations(lines)
         if name_of(nomination) in _users(picked)
         for other in allocations(lines)
@@ -111,22 +145,66 @@ def nominate_before_the_device_is_given_back(lines: Lines, draw: random.Random) 
         and _version(nomination) - _version(release) < 10
     ]
     nomination, release, picked = one_of(options, draw)
-    first, last = _version(release), _version(nomination)
+    _put_before(lines, nomination, release)
+    return Told((picked.claim[1],), f"{picked.claim[1]} has a device that was not free")
+
+
+def nominate_before_the_taint_is_gone(lines: Lines, draw: random.Random) -> Told:
+    """A pod that tolerates nothing is nominated just before its device loses its taint."""
+    tainted: dict[tuple[str, str, str], set[str]] = {}
+    ends_of_taints = []
+    for line in of(lines, "resourceslices"):
+        spec = (line.get("responseObject") or {}).get("spec") or {}
+        for device in spec.get("devices") or ():
+            place = spec["driver"], spec["pool"]["name"], device["name"]
+            keys = {
+                taint["key"]
+                for taint in device.get("taints") or ()
+                if taint["effect"] in ("NoSchedule", "NoExecute")
+            }
+            if tainted.get(place, set()) - keys and not keys:
+                ends_of_taints.append((line, place))
+            tainted[place] = keys
+    options = [
+        (nomination, line, picked)
+        for nomination in _nominations(lines)
+        for picked in allocations(lines)
+        if name_of(nomination) in _users(picked) and "tolerations" not in picked.results[0]
+        for line, place in ends_of_taints
+        if place == tuple(picked.results[0][field] for field in ("driver", "pool", "device"))
+        and _version(line) < _version(nomination) < _version(picked.lines[0])
+        and _version(nomination) - _version(line) < 10
+    ]
+    nomination, line, picked = one_of(options, draw)
+    _put_before(lines, nomination, line)
+    return Told((picked.claim[1],), f"{picked.claim[1]} has a device that was tainted")
+
+
+def _nominations(lines: Lines) -> Lines:
+    return [
+        line
+        for line in of(lines, "pods")
+        if "nominatedNodeName" in ((line.get("requestObject") or {}).get("status") or {})
+    ]
+
+
+def _put_before(lines: Lines, moved: dict[str, Any], other: dict[str, Any]) -> None:
+    """Puts a write before an earlier one, with versions and times."""
+    first, last = _version(other), _version(moved)
 
     def renumbered(match: re.Match[str]) -> str:
         version = int(match[2])
         version = first if version == last else version + (first <= version < last)
         return f"{match[1]}{version}{match[3]}"
 
-    begun = datetime.fromisoformat(release["requestReceivedTimestamp"])
+    begun = datetime.fromisoformat(other["requestReceivedTimestamp"])
     for field, before in (("requestReceivedTimestamp", 3), ("stageTimestamp", 1)):
-        moved = begun - timedelta(milliseconds=before)
-        nomination[field] = moved.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        at = begun - timedelta(milliseconds=before)
+        moved[field] = at.isoformat(timespec="microseconds").replace("+00:00", "Z")
     for number, line in enumerate(lines):
         text = re.sub(r'("resourceVersion": ")(\d+)(")', renumbered, json.dumps(line))
         lines[number] = json.loads(text)
     lines.sort(key=lambda line: line["stageTimestamp"])
-    return Told((picked.claim[1],), f"{picked.claim[1]} has a device that was not free")
 
 
 def write_an_allocation_again_with_other_devices(lines: Lines, draw: random.Random) -> Told:

@@ -120,6 +120,23 @@ async def test_device_that_was_not_free_when_it_was_chosen_is_an_impossible_stat
     assert names_one(decided, told)
 
 
+@pytest.mark.parametrize(
+    ("name", "alter", "seed"),
+    [
+        ("a-quickstart", crossed.nominate_before_the_device_is_given_back, 0),
+        ("e-taints", crossed.nominate_before_the_taint_is_gone, 0),
+        ("e-taints", crossed.give_a_device_to_a_claim_of_after_the_nomination, 2),
+        ("b-mig-partitions", crossed.give_a_device_to_a_claim_of_after_the_nomination, 0),
+    ],
+)
+async def test_what_came_after_the_nomination_explains_no_choice(name, alter, seed, tmp_path):
+    lines = subtly.read(name)
+    told = alter(lines, random.Random(f"{name} {seed}"))
+    (verified,) = await judged_lines(name, lines, tmp_path, (replays.verify,))
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert names_one(verified, told)
+
+
 @draws.BY_DAY
 @pytest.mark.parametrize(("name", "alter", "beside"), BESIDE)
 async def test_what_is_missing_beside_hides_nothing(name, alter, beside, tmp_path):

@@ -2,10 +2,12 @@
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.analysis.verify.invariants.queues import Queues
+from app.analysis.verify.nominations import PodNominations
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
 from app.domain.log.raw_parts import RawClaim, RawPod
@@ -62,12 +64,21 @@ class Written:
     """When the claim was made, if its allocation can only have been chosen after that; else 0."""
     is_placed: bool = True
     """Whether the revision is known, and not a guess from a time."""
+    chosen_by: Revision = Revision(0)
+    """The nomination of the pod, before which the allocation was chosen; 0 if it is not known."""
+    entered: Revision = Revision(0)
+    """When the last of the claim and its pod was made, before which nothing is chosen; or 0."""
 
     @property
     def claim(self) -> JsonObject:
         """The claim as far as the allocated state looks at it."""
         metadata = {"namespace": self.key.namespace, "name": self.key.name, "uid": self.uid}
         return {"metadata": metadata}
+
+    @property
+    def as_object(self) -> JsonObject:
+        """The claim as far as a judge of devices looks at it."""
+        return {**self.claim, "status": {"allocation": self.allocation}}
 
 
 class UnplacedEnd(NamedTuple):
@@ -107,6 +118,8 @@ class AllocationIndex:
         self.written: list[Written] = []
         self._allocators: set[str] = set()
         self.queues = Queues()
+        self._nominations = PodNominations()
+        self._pods_made: dict[str, Revision] = {}
         self.unplaced: list[UnplacedEnd] = []
         self.unrecorded: list[Unrecorded] = []
         self.last_lost: set[ObjectKey] = set()
@@ -133,6 +146,7 @@ class AllocationIndex:
         index.pools, index.lacks_rules = self.pools, self.lacks_rules
         index.ends_at, index._changes = self.ends_at, self._changes
         index.queues, index._allocators = self.queues, self._allocators
+        index._makers, index._pods_made = self._makers, self._pods_made
         return index
 
     def become(self, index: "AllocationIndex") -> None:
@@ -148,6 +162,9 @@ class AllocationIndex:
         self.ends_at = Instant(max(self.ends_at, event.stamp.time))
         if isinstance(parts, RawPod):
             self._note_node(event.uid, parts.spec.node_name)
+            self._nominations.note(event, parts, is_placed=is_placed(event))
+            if event.type is EventType.OBJECT_CREATED and _is_creation(event):
+                self._pods_made[event.uid] = event.revision
             self._seen[key] = event.revision
             return
         if event.type is EventType.GAP_OBSERVED:
@@ -173,16 +190,7 @@ class AllocationIndex:
             elif key not in self._allocated:
                 self._allocated.add(key)
                 self._allocators.add(event.stamp.actor.user)
-                written = Written(
-                    revision=event.revision,
-                    time=event.stamp.time,
-                    key=key,
-                    uid=event.uid,
-                    allocation=outlines.allocation_of(parts),
-                    decided_from=self.queues.decided_from(event, outlines.pods_of(parts)),
-                    made=self._made(event),
-                )
-                self.written.append(written)
+                self.written.append(self._written(event, parts))
         elif event.type is EventType.OBJECT_DELETED:
             place = key[:2]
             is_unseen_end = self.lacks_ends and not _is_recorded(event)
@@ -215,10 +223,24 @@ class AllocationIndex:
 
         None if there is no such allocation.
         """
-        number = bisect_left(self.written, revision, key=lambda each: each.revision)
-        written = self.written[number : number + 1]
-        is_known = bool(written) and written[0].revision == revision
-        return written[0].decided_from if is_known else None
+        written = self._written_at(revision)
+        return None if written is None else written.decided_from
+
+    def chosen_by(self, revision: Revision) -> Revision:
+        """The nomination before which the allocation written at a revision was chosen, or 0.
+
+        Where lines are lost, the refusal of a pod may be among them, after which it is tried anew.
+        """
+        written = self._written_at(revision)
+        return Revision(0) if written is None or self.lost.has_any else written.chosen_by
+
+    def entered(self, pod: str, claims: Iterable[str]) -> Revision:
+        """When the last of a pod and claims that others than a scheduler made for it was made."""
+        made = [self._pods_made.get(pod, Revision(0))]
+        for uid in claims:
+            revision, maker = self._makers.get(uid, (Revision(0), ""))
+            made.append(Revision(0) if maker in self._allocators else revision)
+        return max(made)
 
     def open_since(self, now: Instant) -> Instant:
         """The earliest instant from which requests of a scheduler may still wait to be sent."""
@@ -244,6 +266,29 @@ class AllocationIndex:
         times = self._changes.get(key, ())
         return any(begin < time <= end for time in times)
 
+    def _written(self, event: Event, parts: RawClaim) -> Written:
+        """The allocation that an event writes."""
+        uids, user = outlines.pods_of(parts), event.stamp.actor.user
+        decided_from, made = self.queues.decided_from(event, uids), self._made(event)
+        pod = uids[0] if len(uids) == 1 else ""
+        return Written(
+            revision=event.revision,
+            time=event.stamp.time,
+            key=event.key,
+            uid=event.uid,
+            allocation=outlines.allocation_of(parts),
+            decided_from=decided_from,
+            made=made,
+            chosen_by=self._nominations.of(pod, user, decided_from),
+            entered=max(made, self._pods_made.get(pod, Revision(0))),
+        )
+
+    def _written_at(self, revision: Revision) -> Written | None:
+        """The allocation that was written at a revision."""
+        number = bisect_left(self.written, revision, key=lambda each: each.revision)
+        written = self.written[number : number + 1]
+        return written[0] if written and written[0].revision == revision else None
+
     def _note_change(self, event: Event) -> None:
         key = event.key
         kind = ObjectKey(key.group, key.resource, "", "")
@@ -257,6 +302,8 @@ class AllocationIndex:
         A write without its body, or a stretch that begins at the gap, says nothing of before.
         """
         key = event.key
+        if not key.resource or key[:2] == api_resources.PODS:
+            self._nominations.forget()
         if doubts.is_undated(event):
             after = self._seen.get(key, Revision(0))
             self.lost.note(key, after)
@@ -293,7 +340,7 @@ class AllocationIndex:
 
     def _note_maker(self, event: Event) -> None:
         """Remember who made a claim and when, where that is known."""
-        if event.stamp.verb != _LISTED and is_placed(event):
+        if _is_creation(event):
             self._makers[event.uid] = event.revision, event.stamp.actor.user
 
     def _made(self, event: Event) -> Revision:
@@ -309,6 +356,11 @@ def _is_recorded(event: Event) -> bool:
     """Whether the recording shows the object itself: no end that was only concluded."""
     origin = event.stamp.origin
     return origin is None or Loss.SYNTHETIC_DELETE not in origin.losses
+
+
+def _is_creation(event: Event) -> bool:
+    """Whether an event that shows an object first tells when it was made."""
+    return event.stamp.verb != _LISTED and is_placed(event) and not _is_first_seen(event)
 
 
 def _is_first_seen(event: Event) -> bool:

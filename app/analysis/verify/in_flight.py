@@ -6,7 +6,7 @@ written a little earlier may not have been seen yet.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
 from app.analysis.verify.invariants.queues import WAIT_MAX
@@ -36,10 +36,30 @@ class AllocationsInFlight:
         """When the claim of the last allocation that was written was made; 0 if not known."""
         return self._index.made_at(self._next)
 
+    def chosen_by(self, event: Event) -> Revision:
+        """The nomination before which the allocation that an event writes was chosen, or 0."""
+        return self._index.chosen_by(event.revision)
+
     def decided_from(self, event: Event) -> Instant:
         """The earliest instant at which the allocation that an event writes may be chosen."""
         chosen = self._index.chosen_from(event.revision)
         return Instant(event.stamp.time - WINDOW) if chosen is None else chosen
+
+    def is_entered_later(self, event: Event, pod: str, claims: Iterable[str]) -> bool:
+        """Whether a pod or its claims were made when the allocation of an event was chosen."""
+        chosen = self.chosen_by(event)
+        return 0 < chosen < self._index.entered(pod, claims)
+
+    def not_yet_freed(self, event: Event) -> list[Written]:
+        """The allocations that were given back after the allocation of an event was chosen."""
+        chosen = self.chosen_by(event)
+        if not chosen:
+            return []
+        return [
+            other
+            for other in self._freed
+            if other.revision > chosen and other.is_placed and self._may_be_assumed(event, other)
+        ]
 
     @property
     def written_later(self) -> set[str]:
@@ -96,11 +116,17 @@ class AllocationsInFlight:
         return dra.allocation(present) is None
 
     def _later(self, event: Event) -> Iterator[Written]:
-        """Allocations written after the event within the window, in order."""
+        """Allocations written after the event within the window, in order.
+
+        One of a claim or pod that was made after the nomination for the event was chosen later.
+        """
+        chosen = self.chosen_by(event)
         for number in range(self._next, len(self._index.written)):
             other = self._index.written[number]
             if other.time > event.stamp.time + WINDOW + WAIT_MAX:
                 return
+            if 0 < chosen < other.entered:
+                continue
             if other.decided_from <= event.stamp.time:
                 yield other
 

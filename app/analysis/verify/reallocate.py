@@ -10,7 +10,8 @@ allocation written a little later may have been chosen already, a release writte
 may not have been seen yet. Where the plain answer differs, such allocations are assumed one by
 one, what was chosen for pods that were deleted then (`unwritten_claims`), and devices as of a
 moment before (`unread_changes`); agreement under this is counted apart. What rests on deleted pods
-is judged together at the end (`excuses`).
+is judged together at the end (`excuses`). The choice is older than the nomination of the pod: it is
+made again from what was stored by then (`nominations`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -187,7 +188,10 @@ class AllocationChecker:
         def decide(inputs: AllocatorInputs) -> list[JsonObject]:
             return self._answers(question, inputs)[0]
 
-        here = AllocatorInputs(inventory=self._views.inventory, allocated=self._views.allocated)
+        state = self._unread.at_choice(self._in_flight.chosen_by(event), node)
+        here = AllocatorInputs(
+            inventory=state.inventory, allocated=self._views.allocated, objects=state.objects
+        )
         answers, assumed, used = self._attempt(question, here)
         if assumed is not None:
             self._tally.authors[event.stamp.actor.user] += 1
@@ -250,10 +254,13 @@ class AllocationChecker:
         decide: Callable[[AllocatorInputs], list[JsonObject]],
     ) -> tuple[DifferenceKind, tuple[str, ...]]:
         """The kind of a difference, with the rules that it breaks in every state that was known."""
-        judged = self._choices.judge(differing.node, claim, allocation)
+        event, node = differing.event, differing.node
+        latest = self._unread.at_choice(self._in_flight.chosen_by(event), node)
+        held = {each.key: each.as_object for each in self._in_flight.not_yet_freed(event)}
+        judged = self._choices.judge(node, claim, allocation, {**held, **latest.objects})
         states = self._earlier(differing, differing.answers)
         while judged[0] is DifferenceKind.VIOLATION and (state := next(states, None)) is not None:
-            then = self._choices.judge(differing.node, claim, allocation, state.objects)
+            then = self._choices.judge(node, claim, allocation, {**held, **state.objects})
             if then[0] is not DifferenceKind.VIOLATION:
                 allocated = self._views.allocated
                 alike = decide(
@@ -272,8 +279,9 @@ class AllocationChecker:
     ) -> Iterator[EarlierState]:
         """The states that may have been known when the allocation was chosen."""
         allocations = (question.recorded, *answers)
-        made, since = self._in_flight.made, self._in_flight.decided_from(question.event)
-        return self._unread.earlier(since, made, allocations, question.node)
+        made, event = self._in_flight.made, question.event
+        since, chosen_by = self._in_flight.decided_from(event), self._in_flight.chosen_by(event)
+        return self._unread.earlier(since, made, allocations, question.node, chosen_by)
 
     def _answers(
         self, question: DifferingAllocation, inputs: AllocatorInputs
@@ -284,12 +292,17 @@ class AllocationChecker:
         deleted pods of which claims are assumed.
         """
         assumed: list[Written] = []
+        held = self._in_flight.not_yet_freed(question.event)
         used: set[str] = set()
         recorded = question.recorded
         try:
+            for each in held:
+                inputs.allocated.add_in_flight(each.claim, each.allocation)
             answers = [self._decide(inputs, question.node, question.wanted, question.place)]
             while answers[-1] != recorded and len(assumed) < ASSUMED_MAX:
-                other = self._in_flight.another(question.event, recorded, answers[-1], assumed)
+                other = self._in_flight.another(
+                    question.event, recorded, answers[-1], [*held, *assumed]
+                )
                 others = [other] if other else []
                 if not other:
                     pod, others = self._in_vain(question, inputs, answers[-1], assumed)
@@ -301,7 +314,7 @@ class AllocationChecker:
                 assumed += others
                 answers.append(self._decide(inputs, question.node, question.wanted, question.place))
         finally:
-            for each in assumed:
+            for each in (*held, *assumed):
                 inputs.allocated.remove_in_flight(each.claim)
         return answers, len(assumed), frozenset(used - {""})
 

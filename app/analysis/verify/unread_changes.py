@@ -9,7 +9,8 @@ Example: a device is free when it is chosen, is tainted a second later, and its 
 written another second later. Without the taint the allocator comes to it again.
 
 Each kind comes by a watch of its own, and one may be ahead of the others. No choice is older than
-its claim, unless the scheduler makes the claim itself.
+its claim, unless the scheduler makes the claim itself. What was stored after the nomination of the
+pod was certainly not known (`nominations`).
 """
 
 from collections import deque
@@ -124,29 +125,54 @@ class UnreadChanges:
         while self._changes[0].time < event.stamp.time - WAIT_MAX - IN_FLIGHT:
             self._changes.popleft()
 
+    def at_choice(self, chosen_by: Revision, node: JsonView) -> EarlierState:
+        """The latest state that may have been known for a choice made before a revision.
+
+        That is the present one where the revision is 0.
+        """
+        inventory, objects = self._views.inventory, dict[ObjectKey, JsonObject | None]()
+        for change in self._of(node):
+            if 0 < chosen_by < change.revision and change.is_placed:
+                if not objects:
+                    inventory = inventory.copy()
+                change.take_back(inventory)
+                objects[change.key] = change.before
+        return EarlierState(inventory=inventory, objects=objects)
+
     def earlier(
         self,
         since: Instant,
         made: Revision,
         allocations: Iterable[JsonView],
         node: JsonView,
+        chosen_by: Revision = Revision(0),
     ) -> Iterator[EarlierState]:
         """The states that may have been known when a claim was decided, the latest first.
 
-        It was decided after `since`, and made at the revision `made` (0: perhaps later).
+        It was decided after `since` and before the revision `chosen_by`, and made at the revision
+        `made`; 0 where these are not known.
         `allocations` are the recorded one and those that it is compared with: changes of slices of
         other pools are taken back with the next change. Each state is valid until the next one.
         """
         pool_names = {result.id[1] for each in allocations for result in dra.results_of(each)}
-        node_key = ObjectKey(*api_resources.NODES, "", meta.name(node))
         changes = [
             change
-            for change in reversed(self._changes)
+            for change in self._of(node)
             if change.time >= since
             and (change.revision > made or not change.is_placed)
-            and (change.key[:2] != api_resources.NODES or change.key == node_key)
+            and not (0 < chosen_by < change.revision and change.is_placed)
         ]
-        return islice(self._without(changes, pool_names), STATES_MAX)
+        latest = self.at_choice(chosen_by, node)
+        return islice(self._without(changes, pool_names, latest), STATES_MAX)
+
+    def _of(self, node: JsonView) -> list[_Change]:
+        """The changes that concern a choice of devices on a node, the latest first."""
+        node_key = ObjectKey(*api_resources.NODES, "", meta.name(node))
+        return [
+            change
+            for change in reversed(self._changes)
+            if change.key[:2] != api_resources.NODES or change.key == node_key
+        ]
 
     def _is_relabelled(self, event: Event) -> bool:
         """Whether a node has other labels than before; most writes of nodes report their health."""
@@ -158,20 +184,20 @@ class UnreadChanges:
         return labels != before
 
     def _without(
-        self, changes: Sequence[_Change], pool_names: Collection[str]
+        self, changes: Sequence[_Change], pool_names: Collection[str], latest: EarlierState
     ) -> Iterator[EarlierState]:
         kinds = sorted({change.key[:2] for change in changes})
         for count in range(len(kinds), 0, -1):
             for unread in combinations(kinds, count):
                 yield from self._before(
-                    [each for each in changes if each.key[:2] in unread], pool_names
+                    [each for each in changes if each.key[:2] in unread], pool_names, latest
                 )
 
     def _before(
-        self, changes: Sequence[_Change], pool_names: Collection[str]
+        self, changes: Sequence[_Change], pool_names: Collection[str], latest: EarlierState
     ) -> Iterator[EarlierState]:
-        inventory, is_new = self._views.inventory.copy(), False
-        objects: dict[ObjectKey, JsonObject | None] = {}
+        inventory, is_new = latest.inventory.copy(), False
+        objects = dict(latest.objects)
         for change in changes:
             change.take_back(inventory)
             objects[change.key] = change.before

@@ -77,6 +77,8 @@ class UnwrittenClaims:
         for end, pod, claims in (*self._ended_before(event), *self._ended_after(event)):
             uids = {meta.uid(claim) for claim in claims.values()}
             is_other = bool(claims) and uids.isdisjoint(own)
+            if self._in_flight.is_entered_later(event, end.uid, uids):
+                continue
             is_here = core.nominated_node_name(pod) in ("", meta.name(node))
             if is_other and is_here and self._may_be_placed(event, pod, node):
                 yield end, claims

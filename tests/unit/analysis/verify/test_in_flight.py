@@ -54,7 +54,9 @@ def event(name: str, at: Instant = NOW, revision: int = AT) -> Event:
     )
 
 
-def written(name: str, revision: int, seconds: float, *given: str, since: float = 0) -> Written:
+def written(
+    name: str, revision: int, seconds: float, *given: str, since: float = 0, entered: int = 0
+) -> Written:
     """An allocation that is written so many seconds after the event; it may be chosen earlier."""
     at = Instant(NOW + int(seconds * SECOND))
     return Written(
@@ -64,6 +66,7 @@ def written(name: str, revision: int, seconds: float, *given: str, since: float 
         uid=name,
         allocation=devices(*given),
         decided_from=Instant(at - int(since * SECOND)),
+        entered=Revision(entered),
     )
 
 
@@ -74,6 +77,7 @@ def assumed(
     without: Sequence[Written] = (),
     present: Sequence[str] = (),
     made: int = 0,
+    nominated: int = 0,
     chosen: tuple[str, ...] = ("pa",),
 ) -> str:
     """The claim whose allocation is assumed; `freed` ones gave their devices back before."""
@@ -81,6 +85,7 @@ def assumed(
         written=[written("x", AT, 0, "pz"), *later],
         made_at=lambda _: Revision(made),
         chosen_from=lambda _: None,
+        chosen_by=lambda _: Revision(nominated),
     )
     objects = {key_of(name): claim(name, "pq") for name in present}
     views = cast(Any, SimpleNamespace(objects=objects))
@@ -101,6 +106,20 @@ LATER = (WINDOW + WAIT_MAX) / SECOND
     [
         pytest.param([written("y", 60, 5, "pa", since=9)], [], {}, "y", id="written later"),
         pytest.param([written("y", 60, 5, "pa", since=4)], [], {}, "", id="chosen later"),
+        pytest.param(
+            [written("y", 60, 5, "pa", since=9, entered=41)],
+            [],
+            {"nominated": 40},
+            "",
+            id="made after the nomination",
+        ),
+        pytest.param(
+            [written("y", 60, 5, "pa", since=9, entered=39)],
+            [],
+            {"nominated": 40},
+            "y",
+            id="made before the nomination",
+        ),
         pytest.param([written("y", 60, LATER, "pa", since=LATER)], [], {}, "y", id="at last"),
         pytest.param([written("y", 60, LATER + 1, "pa", since=99)], [], {}, "", id="too late"),
         pytest.param([], [("y", -3, ("pa",))], {}, "y", id="freed before"),
