@@ -180,6 +180,17 @@ def nominate_before_the_taint_is_gone(lines: Lines, draw: random.Random) -> Told
     return Told((picked.claim[1],), f"{picked.claim[1]} has a device that was tainted")
 
 
+def let_an_autoscaler_nominate(lines: Lines, draw: random.Random) -> Told:
+    """A pod that gets a device later is nominated before that by another than the scheduler."""
+    before = {line["auditID"]: _version(line) for line in _nominations(lines)}
+    told = nominate_before_the_device_is_given_back(lines, draw)
+    for line in _nominations(lines):
+        if _version(line) < before[line["auditID"]]:
+            line["user"] = {"username": "system:serviceaccount:kube-system:autoscaler"}
+            line["userAgent"] = "autoscaler/v1"
+    return told
+
+
 def _nominations(lines: Lines) -> Lines:
     return [
         line

@@ -112,12 +112,29 @@ async def test_what_no_control_plane_does_fails_and_is_unexplained(name, alter, 
     assert names_one(decided, told)
 
 
-async def test_device_that_was_not_free_when_it_was_chosen_is_an_impossible_state(tmp_path):
-    lines = subtly.read("a-quickstart")
-    told = crossed.nominate_before_the_device_is_given_back(lines, random.Random("a-quickstart 0"))
-    (decided,) = await judged_lines("a-quickstart", lines, tmp_path, (replays.decide,))
+@pytest.mark.parametrize(
+    ("name", "alter"),
+    [
+        ("a-quickstart", crossed.nominate_before_the_device_is_given_back),
+        ("e-taints", crossed.nominate_before_the_taint_is_gone),
+    ],
+)
+async def test_device_that_was_not_free_when_it_was_chosen_is_an_impossible_state(
+    name, alter, tmp_path
+):
+    lines = subtly.read(name)
+    told = alter(lines, random.Random(f"{name} 0"))
+    (decided,) = await judged_lines(name, lines, tmp_path, (replays.decide,))
     assert decided.agreement is Agreement.IMPOSSIBLE, told
     assert names_one(decided, told)
+
+
+async def test_nomination_by_another_than_the_scheduler_dates_no_choice(tmp_path):
+    verified, decided, told = await judged(
+        "a-quickstart", crossed.let_an_autoscaler_nominate, tmp_path
+    )
+    assert verified.outcome is VerifyOutcome.VERIFIED, told
+    assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told
 
 
 @pytest.mark.parametrize(

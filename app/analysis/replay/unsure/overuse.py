@@ -5,9 +5,11 @@ allocations should not have been made. So all claims that hold the device are na
 may have released it in an unrecorded write, none is named.
 
 A scheduler decides before it nominates the node of a pod. So a device that was allocated before the
-nomination, and given back after it, was not free when it was chosen. Versions prove both. A pod
-that is refused after its nomination, or nominated anew, is decided again, and proves nothing. Nor
-does one that was nominated when it was refused: pre-emption may nominate it again in equal words.
+nomination, and given back after it, was not free when it was chosen; one that lost a taint after it
+was tainted. Versions prove both. A pod that is refused after its nomination, or nominated anew, is
+decided again; one that another user than the scheduler nominates is decided later, and so is one
+that was nominated when it was refused: pre-emption may nominate it again in equal words. These
+prove nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +18,7 @@ from dataclasses import dataclass, replace
 from app.analysis.replay.acts import refusal_of, version_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.lifted_taints import LiftedTaints
 from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
@@ -57,8 +60,9 @@ class OveruseAudit:
         self._views = views
         self._lacks = lacks
         self._seen: list[_Overuse] = []
-        self._nominated: dict[str, int] = {}
+        self._nominated: dict[str, tuple[int, str]] = {}
         self._renominated: set[str] = set()
+        self._lifted = LiftedTaints()
         self._held: dict[DeviceId, _Held] = {}
 
     def overused(self) -> Mapping[str, str]:
@@ -83,6 +87,8 @@ class OveruseAudit:
         """
         if event.key[:2] == api_resources.PODS:
             self._note_nomination(event, before or {})
+        elif event.key[:2] == api_resources.RESOURCE_SLICES:
+            self._lifted.after(event, before or {})
         if event.key[:2] != api_resources.RESOURCE_CLAIMS:
             return
         if dra.allocation(before or {}):
@@ -117,7 +123,7 @@ class OveruseAudit:
             self._nominated.pop(event.uid, None)
             self._renominated.add(event.uid)
         elif node and not was and before and event.uid not in self._renominated:
-            self._nominated[event.uid] = version_of(event)
+            self._nominated[event.uid] = version_of(event), event.stamp.actor.user
 
     def _note_given_back(self, event: Event, before: JsonView) -> None:
         """Notes which devices an event gives back."""
@@ -131,20 +137,35 @@ class OveruseAudit:
 
     def _check_choice(self, event: Event, known: Instant) -> None:
         """Checks that the devices of a new allocation were free when it was chosen."""
-        chosen = max((self._nominated.get(uid, 0) for uid in consumers(event.object)), default=0)
+        nominations = (self._nominated.get(uid, (0, "")) for uid in consumers(event.object))
+        user = event.stamp.actor.user
+        chosen = max((version for version, by in nominations if by == user), default=0)
         for result in dra.results(event.object):
-            if result.admin_access or not self._views.allocated.is_dedicated(result.id):
+            if result.admin_access:
+                continue
+            device = f"device {result.pool}/{result.device}"
+            of_claim = f"{event.key.namespace}/{event.key.name}"
+            if lifted := self._lifted.at(chosen, result):
+                taint, key = lifted
+                problem = (
+                    f"{device} was chosen for {of_claim} before it lost its taint {taint.text}"
+                )
+                self._accuse(event, known, problem, key)
+            if not self._views.allocated.is_dedicated(result.id):
                 continue
             held = self._held.get(result.id)
             if held is not None and 0 < held.given < chosen < held.given_back:
-                problem = (
-                    f"device {result.pool}/{result.device} was chosen for {event.key.namespace}/"
-                    f"{event.key.name} before {held.claim.namespace}/{held.claim.name} gave it back"
-                )
-                self._seen.append(
-                    _Overuse(problem=problem, at=known, holders=(held.claim,), accused=(event.uid,))
-                )
+                holder = f"{held.claim.namespace}/{held.claim.name}"
+                problem = f"{device} was chosen for {of_claim} before {holder} gave it back"
+                self._accuse(event, known, problem, held.claim)
             self._held[result.id] = _Held(claim=event.key, given=version_of(event))
+
+    def _accuse(self, event: Event, known: Instant, problem: str, rests_on: ObjectKey) -> None:
+        """Accuses a claim, unless a write of the object on which that rests is not recorded."""
+        if not self._lacks.was_unseen(rests_on, known):
+            self._seen.append(
+                _Overuse(problem=problem, at=known, holders=(rests_on,), accused=(event.uid,))
+            )
 
     def _problems(
         self, results: Sequence[DeviceResult]
