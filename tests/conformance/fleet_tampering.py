@@ -286,6 +286,71 @@ def collect_living_pod(lines: Lines, draw: random.Random) -> str:
     return ""
 
 
+def end_nomination(lines: Lines, draw: random.Random) -> str:
+    """A later write of the scheduler takes the nominated node from a pod that is to be bound."""
+    for line, was in _drawn(_of_waiting(lines), draw):
+        if was == (node := _nominated(line["responseObject"])) and node:
+            for tree in _waiting_from(lines, line):
+                if _nominated(tree) != node:
+                    break
+                del tree["status"]["nominatedNodeName"]
+            return f"{line['objectRef']['name']} loses {node}"
+    return ""
+
+
+def keep_nomination(lines: Lines, draw: random.Random) -> str:
+    """A pod keeps the nominated node that the scheduler took from it, until it has another one."""
+    for line, was in _drawn(_of_waiting(lines), draw):
+        if was and not _nominated(line["responseObject"]):
+            for tree in _waiting_from(lines, line):
+                if _nominated(tree):
+                    break
+                tree["status"]["nominatedNodeName"] = was
+            return f"{line['objectRef']['name']} keeps {was}"
+    return ""
+
+
+def _of_waiting(lines: Lines) -> list[tuple[dict, str]]:
+    """Writes of the scheduler to pods without a node, with the nominated node before each."""
+    nominated: dict[str, str] = {}
+    found = []
+    for line in _pod_lines(lines):
+        tree = line["responseObject"]
+        was = nominated.get(tree["metadata"]["uid"], "")
+        nominated[tree["metadata"]["uid"]] = _nominated(tree)
+        if line["user"]["username"] == "system:kube-scheduler" and "nodeName" not in tree["spec"]:
+            found.append((line, was))
+    return found
+
+
+def _waiting_from(lines: Lines, first: dict) -> Iterator[dict]:
+    """The states of the pod of a line, from this line until the pod has a node."""
+    uid = first["responseObject"]["metadata"]["uid"]
+    ordered = _pod_lines(lines)
+    for line in ordered[next(at for at, line in enumerate(ordered) if line is first) :]:
+        tree = line["responseObject"]
+        if tree["metadata"]["uid"] == uid:
+            if "nodeName" in tree["spec"]:
+                return
+            yield tree
+
+
+def _pod_lines(lines: Lines) -> list[dict]:
+    """The lines that show a pod, in the order of its versions."""
+    shown = [
+        line
+        for line in lines
+        if _about(line) == "pods" and (line.get("responseObject") or {}).get("kind") == "Pod"
+    ]
+    return sorted(
+        shown, key=lambda line: int(line["responseObject"]["metadata"]["resourceVersion"])
+    )
+
+
+def _nominated(pod: dict) -> str:
+    return str(pod.get("status", {}).get("nominatedNodeName", ""))
+
+
 def _wait_longer(tree: object) -> None:
     """Multiplies each time for which a toleration holds."""
     if isinstance(tree, dict):

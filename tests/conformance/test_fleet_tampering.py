@@ -41,6 +41,8 @@ ROWS = (
     (fleet_tampering.keep_claim, 52, 60),
     (fleet_tampering.collect_living_pod, 39, 60),
     (fleet_tampering.exceed_quota, 33, 60),
+    (fleet_tampering.end_nomination, 10, 25),
+    draws.repeated(fleet_tampering.keep_nomination, 12, 25),
     (wrongs_of_fleets.overdraw_counters, 36, 25),
     (wrongs_of_fleets.take_later_alternative, 34, 25),
     (wrongs_of_fleets.bind_before_allocation, 36, 25),

@@ -75,6 +75,11 @@ class Nominated:
 
 
 @dataclass(frozen=True, slots=True)
+class NominationEnded:
+    """The pod, which has no node, lost its nominated one: of a bound pod, a server removes it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """The pod got its node."""
 
@@ -94,6 +99,13 @@ class ConditionSet:
     message: str
     observed: int | None = None
     is_dated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionRemoved:
+    """The pod lost a condition."""
+
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +183,10 @@ Fact: TypeAlias = (
     | DeletionAsked
     | ClaimsNamed
     | Nominated
+    | NominationEnded
     | Bound
     | ConditionSet
+    | ConditionRemoved
     | FinalizerAdded
     | FinalizerRemoved
     | Allocated
@@ -198,10 +212,14 @@ def text(fact: Fact) -> str:
             return f"claims {', '.join(f'{entry}={claim}' for entry, claim in entries)}"
         case Nominated(node=node):
             return f"nominated {node}"
+        case NominationEnded():
+            return "no nominated node"
         case Bound(node=node):
             return f"bound to {node}"
         case ConditionSet():
             return f"{fact.type} {_condition_text(fact)}"
+        case ConditionRemoved(type=type_):
+            return f"no condition {type_}"
         case FinalizerAdded(name=name):
             return f"finalizer {name}"
         case FinalizerRemoved(name=name):
@@ -426,11 +444,17 @@ def _of_pod(old: JsonObject, new: JsonObject, schema: SchemaNode | None) -> Iter
                 for item in core.resource_claim_statuses(new)
             )
         )
-    if (node := core.nominated_node_name(new)) and node != core.nominated_node_name(old):
-        yield Nominated(node)
-    if (node := core.node_name(new)) != core.node_name(old):
-        yield Bound(node)
+    is_bound = core.node_name(new) != core.node_name(old)
+    if (node := core.nominated_node_name(new)) != core.nominated_node_name(old):
+        if node:
+            yield Nominated(node)
+        elif not core.node_name(new):
+            yield NominationEnded()
+    if is_bound:
+        yield Bound(core.node_name(new))
     yield from condition_changes(old, new)
+    kept = _conditions(new).keys()
+    yield from (ConditionRemoved(type_) for type_ in _conditions(old) if type_ not in kept)
     yield from _changed(without(old, seen), without(new, seen), schema)
 
 

@@ -19,6 +19,7 @@ from app.analysis.replay.facts import (
     Fact,
     FinalizerRemoved,
     Nominated,
+    NominationEnded,
     Released,
     Removed,
     Reserved,
@@ -297,9 +298,10 @@ class Proposals:
         if gone is None or sides.aspect is Aspect.SAID or sides.only_recorded:
             return False
         since = self._waits.longest(gone)
+        said = [fact for fact in sides.facts("again") if not isinstance(fact, NominationEnded)]
         return (
-            _all(sides.facts("again"), ConditionSet)
-            and all(is_failed_attempt(fact) for fact in sides.facts("again"))
+            bool(said)
+            and all(isinstance(fact, ConditionSet) and is_failed_attempt(fact) for fact in said)
             and all(step.time >= since for step in sides.only_again)
         )
 

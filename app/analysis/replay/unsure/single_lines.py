@@ -8,7 +8,14 @@ others leaves nothing behind but its version.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from app.analysis.replay.facts import ConditionSet, Fact, FieldChanged, Nominated
+from app.analysis.replay.facts import (
+    ConditionRemoved,
+    ConditionSet,
+    Fact,
+    FieldChanged,
+    Nominated,
+    NominationEnded,
+)
 from app.analysis.replay.traces import Step
 
 
@@ -51,9 +58,9 @@ def _parts(step: Step) -> set[tuple[str, str]] | None:
 
 def _part(fact: Fact) -> tuple[str, str] | None:
     match fact:
-        case ConditionSet():
+        case ConditionSet() | ConditionRemoved():
             return "condition", fact.type
-        case Nominated():
+        case Nominated() | NominationEnded():
             return "nomination", ""
         case FieldChanged():
             return "field", fact.path

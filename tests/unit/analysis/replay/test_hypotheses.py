@@ -212,6 +212,13 @@ def test_every_condition_of_a_report_in_vain_is_a_failed_attempt() -> None:
     assert proposed(Aspect.WRITES, ours=(step(POD, FAILED),), removed=True) == [UNTRIED]
 
 
+def test_report_in_vain_may_have_ended_a_nomination() -> None:
+    ended = facts.NominationEnded()
+    late = (step(POD, TRIED, ended),)
+    assert UNREPORTED in proposed(Aspect.WRITES, ours=late, removed=True)
+    assert proposed(Aspect.WRITES, ours=(step(POD, ended),), removed=True) == []
+
+
 def test_events_in_another_order_were_written_when_they_were_recorded() -> None:
     recorded, again = traces()
     sides = Sides(aspect=Aspect.SAID, uid="pod", recorded=["a", "b"], again=["b", "a"])

@@ -57,9 +57,11 @@ GIVEN, FOR, KEPT = "status.allocation", "status.reservedFor", "metadata.finalize
         (POD, "spec.nodeName", None, "n", [facts.Bound("n")]),
         (POD, "status.nominatedNodeName", None, "n", [facts.Nominated("n")]),
         (POD, "status.nominatedNodeName", "n", "m", [facts.Nominated("m")]),
+        (POD, "status.nominatedNodeName", "n", None, [facts.NominationEnded()]),
         (POD, "status.resourceClaimStatuses", None, NAMED, [facts.ClaimsNamed((CLAIM_OF_GPU,))]),
         (POD, "status.conditions", None, condition("True"), [scheduled("True")]),
         (POD, "status.conditions", condition("True"), condition("True"), []),
+        (POD, "status.conditions", condition("True"), [], [facts.ConditionRemoved("PodScheduled")]),
         (
             POD, "status.conditions", condition("False", message="a"),
             condition("False", message="b"), [scheduled("False", message="b")],
@@ -93,6 +95,12 @@ def test_change_is_one_fact(
 ) -> None:
     written = event(EventType.OBJECT_UPDATED, key, "x", tree(place, new))
     assert list(facts_of(written, tree(place, old))) == expected
+
+
+def test_nomination_that_a_server_ends_with_the_binding_is_no_fact_of_its_own() -> None:
+    nominated = tree("status.nominatedNodeName", "n")
+    bound = event(EventType.OBJECT_UPDATED, POD, "x", tree("spec.nodeName", "n"))
+    assert list(facts_of(bound, nominated)) == [facts.Bound("n")]
 
 
 @pytest.mark.parametrize("key", [POD, CLAIM, NODE])

@@ -242,13 +242,9 @@ def expected(writes: Sequence[Write]) -> dict[str, Any]:
 
 
 def is_shown(write: Write) -> bool:
-    """Whether a write says something of its object: more than a time, or the end of a condition."""
+    """Whether a write says something of its object: more than a time."""
     old, new = conditions(write.before), conditions(write.tree)
-    return (
-        write.type is not UPDATED
-        or any(old.get(kind) != one for kind, one in new.items())
-        or compared(write.tree) != compared(write.before)
-    )
+    return write.type is not UPDATED or old != new or compared(write.tree) != compared(write.before)
 
 
 def compared(tree: Tree | None) -> Tree:
