@@ -150,10 +150,7 @@ class EventLog(Protocol):
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
-        """Like `read`, but the rows as stored, including those that cannot be understood.
-
-        For verification.
-        """
+        """Like `read`, but the rows as stored, readable or not, for verification."""
         ...
 
     async def read_object(
@@ -192,6 +189,10 @@ class EventLog(Protocol):
         Only events about objects count; deleted objects are left out. None means any group or
         resource.
         """
+        ...
+
+    async def creations(self, history: HistoryId, last: Sequence[Event]) -> list[Revision]:
+        """The first revisions of lives, each given by an event: no deletion or other uid since."""
         ...
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
@@ -487,10 +488,7 @@ class SecondOpinion(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePorts:
-    """The ports of a runtime, with their implementations.
-
-    `views` is None when nothing is materialised; `webhooks` is None when no webhooks are called.
-    """
+    """The implementations of a runtime's ports; None where no views or webhooks are used."""
 
     log: EventLog
     wake_up: WakeUp

@@ -1,7 +1,6 @@
 """Views of a past moment, folded from the last event of each object that existed then."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from anyio import lowlevel
 
@@ -10,12 +9,12 @@ from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, 
 from app.domain.objects.profile import Profile
 from app.domain.values import api_resources
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import meta
 from app.ports import EventLog, ViewStore
 from app.service import moments
 from app.service.folding import past_states
 
-_CHANGES = 500
+_CHANGES = 1_000
+"""Objects whose creations are read at once."""
 
 TURN = 200
 """Objects that are folded before the loop runs other tasks: a few milliseconds."""
@@ -124,36 +123,17 @@ async def fold_objects(
 
 
 async def creations(
-    log: EventLog, info: HistoryInfo, events: Iterable[Event]
+    log: EventLog, info: HistoryInfo, events: Sequence[Event]
 ) -> dict[ObjectKey, Revision]:
-    """The revisions at which changed ResourceSlicePatches were created, from their last events.
+    """The revisions at which changed objects were created, from their last events.
 
-    Only those are read that decide a precedence: of patches with the same time of creation, which
-    has whole seconds, the one that was created first wins.
+    They decide in which order objects of one second were created, which pods are the newest, and
+    which of several patches wins. Times of creation have whole seconds.
     """
-    group, resource = api_resources.RESOURCE_SLICE_PATCHES
-    patches = [event for event in events if event.key.resource == resource]
-    patches = [event for event in patches if event.key.group == group]
-    times = Counter(meta.creation_timestamp(event.object) for event in patches)
+    changed = [event for event in events if event.type is EventType.OBJECT_UPDATED]
     created: dict[ObjectKey, Revision] = {}
-    for event in patches:
-        is_alone = times[meta.creation_timestamp(event.object)] == 1
-        if event.type is EventType.OBJECT_UPDATED and not is_alone:
-            created[event.key] = await _creation(log, info, event)
+    for start in range(0, len(changed), _CHANGES):
+        page = changed[start : start + _CHANGES]
+        revisions = await log.creations(info.id, page)
+        created |= zip((event.key for event in page), revisions, strict=True)
     return created
-
-
-async def _creation(log: EventLog, info: HistoryInfo, last: Event) -> Revision:
-    """The revision of the first event of an object, which its last event shows."""
-    first = before = last.revision
-    while page := await log.read_object(
-        info.id, last.key, until=Revision(before - 1), limit=_CHANGES
-    ):
-        for event in page:
-            if not event.is_about_object:
-                continue
-            if event.type is EventType.OBJECT_DELETED or event.uid != last.uid:
-                return first
-            first = event.revision
-        before = page[-1].revision
-    return first

@@ -4,6 +4,7 @@ import random
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import DECISION, EventType, Head, HistoryId, LeaseToken, ObjectKey, Revision
@@ -463,6 +464,32 @@ async def test_objects_at_can_be_asked_by_group_and_resource(open_stores: OpenSt
         assert await names("resource.k8s.io", "resourceclaims") == ["c", "a", "b"]
         assert await names(None, "nodes") == ["n"]
         assert await names("resource.k8s.io", "nodes") == []
+
+
+async def test_creation_is_the_first_event_since_a_deletion_or_another_uid(
+    open_stores: OpenStores,
+):
+    draw, keys = random.Random(3), [claim(name) for name in "abc"]
+    types = (*[EventType.OBJECT_CREATED, UPDATED, UPDATED, DELETED], EventType.DECISION_RECORDED)
+    drafts = [
+        replace(draft(draw.choice(keys), type=draw.choice(types)), uid=draw.choice("xxxy"))
+        for _ in range(60)
+    ]
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = sealed(Head(), *drafts)
+        await stores.log.append(history, expected=Head(), events=events)
+        assert await stores.log.creations(history, []) == []
+        lives: dict[ObjectKey, tuple[str, Revision]] = {}
+        for event in events:
+            if event.type is DELETED:
+                lives.pop(event.key, None)
+            elif event.type is not EventType.DECISION_RECORDED:
+                uid, first = lives.get(event.key, ("", event.revision))
+                lives[event.key] = event.uid, first if uid == event.uid else event.revision
+            last = await stores.log.objects_at(history, event.revision, limit=9)
+            wanted = [lives[each.key][1] for each in last]
+            assert await stores.log.creations(history, last) == wanted, event.revision
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 50])

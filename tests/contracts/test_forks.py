@@ -168,6 +168,9 @@ async def test_objects_of_a_fork_are_its_own_and_its_parents(open_stores: OpenSt
             assert await shown(fork.id, 6, limit) == [("a", 6), ("aa", 4), ("b", 2)]
             assert await shown(history, 4, limit) == [("a", 1), ("b", 4), ("c", 3)]
         key = claim("a")
+        for of, at, first in ((fork, 6, [1, 4, 2]), (fork, 3, [1, 2, 3]), (parent, 4, [1, 2, 3])):
+            last = await stores.log.objects_at(of.id, Revision(at), limit=10)
+            assert await stores.log.creations(of.id, last) == first, (of.name, at)
         by_group = await stores.log.objects_at(
             fork.id, Revision(6), group=key.group, resource=key.resource, limit=10
         )

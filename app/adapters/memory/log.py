@@ -290,6 +290,11 @@ class MemoryLog:
                         return events
         return events
 
+    async def creations(self, history: HistoryId, last: Sequence[Event]) -> list[Revision]:
+        """The revision at which the life of each object began that has one of these events."""
+        by_key = self._store.history(history).by_key
+        return [_creation(by_key[event.key], event) for event in last]
+
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
         """The last revision at which the cluster clock was at or before `instant`."""
         return Revision(bisect_right(self._store.history(history).clocks, instant))
@@ -312,3 +317,15 @@ def _last_about_object(events: list[Event], revision: Revision) -> Event | None:
         if event.is_about_object:
             return event
     return None
+
+
+def _creation(events: list[Event], last: Event) -> Revision:
+    first = last.revision
+    for event in reversed(events[: bisect_right(events, first, key=_revision)]):
+        if event.type is EventType.OBJECT_DELETED:
+            break
+        if event.is_about_object:
+            if event.uid != last.uid:
+                break
+            first = event.revision
+    return first

@@ -9,9 +9,11 @@ that the server splits.
 A text that contains a mark cannot be sent in this way; the caller then sends the values one by one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from app.domain.log import Event
+from app.domain.log.upcasting import encode_stamp
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 
@@ -21,6 +23,28 @@ ABSENT = "\x1e"
 
 MOMENTS_MAX = 4_096
 """Instants whose text is cached: the rows of a batch share them."""
+
+
+def of_events(events: Iterable[Event], clock: Instant) -> list[tuple[object, ...]]:
+    """The columns of each event from `time` to `hash`; `clock` is the time of the head."""
+    rows: list[tuple[object, ...]] = []
+    to_datetime = timestamps.to_datetime
+    for event in events:
+        time = event.stamp.time
+        moment = to_datetime(time)
+        if time >= clock:
+            clock, clock_moment = time, moment
+        else:
+            clock_moment = to_datetime(clock)
+        group, resource, namespace, name = event.key
+        rows.append(
+            (
+                *(moment, clock_moment, event.type.value),
+                *(group, resource, namespace, name, event.uid),
+                *(encode_stamp(event.stamp), event.body, event.hash),
+            )
+        )
+    return rows
 
 
 def joined(values: Sequence[str | None]) -> str | None:

@@ -37,6 +37,27 @@ A projector locks snapshots and its checkpoint before rows of views; the referen
 
 _LAST_REVISION = Revision((1 << 63) - 1)
 
+_BRIEFLY_SECONDS = 0.1
+"""The time for which a deletion waits for another one before it looks which history that is."""
+
+_WAIT_BRIEFLY = f"SET LOCAL lock_timeout = {round(_BRIEFLY_SECONDS * 1000)}"
+"""Wait no longer than that for the next lock."""
+
+_WAIT_AS_USUAL = "SET LOCAL lock_timeout TO DEFAULT"
+"""Wait for locks as long as the session may."""
+
+_NAME_DELETED = "SELECT set_config('redra.deleted_history', $1, true)"
+"""Set the deleted history for the guards of this transaction. ($1 is its number as text.)"""
+
+_MAY_DELETE = "GRANT DELETE ON log_events TO CURRENT_USER"
+"""Grant the owner, for this transaction, the right that it revoked from itself."""
+
+_MAY_NOT_DELETE = "REVOKE DELETE ON log_events FROM CURRENT_USER"
+"""Revoke the right again."""
+
+_FORGET_EVENTS = "DELETE FROM log_events WHERE history = $1 AND revision <= $2"
+"""Delete the events of a history up to a revision."""
+
 
 class _Occupied(Exception):
     """Another transaction deletes a history."""
@@ -48,7 +69,7 @@ async def delete(database: Database, history: HistoryId, *, at: Instant, by: str
     Raises NotFound; Conflict while it has forks or is being deleted; LogUnavailable while another
     history is being deleted for longer than a lock may be waited for.
     """
-    for _ in range(max(1, round(database.bounds.lock_seconds / statements.BRIEFLY_SECONDS))):
+    for _ in range(max(1, round(database.bounds.lock_seconds / _BRIEFLY_SECONDS))):
         try:
             return await _try(database, history, at, by)
         except _Occupied:
@@ -58,12 +79,12 @@ async def delete(database: Database, history: HistoryId, *, at: Instant, by: str
 
 async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> Tombstone:
     async with database.transaction() as connection:
-        await connection.execute(statements.WAIT_BRIEFLY)
+        await connection.execute(_WAIT_BRIEFLY)
         try:
             await connection.execute(statements.DELETE_ALONE)
         except asyncpg.LockNotAvailableError as problem:
             raise _Occupied from problem
-        await connection.execute(statements.WAIT_AS_USUAL)
+        await connection.execute(_WAIT_AS_USUAL)
         await connection.execute(statements.HOLD_LEASES, history)
         last = await connection.fetchval(statements.HOLD, history)
         if last is None:
@@ -79,11 +100,11 @@ async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> 
 
 
 async def _remove(connection: PoolConnectionProxy, history: HistoryId, last: int) -> None:
-    await connection.execute(statements.NAME_DELETED, str(history))
-    await connection.execute(statements.MAY_DELETE)
+    await connection.execute(_NAME_DELETED, str(history))
+    await connection.execute(_MAY_DELETE)
     for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
-        await connection.execute(statements.FORGET_EVENTS, history, until)
-    await connection.execute(statements.MAY_NOT_DELETE)
+        await connection.execute(_FORGET_EVENTS, history, until)
+    await connection.execute(_MAY_NOT_DELETE)
     for table in _OF_A_HISTORY:
         await connection.execute(
             f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)

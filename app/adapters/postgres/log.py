@@ -1,6 +1,6 @@
 """The event log in PostgreSQL."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import accumulate, islice
 from typing import NoReturn, TypeAlias
@@ -225,12 +225,12 @@ class PostgresLog:
         async with self._database.connection() as connection:
             fixed = (FORMAT_VERSION, channel(history))
             if len(events) == 1:
-                (given,) = _rows(events, expected.time)
+                (given,) = columns.of_events(events, expected.time)
                 row = await connection.fetchrow(statements.APPEND_ONE, *advance, *given, *fixed)
             elif len(events) < COPY_MIN and (joined := _joined(events, expected.time)):
                 row = await connection.fetchrow(statements.APPEND, *advance, *joined, *fixed)
             else:
-                rows = _rows(events, expected.time)
+                rows = columns.of_events(events, expected.time)
                 row = await _copy(connection, history, advance, rows)
             if row is None:
                 await _refuse(connection, history, expected, leases)
@@ -321,6 +321,20 @@ class PostgresLog:
                 rows = await connection.fetch(statement, history, revision, *given)
         return [rows_of.event(row) for row in rows]
 
+    async def creations(self, history: HistoryId, last: Sequence[Event]) -> list[Revision]:
+        """The revision at which the life of each object began that has one of these events."""
+        first = [event.revision for event in last]
+        wanted = [(*event.key, event.uid, event.revision, n) for n, event in enumerate(last)]
+        async with self._database.connection() as connection:
+            for part in reversed(await self._line(connection, history)):
+                given = (part.history, part.until, *zip(*wanted, strict=True))
+                rows = await connection.fetch(statements.CREATIONS, *given) if wanted else []
+                for row in rows:
+                    first[row["place"]] = Revision(row["first"] or first[row["place"]])
+                whole = {row["place"] for row in rows if row["is_whole"]}
+                wanted = [each for each in wanted if each[-1] not in whole]
+        return first
+
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
         """The last revision at which the cluster clock was at or before `instant`."""
         moment = timestamps.to_datetime(instant)
@@ -386,28 +400,6 @@ class PostgresLog:
         if stale is not None:
             raise stale
         return head
-
-
-def _rows(events: Iterable[Event], clock: Instant) -> list[_Row]:
-    """The columns of each event from `time` to `hash`; `clock` is the time of the head."""
-    rows: list[_Row] = []
-    to_datetime = timestamps.to_datetime
-    for event in events:
-        time = event.stamp.time
-        moment = to_datetime(time)
-        if time >= clock:
-            clock, clock_moment = time, moment
-        else:
-            clock_moment = to_datetime(clock)
-        group, resource, namespace, name = event.key
-        rows.append(
-            (
-                *(moment, clock_moment, event.type.value),
-                *(group, resource, namespace, name, event.uid),
-                *(encode_stamp(event.stamp), event.body, event.hash),
-            )
-        )
-    return rows
 
 
 def _joined(events: Sequence[Event], clock: Instant) -> _Row | None:

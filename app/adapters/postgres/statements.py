@@ -94,15 +94,6 @@ FROM histories WHERE name = $1
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
 """Rename a history; no row when it does not exist."""
 
-BRIEFLY_SECONDS = 0.1
-"""The time for which a deletion waits for another one before it looks which history that is."""
-
-WAIT_BRIEFLY = f"SET LOCAL lock_timeout = {round(BRIEFLY_SECONDS * 1000)}"
-"""Wait no longer than that for the next lock."""
-
-WAIT_AS_USUAL = "SET LOCAL lock_timeout TO DEFAULT"
-"""Wait for locks as long as the session may."""
-
 TOUCH = "SELECT FROM histories WHERE history = $1 FOR KEY SHARE NOWAIT"
 """Lock a history as a reference to it does; an error when that would have to wait."""
 
@@ -134,18 +125,6 @@ FROM histories JOIN log_heads USING (history) WHERE history = $1
 RETURNING *
 """
 """Insert the tombstone of a history."""
-
-NAME_DELETED = "SELECT set_config('redra.deleted_history', $1, true)"
-"""Set the deleted history for the guards of this transaction. ($1 is its number as text.)"""
-
-MAY_DELETE = "GRANT DELETE ON log_events TO CURRENT_USER"
-"""Grant the owner, for this transaction, the right that it revoked from itself."""
-
-MAY_NOT_DELETE = "REVOKE DELETE ON log_events FROM CURRENT_USER"
-"""Revoke the right again."""
-
-FORGET_EVENTS = "DELETE FROM log_events WHERE history = $1 AND revision <= $2"
-"""Delete the events of a history up to a revision."""
 
 TOMBSTONES = f"""
 SELECT name, seed, settings, {_CREATED}, revision, hash, {_TIME},
@@ -301,6 +280,29 @@ CROSS JOIN LATERAL (
 ORDER BY revision DESC
 """  # noqa: S608 (constants only)
 """The newest events of each key."""
+
+_OF_KEY = """
+FROM log_events
+WHERE history = $1 AND "group" = wanted."group" AND resource = wanted.resource
+  AND namespace = wanted.namespace AND name = wanted.name AND revision <= least(wanted.last, $2)
+"""
+
+CREATIONS = f"""
+SELECT wanted.place, broken.at IS NOT NULL AS is_whole, life.first
+FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[])
+  AS wanted ("group", resource, namespace, name, uid, last, place)
+LEFT JOIN LATERAL (
+  SELECT revision AS at {_OF_KEY}
+    AND (type = 'ObjectDeleted' OR type IN ('ObjectCreated', 'ObjectUpdated') AND uid <> wanted.uid)
+  ORDER BY revision DESC LIMIT 1
+) AS broken ON true
+LEFT JOIN LATERAL (
+  SELECT revision AS first {_OF_KEY}
+    AND type IN ('ObjectCreated', 'ObjectUpdated') AND revision > coalesce(broken.at, 0)
+  ORDER BY revision LIMIT 1
+) AS life ON true
+"""  # noqa: S608 (constants only)
+"""The first events of the lives of objects, and whether earlier lives ended in this part."""
 
 
 _PLACES = """

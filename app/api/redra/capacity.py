@@ -201,7 +201,10 @@ class CapacityApi:
             for kind in _DEVICES_FROM
             async for event in self._histories.objects_at(info, revision, *kind)
         ]
-        created = await creations(runtime.log, info, events)
+        patches = [
+            event for event in events if event.key[:2] == api_resources.RESOURCE_SLICE_PATCHES
+        ]
+        created = await creations(runtime.log, info, patches)
         now = await time_of(runtime.log, info, revision)
 
         def moment() -> CapacityMoment:

@@ -24,8 +24,9 @@ from app.service.folding import snapshots
 from app.service.past import PastViews
 from projections.objects import ObjectsProjection
 from tests import draws
+from tests.cluster import Cluster
 from tests.unit.service.builders import ALICE, config_map
-from tests.unit.service.test_explaining import views_up_to
+from tests.unit.service.test_explaining import asking, texts, views_up_to
 from tests.unit.service.test_forking import world
 from tests.unit.service.test_past_devices import PROFILE, Drawn, shown
 from tests.unit.service.test_replaying import history_of
@@ -137,6 +138,16 @@ async def test_objects_that_went_between_state_and_moment_leave_nothing() -> Non
         assert seen(views) == seen(views_up_to(events, moment, PROFILE)), (turn, state, moment)
 
 
+async def test_late_moment_without_a_kept_state_knows_when_its_objects_were_created() -> None:
+    draw = random.Random(2)
+    for turn in range(60):
+        events = drawn_events(draw, 40)
+        log, info = await history_of(events, PROFILE.settings())
+        moment = draw.randint(25, 40)
+        views = await past_views(log, None).whole(info, Revision(moment))
+        assert seen(views) == seen(views_up_to(events, moment, PROFILE)), (turn, moment)
+
+
 @pytest.mark.parametrize("seed", draws.seeds(2, first=40))
 async def test_early_moment_is_read_from_the_first_event(seed: int) -> None:
     events = Drawn(seed, writes=40).cluster.line.events
@@ -200,3 +211,20 @@ async def test_moment_of_a_fork_goes_on_from_a_state_of_its_source() -> None:
         for moment in range(head.revision, end + 1):
             views = await past_views(without_keys(here.log), store).whole(fork, Revision(moment))
             assert seen(views) == seen(views_up_to(events, moment, PROFILE)), moment
+
+
+async def test_newest_pods_of_a_past_moment_are_those_that_were_created_last() -> None:
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+    for name in ("old", "middle", "new"):
+        cluster.pod(name)
+    cluster.settle()
+    cluster.patch("pods", "old", {"metadata": {"labels": {"touched": "last"}}})
+    events = cluster.line.events
+    log, info = await history_of(events)
+    views = await past_views(log, None).whole(info, Revision(len(events)))
+    async with asking(cluster, views=views) as ask:
+        answer = await ask("node", "n1")
+    names = "default/new, default/middle, default/old"
+    assert names in "\n".join(texts(answer.reason)), texts(answer.reason)
