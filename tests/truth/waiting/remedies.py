@@ -5,6 +5,7 @@
 """
 
 import copy
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -28,6 +29,21 @@ def changed(state: State, sentence: str) -> State:
 def fits(state: State, node: str) -> bool:
     """Whether the model's pod fits on a node."""
     return not Model(Facts(state)).verdict(node).text
+
+
+def has_errors(state: State) -> bool:
+    """Whether a selector of the model's pod fails on a device of a node.
+
+    Then the order of the search decides whether the pod fits.
+    """
+    model = Model(Facts(state))
+    return any(
+        model.selected(wish, device, node) == "selector-error"
+        for node in model.nodes
+        for claim in model.wanted(node)
+        for wish in itertools.chain.from_iterable(wishes(claim))
+        for device in model.devices(node)
+    )
 
 
 def single_helps(model: Model) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ Worlds of drawn seeds come by day; those that showed a defect come each time.
 """
 
 import copy
+import functools
 import itertools
 import re
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 from tests import draws
 from tests.cluster import Cluster
 from tests.truth.facts import results
-from tests.truth.waiting import alternatives, comparing, extended
+from tests.truth.waiting import alternatives, comparing, extended, remedies
 from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import asked, help_differences, model_of, world_differences
 from tests.truth.waiting.model import wishes
@@ -203,6 +204,17 @@ async def test_change_that_leaves_or_causes_an_error_on_another_node_does_not_he
 async def test_changes_that_were_not_tried_are_proposed(seed, kind):
     """A smaller amount, another node of those that look the same, both a cordon and a taint."""
     assert await help_differences(seed, kind) == []
+
+
+async def test_changes_after_which_a_selector_fails_do_not_help():
+    """The search of world 47 meets a device without the attribute before one that would do."""
+    world = ExtendedWorld(47)
+    model = model_of(world)
+    pairs = [changes for _, *changes in remedies.pairs_help(model, tries_max=300)]
+    assert pairs
+    state = model.facts.state
+    assert all(remedies.has_errors(functools.reduce(remedies.changed, one, state)) for one in pairs)
+    assert await help_differences(47, ExtendedWorld) == []
 
 
 @pytest.mark.parametrize("seed", [3153])
