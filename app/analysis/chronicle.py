@@ -62,6 +62,11 @@ class Chronicle:
         return self._timeline.entries
 
     @property
+    def revisions(self) -> Sequence[Revision]:
+        """The revision of each entry; none of the entries is decompressed."""
+        return self._timeline.revisions
+
+    @property
     def times(self) -> Sequence[Instant]:
         """The cluster time of each entry, never earlier than that of its predecessor."""
         return self._times

@@ -96,7 +96,7 @@ def density(chronicle: Chronicle, stretches: int, findings: Iterable[Revision] =
     for place, last in enumerate(ends):
         made.append(
             Stretch(
-                revision=chronicle.entries[last - 1].revision if last else Revision(0),
+                revision=chronicle.revisions[last - 1] if last else Revision(0),
                 entries=last - first,
                 claims=claims[place],
                 decisions=decisions[place],
@@ -116,7 +116,7 @@ def nearest(
     Considers all entries, or those of some kinds.
     """
     if kinds is None:
-        return around(chronicle, revision, range(len(chronicle.entries)))
+        return around(chronicle, revision, range(len(chronicle.revisions)))
     sorts = [around(chronicle, revision, chronicle.numbers(kind=kind) or ()) for kind in kinds]
     earlier = max((before for before, _ in sorts), default=Revision(0))
     later = min((after for _, after in sorts if after), default=Revision(0))
@@ -127,12 +127,12 @@ def around(
     chronicle: Chronicle, revision: Revision, numbers: Sequence[int]
 ) -> tuple[Revision, Revision]:
     """Like `nearest`, for the entries with these numbers."""
-    entries = chronicle.entries
+    revisions = chronicle.revisions
     before = bisect_left(numbers, chronicle.until(Revision(revision - 1)))
     after = bisect_left(numbers, chronicle.until(revision))
     return (
-        entries[numbers[before - 1]].revision if before else Revision(0),
-        entries[numbers[after]].revision if after < len(numbers) else Revision(0),
+        revisions[numbers[before - 1]] if before else Revision(0),
+        revisions[numbers[after]] if after < len(numbers) else Revision(0),
     )
 
 

@@ -1,6 +1,7 @@
 """Search for objects by a part of the name, optionally with kind or namespace."""
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 import msgspec
@@ -76,28 +77,26 @@ def _likest(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
     The likest may be the last one of all, so all are looked at. An equal name is the shortest one
     that begins so.
     """
-    _, _, name = text.rpartition("/")
-    others: list[ObjectKey] = []
-    beginning: list[ObjectKey] = []
-    for key in _matching(objects, text):
-        (beginning if key.name[: len(name)].lower() == name else others).append(key)
-    yield from sorted(beginning, key=_length)
-    yield from sorted(others, key=_length)
+    name = text.rpartition("/")[2]
+    beginning: defaultdict[int, list[ObjectKey]] = defaultdict(list)
+    others: defaultdict[int, list[ObjectKey]] = defaultdict(list)
+    for keys in _possible(objects, text):
+        for key in [key for key in keys if name in key.name.lower()]:
+            begins = key.name[: len(name)].lower() == name
+            (beginning if begins else others)[len(key.name)].append(key)
+    for by_length in (beginning, others):
+        for length in sorted(by_length):
+            yield from by_length[length]
 
 
-def _length(key: ObjectKey) -> int:
-    return len(key.name)
-
-
-def _matching(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
+def _possible(objects: ObjectsProjection, text: str) -> Iterator[Iterable[ObjectKey]]:
+    """The keys of each kind that match a query but for the name."""
     if not text:
         return
-    place, slash, name = text.rpartition("/")
+    place, slash, _ = text.rpartition("/")
     for group, resource in objects.resources():
-        is_kind = False
-        if slash:
+        is_any = not slash or place == resource
+        if not is_any:
             kind = history_kinds.find(objects, group, resource)
-            is_kind = place == resource or (kind is not None and is_called(kind, place))
-        for key in objects.keys(group, resource):
-            if name in key.name.lower() and (not slash or is_kind or key.namespace == place):
-                yield key
+            is_any = kind is not None and is_called(kind, place)
+        yield objects.keys(group, resource, None if is_any else place)

@@ -65,7 +65,7 @@ async def frame(
         ]
     else:
         numbers = chronicle.numbers(subject=subject) or ()
-        since = chronicle.entries[numbers[0]].revision if numbers else shown
+        since = chronicle.revisions[numbers[0]] if numbers else shown
         steps = [_step(plain, "change", "[]", navigation.around(chronicle, shown, numbers))]
     return replace(
         plain,

@@ -41,3 +41,20 @@ def test_all_names_are_told_where_they_fit() -> None:
     answer = search.find(crowd(["ns/web", "ns/job"]), "w", lambda key: True)
     assert [hit.name for hit in answer.items] == ["web"]
     assert not answer.more
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("ns/we", ["ns/web", "ns/web-2"]),
+        ("pod/WE", ["ns/web", "z/web", "ns/web-2", "pod/old-web"]),
+        ("pods/web-", ["ns/web-2"]),
+        ("z/", ["z/web"]),
+        ("claim/web", []),
+        ("s/web", []),
+    ],
+)
+def test_word_before_the_name_is_a_kind_or_a_namespace(query: str, names: list[str]) -> None:
+    view = crowd(["ns/web", "ns/web-2", "z/web", "pod/old-web"])
+    answer = search.find(view, query, lambda key: True)
+    assert [f"{hit.namespace}/{hit.name}" for hit in answer.items] == names
