@@ -22,7 +22,7 @@ from app.analysis.diff import (
 )
 from app.analysis.diff.causes import Known, Linking, PodDifference, Precedence
 from app.analysis.diff.classes import Class, PodAspect
-from app.analysis.diff.courses import Course, Courses
+from app.analysis.diff.courses import BY_PREEMPTION, Course, Courses
 from app.analysis.diff.divergences import GivenPlacement, Holds
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
@@ -33,8 +33,6 @@ from app.analysis.diff.testimony import Query, Testimony
 from app.analysis.explain.pods import Steps
 from app.domain.log import Revision
 from app.domain.values import api_resources
-
-_BY_PREEMPTION = "PreemptionByScheduler"
 
 
 def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffReport]:
@@ -312,7 +310,7 @@ def _parting(
         assert first.evicted is not None, "it was evicted on the side that was first"
         place = (first.key.namespace, first.key.name)
         preemptor = courses[parted.side].preemptors.get(place)
-        if first.evicted.reason == _BY_PREEMPTION and preemptor is not None:
+        if first.evicted.reason == BY_PREEMPTION and preemptor is not None:
             return _preempted(preemptor, first, parted.side, courses, known)
         devices = [given.device for each in placed for given in each.devices]
         node = placed[0].node if placed else ""

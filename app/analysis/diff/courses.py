@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from app.analysis.diff.sides import Side
@@ -20,6 +20,9 @@ _SUCCESSES = frozenset((placements.ASSUMED, placements.RESERVED, "Scheduled", "W
 """Outcomes of the scheduler's decisions that give a pod its node."""
 
 _SKIPPED = "Skipped"
+
+BY_PREEMPTION = "PreemptionByScheduler"
+"""The reason of an eviction for a pod of a higher priority."""
 
 
 class Moment(NamedTuple):
@@ -58,6 +61,18 @@ class Placement:
     node: str
     devices: tuple[Given, ...] = ()
     start: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nomination:
+    """The nominated node of a pod, and the write that may be the first one of its placement.
+
+    A scheduler nominates the node before it writes the claims. The revision is zero where the pod
+    is decided again after the write: it was refused then or later, or the node was exchanged.
+    """
+
+    node: str
+    at: Revision = Revision(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +142,8 @@ class Courses:
         self._reserved: dict[tuple[ObjectKey, str], Revision] = {}
         self._made: dict[str, Revision] = {}
         self._refused: dict[str, str] = {}
+        self._nominated: dict[str, Nomination] = {}
+        self._preempted: dict[str, list[Course]] = defaultdict(list)
         self.preemptors: dict[tuple[str, str], tuple[str, str]] = {}
         starts = sorted(side.start, key=lambda event: event.key.resource == "pods")
         for event in starts:
@@ -199,6 +216,7 @@ class Courses:
     def _take_pod(self, event: Event) -> None:
         tree, uid = event.object, event.uid
         course = self.by_uid.get(uid)
+        is_new = course is None
         if course is None:
             course = self.by_uid[uid] = Course(
                 key=event.key,
@@ -212,12 +230,17 @@ class Courses:
         if core.node_name(tree) and course.placed is None:
             course.placed = self._placement(event)
         if course.placed is None:
+            refusals = len(course.refusals)
             self._take_refusal(course, event)
+            is_first = not is_new and len(course.refusals) == refusals
+            self._take_nomination(event, may_be_first=is_first)
         disruption = meta.condition(tree, condition_types.DISRUPTION_TARGET)
         if disruption is not None and disruption.status == "True" and course.evicted is None:
             course.evicted = Disruption(
                 at=self._moment(event), reason=disruption.reason, message=disruption.message
             )
+            if disruption.reason == BY_PREEMPTION:
+                self._preempted[core.node_name(tree)].append(course)
         is_gone = event.type is EventType.OBJECT_DELETED
         if (is_gone or meta.is_deleting(tree)) and not course.deleted_by:
             course.deleted_by = event.stamp.actor.user
@@ -244,6 +267,29 @@ class Courses:
             )
         )
 
+    def _take_nomination(self, event: Event, *, may_be_first: bool) -> None:
+        node = core.nominated_node_name(event.object)
+        was = self._nominated.get(event.uid, Nomination(node=""))
+        if node != was.node:
+            is_first = may_be_first and not was.node
+            at = event.revision if is_first else Revision(0)
+            self._nominated[event.uid] = Nomination(node=node, at=at)
+        elif not may_be_first:
+            self._nominated[event.uid] = replace(was, at=Revision(0))
+
+    def _nomination(self, uid: str, node: str) -> Revision:
+        """The nomination with which the placement of a pod on a node began; zero if none is known.
+
+        Pre-emption nominates a node, too: the pod is placed when the evicted pods are gone.
+        """
+        known = self._nominated.get(uid)
+        if known is None or known.node != node or known.at <= self._side.common:
+            return Revision(0)
+        for evicted in self._preempted.get(node, ()):
+            if evicted.ended is None or evicted.ended.revision > known.at:
+                return Revision(0)
+        return known.at
+
     def _placement(self, event: Event) -> Placement:
         claims = self._claims.get(event.uid, {})
         decision = self._successes.get(event.uid)
@@ -262,6 +308,8 @@ class Courses:
         if decision is not None:
             first = min(first, decision.revision)
             start = decision_body.read(decision.object).inputs.start
+        elif nominated := self._nomination(event.uid, core.node_name(event.object)):
+            first = min(first, nominated)
         return Placement(
             at=self._moment(event),
             decided=Revision(first - 1),
