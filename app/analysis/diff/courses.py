@@ -142,6 +142,7 @@ class Courses:
         self._reserved: dict[tuple[ObjectKey, str], Revision] = {}
         self._made: dict[str, Revision] = {}
         self._refused: dict[str, str] = {}
+        self._written: dict[str, int] = {}
         self._nominated: dict[str, Nomination] = {}
         self._preempted: dict[str, list[Course]] = defaultdict(list)
         self.preemptors: dict[tuple[str, str], tuple[str, str]] = {}
@@ -242,6 +243,8 @@ class Courses:
             if disruption.reason == BY_PREEMPTION:
                 self._preempted[core.node_name(tree)].append(course)
         is_gone = event.type is EventType.OBJECT_DELETED
+        if is_gone and course.placed is None:
+            self._forget_unwritten(course, tree)
         if (is_gone or meta.is_deleting(tree)) and not course.deleted_by:
             course.deleted_by = event.stamp.actor.user
         if (is_gone or core.is_finished(tree)) and course.ended is None:
@@ -250,8 +253,6 @@ class Courses:
 
     def _take_refusal(self, course: Course, event: Event) -> None:
         """Adds a refusal that is only in a condition, as in recordings from elsewhere."""
-        if course.uid in self._decided:
-            return
         condition = meta.condition(event.object, condition_types.POD_SCHEDULED)
         if condition is None or condition.status != "False":
             return
@@ -259,6 +260,9 @@ class Courses:
         if self._refused.get(course.uid) == refusal:
             return
         self._refused[course.uid] = refusal
+        if course.uid in self._decided:
+            self._written[course.uid] = len(course.refusals)
+            return
         course.refusals.append(
             Refusal(
                 at=self._moment(event),
@@ -266,6 +270,19 @@ class Courses:
                 message=condition.message,
             )
         )
+
+    def _forget_unwritten(self, course: Course, tree: JsonView) -> None:
+        """Leaves out what the last attempts for a pod said that was gone before it was written.
+
+        Recordings show messages by the writes of the pod, decisions show them before these.
+        """
+        condition = meta.condition(tree, condition_types.POD_SCHEDULED)
+        message = None if condition is None else condition.message
+        kept = self._written.get(course.uid, 0)
+        last = course.refusals[kept:] if course.uid in self._decided else []
+        course.refusals[len(course.refusals) - len(last) :] = [
+            each for each in last if each.message == message
+        ]
 
     def _take_nomination(self, event: Event, *, may_be_first: bool) -> None:
         node = core.nominated_node_name(event.object)

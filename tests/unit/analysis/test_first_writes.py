@@ -1,9 +1,11 @@
-"""As of which revision a placement was decided, from the writes of a scheduler alone."""
+"""When a placement was decided and what refused pods were told, from a scheduler's writes alone."""
 
 import random
 
 import pytest
+from msgspec import structs
 
+from app.analysis.diff.classes import messages_of
 from app.analysis.diff.courses import Courses
 from app.analysis.diff.sides import Side
 from app.domain.controllers.registry import ControllerOptions
@@ -63,6 +65,54 @@ def test_writes_alone_show_what_was_there_when_a_placement_was_decided(seed):
         between = range(placement.decided + 1, shown.decided + 1)
         assert [event.key for event in writes if event.revision in between] == []
         assert shown.decided >= placement.decided
+
+
+def waiting() -> list[Event]:
+    """A pod that is refused with three messages, and then deleted."""
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.node("n2")
+    cluster.pod("p", requests={"cpu": "64"})
+    cluster.settle()
+    for name in ("n1", "n2"):
+        cluster.patch("nodes", name, {"spec": {"unschedulable": True}})
+        cluster.wait(400)
+    cluster.kill("p")
+    cluster.settle()
+    return cluster.line.events
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_message_that_came_too_late_for_a_pod_was_not_said(lost):
+    """The pod is gone before the last messages are written. The judge is the log of writes."""
+    events = waiting()
+    updates = [
+        event
+        for event in events
+        if event.key[:2] == ("", "pods")
+        and event.type is EventType.OBJECT_UPDATED
+        and "deletionTimestamp" not in event.object["metadata"]
+    ]
+    assert len(updates) == 3
+    late = updates[len(updates) - lost :]
+    last = {"conditions": updates[-lost - 1].object["status"]["conditions"]} if lost < 3 else {}
+    log = [
+        structs.replace(event, tree=event.object | {"status": last})
+        if event.key[:2] == ("", "pods") and "deletionTimestamp" in event.object["metadata"]
+        else event
+        for event in events
+        if event not in late
+    ]
+    alone = [event for event in log if event.type is not EventType.DECISION_RECORDED]
+    (course,) = courses(log).by_uid.values()
+    (shown,) = courses(alone).by_uid.values()
+    assert messages_of(course.refusals) == messages_of(shown.refusals)
+    assert len(messages_of(shown.refusals)) == 3 - lost
+    if not lost:
+        # The attempts that said the same again have no write, and are kept.
+        tried = [event for event in log if event.type is EventType.DECISION_RECORDED]
+        outcomes = [event.object["outcome"] for event in tried]
+        assert len(course.refusals) == outcomes.count("Unschedulable") > 3
 
 
 def condition(message: str) -> JsonObject:
