@@ -191,6 +191,14 @@ def let_an_autoscaler_nominate(lines: Lines, draw: random.Random) -> Told:
     return told
 
 
+def rename_the_scheduler(lines: Lines, draw: random.Random) -> Told:
+    """The scheduler is a build of one's own: its account, program and manager have other names."""
+    for number, line in enumerate(lines):
+        text = json.dumps(line).replace("system:kube-scheduler", "acme:scheduling")
+        lines[number] = json.loads(text.replace("kube-scheduler", "acme-scheduling"))
+    return Told((), "the scheduler has another name in all places")
+
+
 def _nominations(lines: Lines) -> Lines:
     return [
         line

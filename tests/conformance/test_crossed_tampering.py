@@ -129,6 +129,18 @@ async def test_device_that_was_not_free_when_it_was_chosen_is_an_impossible_stat
     assert names_one(decided, told)
 
 
+async def test_scheduler_of_another_name_is_judged_like_any_other(tmp_path):
+    name = "a-quickstart"
+    lines = subtly.read(name)
+    crossed.rename_the_scheduler(lines, random.Random(name))
+    (decided,) = await judged_lines(name, lines, tmp_path, (replays.decide,))
+    assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), "it is the same recording"
+    told = crossed.swap_the_devices_of_two_claims(lines, random.Random(f"{name} 0"))
+    (decided,) = await judged_lines(name, lines, tmp_path, (replays.decide,))
+    assert not decided.explained, told
+    assert names_one(decided, told)
+
+
 async def test_nomination_by_another_than_the_scheduler_dates_no_choice(tmp_path):
     verified, decided, told = await judged(
         "a-quickstart", crossed.let_an_autoscaler_nominate, tmp_path

@@ -5,7 +5,8 @@ controllers of a manager with one account share it. Three sources identify the a
 that has an answer counts. They are the managed fields, where a manager stands for one controller;
 the changed fields, because most fields have one writer; and the state of the cluster, because
 deletions change no field. A decide replay needs the author to leave out what is decided again, and
-to learn when each controller was at work.
+to learn when each controller was at work. The managers of others are outsiders, except those under
+which a controller reports its Events: it may have any name there, too.
 
 A name that upstream gives to a controller identifies it, unless the user does what another
 controller does and this one cannot do: then controllers share the account.
@@ -88,8 +89,6 @@ _WRITTEN = frozenset(
 _NODE_TAINTS = "node.kubernetes.io/"
 """The prefix of the taint keys for the state of a node."""
 
-_Entries = dict[tuple[str, str, str], JsonView]
-
 
 @dataclass(slots=True)
 class Acting:
@@ -171,6 +170,7 @@ class Authors:
         self._gone: set[str] = set()
         self._placed: set[str] = set()
         self._reporters = dict(_REPORTERS)
+        self._managers = {"", _SHARED_MANAGER}
 
     def of(self, event: Event, before: JsonView | None) -> str:
         """The author's user name: of a controller, the recorded one, or `UNNAMED` for outsiders.
@@ -220,6 +220,8 @@ class Authors:
             self._reporters.setdefault(core.scheduler_name(event.object), SCHEDULER)
             if core.node_name(event.object):
                 self._placed.add(event.uid)
+        elif event.key.resource == "events" and _reporter(event.object) in self._reporters:
+            self._managers.add(_manager({}, event.object))
 
     def _unnamed(self, event: Event, before: JsonView | None) -> str:
         resource = event.key.resource
@@ -235,7 +237,7 @@ class Authors:
         manager = _manager(before, event.object)
         if manager in _MANAGERS:
             return _MANAGERS[manager]
-        if manager not in ("", _SHARED_MANAGER):
+        if manager not in self._managers:
             return ""
         if resource == "resourceclaims":
             return self._claim_writer(before, event.object)
@@ -286,7 +288,7 @@ class Authors:
         held, given = (dra.allocation(tree) for tree in (before, after))
         if given and held != given:
             return SCHEDULER
-        olds, news = _consumers(before), _consumers(after)
+        olds, news = ({each.uid for each in dra.consumers(tree)} for tree in (before, after))
         if held and not given:
             is_ending = bool(json_tree.get(after, "metadata", "deletionTimestamp"))
             return CLAIMS if olds or is_ending else SCHEDULER
@@ -426,7 +428,7 @@ def _manager(before: JsonView, after: JsonView) -> str:
     return managers.pop() if len(managers) == 1 else ""
 
 
-def _entries(tree: JsonView) -> _Entries:
+def _entries(tree: JsonView) -> dict[tuple[str, str, str], JsonView]:
     return {
         (
             json_tree.text(entry, "manager"),
@@ -455,10 +457,6 @@ def _is_made(claim: JsonView) -> bool:
     """Whether a controller created the claim: from a template, or for extended resources."""
     annotations = meta.annotations_as_stored(claim)
     return well_known.POD_CLAIM_NAME in annotations or extended_resources.ANNOTATION in annotations
-
-
-def _consumers(claim: JsonView) -> set[str]:
-    return {consumer.uid for consumer in dra.consumers(claim)}
 
 
 def _differ(before: JsonView, after: JsonView, *path: str) -> bool:
