@@ -199,6 +199,24 @@ def rename_the_scheduler(lines: Lines, draw: random.Random) -> Told:
     return Told((), "the scheduler has another name in all places")
 
 
+def annotate_and_label(key: str) -> Alter:
+    """All pods and claims have one more annotation and label in every state, as webhooks add them.
+
+    The requests for new objects do not have it.
+    """
+
+    def alter(lines: Lines, draw: random.Random) -> Told:
+        for resource in ("pods", "resourceclaims"):
+            for line in of(lines, resource):
+                for tree in bodies(line):
+                    if (tree.get("metadata") or {}).get("uid"):
+                        for field in ("annotations", "labels"):
+                            tree["metadata"].setdefault(field, {})[key] = "42"
+        return Told((), f"pods and claims are annotated and labelled with {key}")
+
+    return alter
+
+
 def _nominations(lines: Lines) -> Lines:
     return [
         line

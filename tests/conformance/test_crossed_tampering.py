@@ -141,6 +141,20 @@ async def test_scheduler_of_another_name_is_judged_like_any_other(tmp_path):
     assert names_one(decided, told)
 
 
+@pytest.mark.parametrize(
+    ("key", "is_explained"),
+    [("acme.example/cost", True), ("cost", True), ("resource.kubernetes.io/cost", False)],
+)
+async def test_what_a_webhook_adds_to_the_metadata_of_a_claim_accuses_nobody(
+    key, is_explained, tmp_path
+):
+    """Keys of Kubernetes' own domains are written by its controllers alone."""
+    lines = subtly.read("a-quickstart")
+    crossed.annotate_and_label(key)(lines, random.Random(0))
+    (decided,) = await judged_lines("a-quickstart", lines, tmp_path, (replays.decide,))
+    assert decided.explained == is_explained
+
+
 async def test_nomination_by_another_than_the_scheduler_dates_no_choice(tmp_path):
     verified, decided, told = await judged(
         "a-quickstart", crossed.let_an_autoscaler_nominate, tmp_path

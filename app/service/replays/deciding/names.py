@@ -1,4 +1,4 @@
-"""Recorded identities for objects that redra's controllers make, and for shares of devices.
+"""What objects that redra's controllers make get from their recorded counterparts.
 
 The suffix of a generated name, a uid and the id of a share are random. An object that a controller
 makes here gets the name and the uid of its recorded counterpart: the first recorded object with the
@@ -6,12 +6,17 @@ same owners and the same generateName that was not made yet, and whose name a se
 Inputs from outside that name the object then need no translation, and comparisons are literal. An
 allocation gets the share ids of the recorded one of the same claim and devices, because a driver
 names shares in the status that it writes.
+
+Mutating webhooks label and annotate what controllers make, and a recording need not show them. So a
+recorded label or annotation that is not of a domain of Kubernetes and that redra's controller does
+not write, is an input: the object gets it here, too. Controllers that decide again write no others.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject
@@ -23,8 +28,20 @@ from app.ports import UidSource
 
 _Place: TypeAlias = tuple[str, str, str, str, tuple[str, ...]]
 
+_OF_KUBERNETES = ("kubernetes.io", "k8s.io")
+"""The domains of the keys that Kubernetes itself writes, and those below them."""
+
 _Share: TypeAlias = tuple[str, DriverName, PoolName, DeviceName, str]
 """Request, driver, pool, device, id; the id is empty for a whole device."""
+
+
+class _Counterpart(NamedTuple):
+    """The recorded creation of an object: its identity, and the keys that others may have added."""
+
+    name: str = ""
+    uid: Uid = NO_UID
+    labels: Mapping[str, str] = MappingProxyType({})
+    annotations: Mapping[str, str] = MappingProxyType({})
 
 
 class RecordedNames:
@@ -37,7 +54,7 @@ class RecordedNames:
     def __init__(self, fresh: UidSource, is_recorded: Callable[[Uid], bool]) -> None:
         self._fresh = fresh
         self._is_recorded = is_recorded
-        self._known: dict[_Place, list[tuple[str, Uid]]] = defaultdict(list)
+        self._known: dict[_Place, list[_Counterpart]] = defaultdict(list)
         self._made: set[Uid] = set()
         self._next: list[Uid] = []
         self._shares: dict[Uid, list[list[_Share]]] = defaultdict(list)
@@ -52,7 +69,11 @@ class RecordedNames:
                 known.append(shares)
         if event.type is EventType.OBJECT_CREATED and event.uid and _is_generated(event):
             form = _place(event.key, event.object)
-            self._known[form].append((event.key.name, event.uid))
+            labels, annotations = meta.labels(event.object), meta.annotations(event.object)
+            counterpart = _Counterpart(
+                event.key.name, event.uid, _of_others(labels), _of_others(annotations)
+            )
+            self._known[form].append(counterpart)
 
     def follow(self, event: Event) -> None:
         """Notes the identities that are in use here."""
@@ -71,7 +92,9 @@ class RecordedNames:
             if not isinstance(command, CreateObject):
                 adapted.append(self._with_shares(command, made))
                 continue
-            name, uid = self._identity(command, used_uids)
+            counterpart = self._counterpart(command, used_uids)
+            name, uid = counterpart.name, counterpart.uid
+            command = replace(command, tree=_with_additions(command.tree, counterpart))
             used_uids.add(uid)
             self._next.append(uid)
             made[command.key.name] = uid
@@ -113,11 +136,32 @@ class RecordedNames:
                 return replace(command, tree=_with_names(command.tree, names))
         return command
 
-    def _identity(self, command: CreateObject, used_uids: set[Uid]) -> tuple[str, Uid]:
-        for name, uid in self._known.get(_place(command.key, command.tree), ()):
-            if uid not in self._made and uid not in used_uids:
-                return name, uid
-        return "", NO_UID
+    def _counterpart(self, command: CreateObject, used_uids: set[Uid]) -> _Counterpart:
+        for each in self._known.get(_place(command.key, command.tree), ()):
+            if each.uid not in self._made and each.uid not in used_uids:
+                return each
+        return _Counterpart()
+
+
+def _of_others(keys: Mapping[str, str]) -> dict[str, str]:
+    """The labels or annotations whose keys are not of a domain of Kubernetes."""
+    return {
+        key: value
+        for key, value in keys.items()
+        if not f".{key.rpartition('/')[0]}".endswith(tuple(f".{each}" for each in _OF_KUBERNETES))
+    }
+
+
+def _with_additions(tree: JsonObject, counterpart: _Counterpart) -> JsonObject:
+    """The object with the recorded labels and annotations that it lacks."""
+    metadata: JsonObject = dict(meta.metadata(tree))
+    for field, ours, theirs in (
+        ("labels", meta.labels(tree), counterpart.labels),
+        ("annotations", meta.annotations(tree), counterpart.annotations),
+    ):
+        if theirs.keys() - ours.keys():
+            metadata[field] = {**theirs, **ours}
+    return tree if metadata == meta.metadata(tree) else {**tree, "metadata": metadata}
 
 
 def _place(key: ObjectKey, tree: JsonView) -> _Place:
