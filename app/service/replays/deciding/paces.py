@@ -17,6 +17,7 @@ from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import MANAGED
 from app.domain.controllers.pods import facts_of
 from app.domain.log import Event, EventType
+from app.domain.objects.kinds import extended_resources
 from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
@@ -119,7 +120,8 @@ class Paces:
     def _entered(self) -> Mapping[str, int]:
         """The versions, by uid, without which pods could not be tried: their own and their claims'.
 
-        Only creations that a request shows count, and of each claim the first one.
+        Only creations that a request shows count, and of each claim the first one. The scheduler
+        itself makes claims for extended resources, after its choice: these do not count.
         """
         recording = self._recording
         events = [each.event for each in recording.inputs]
@@ -128,6 +130,8 @@ class Paces:
         claims: dict[tuple[str, str], int] = {}
         for event in made:
             if event.key[:2] == api_resources.RESOURCE_CLAIMS:
+                if extended_resources.ANNOTATION in meta.annotations_as_stored(event.object):
+                    continue
                 names = [(event.key.namespace, event.key.name)]
                 names += [("", owner)] if (owner := meta.controller_uid(event.object)) else []
                 for name in names:
