@@ -5,7 +5,7 @@ and the binding show only when they were sent, which may be seconds later (`lags
 does not contain its own text, and from the third attempt on there may be no Event.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
@@ -313,6 +313,10 @@ def _failures(
             instant = instants[index] = min(instants[index], sent)
             refused.append((Made(first=instant, last=instant), note))
             continue
+        if slack and (dated := _report_dated(tries, number, notes, with_condition)) is not None:
+            with_condition.add(dated)
+            refused.append((Made(first=instants[dated], last=instants[dated]), note))
+            continue
         refused.append((made, note))
         failures.append(
             Try(
@@ -335,6 +339,30 @@ def _failures(
         for index, instant in enumerate(instants)
     )
     return refused, failures
+
+
+def _report_dated(
+    tries: PodTries, refusal: int, notes: Mapping[int, str], others: Set[int]
+) -> int | None:
+    """The first report of the attempt that wrote a condition, as versions show; None without one.
+
+    Where a source has no times of writes, a condition has the time of what came before it. Its
+    attempt saw the condition before and not this one, and said the same.
+    """
+    sent, message = tries.refusals[refusal]
+    return next(
+        (
+            index
+            for index, (instant, _) in enumerate(tries.failures)
+            if index not in others
+            and notes[index] == messages.note(message)
+            and abs(instant - sent) <= tolerances.TABLE.reported_before
+            and tries.seen_by(index)
+            and (not refusal or tries.is_later(index, refusal - 1))
+            and not tries.is_later(index, refusal)
+        ),
+        None,
+    )
 
 
 def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant, bool]]:

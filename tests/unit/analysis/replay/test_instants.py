@@ -99,6 +99,36 @@ def test_report_that_saw_the_condition_is_of_a_later_attempt():
         assert len(found) == attempts
 
 
+@pytest.mark.parametrize(
+    ("slack", "seconds", "seen", "note", "attempts"),
+    [
+        (SECOND, 2, 7, "no room", 2),
+        (SECOND, -2, 7, "no room", 2),
+        (0, 2, 7, "no room", 3),
+        (SECOND, 2, 7, "no device", 3),
+        (SECOND, 2, 6, "no room", 3),
+        (SECOND, 2, 8, "no room", 3),
+        (SECOND, 2, 0, "no room", 3),
+        (SECOND, 21, 7, "no room", 3),
+    ],
+)
+def test_versions_pair_a_report_with_a_condition_that_no_time_is_known_of(
+    slack: int, seconds: int, seen: int, note: str, attempts: int
+) -> None:
+    """The report of the second of two conditions, which created the versions 7 and 8."""
+    first, second = Instant(10 * SECOND), Instant(60 * SECOND)
+    report = Instant(second + seconds * SECOND)
+    tries = PodTries(
+        failures=[(report, note)],
+        refusals=[(first, "no class"), (second, "no room")],
+        seen=[seen],
+        written=[7, 8],
+    )
+    found = attempts_of(tries, waits_of({}, []), None, slack)
+    assert len(found) == attempts
+    assert report in [each.instant for each in found]
+
+
 def test_attempt_is_not_later_than_its_condition_however_late_its_report_is_dated():
     """The pod was tried again, and placed, before the report of the first attempt was dated."""
     message = "resource claim c is in the process of being allocated"
