@@ -17,6 +17,7 @@ from app.analysis.recordings.uncertainty import IMPORT_UNFINISHED, of_report
 from app.domain.log import EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
 from app.ports import EventLog
 
 _Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer, DeviceMap, Lanes, Findings)
@@ -24,6 +25,14 @@ _Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer, DeviceMap, Lanes, Findi
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
+    report = await report_of(log, info)
+    if report is None:
+        return ()
+    return of_report(report) if report else (IMPORT_UNFINISHED,)
+
+
+async def report_of(log: EventLog, info: HistoryInfo) -> JsonView | None:
+    """The fidelity report; empty before the end of the import, None if nothing was imported."""
     histories = {each.id: each for each in await log.histories()}
     # A fork at a moment before its beginning counts as no fork, and has its parent nevertheless.
     stored = histories.get(info.id, info)
@@ -31,15 +40,13 @@ async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     if stored.is_fork and parent is not None:
         # The events that a fork shares with its parent may end before the report, which still
         # counts.
-        return await doubts_of(log, parent)
+        return await report_of(log, parent)
     opening = await log.read(info.id, after=Revision(0), limit=1)
     if not opening or opening[0].type is not EventType.HISTORY_IMPORTED:
-        return ()
+        return None
     head = await log.head(info.id)
     last = await log.read_object(info.id, opening[0].key, until=head.revision, limit=1)
-    if not last or "report" not in last[0].object:
-        return (IMPORT_UNFINISHED,)
-    return of_report(json_tree.mapping(last[0].object, "report"))
+    return json_tree.mapping(last[0].object, "report") if last else {}
 
 
 def doubted(answer: _Doubtful, recorded: tuple[Doubt, ...]) -> _Doubtful:

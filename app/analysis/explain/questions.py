@@ -1,6 +1,6 @@
 """Questions about one object, and the structure of their answers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,6 +27,9 @@ _OWN_NAMES = {
     "device": DEVICES, "devices": DEVICES, "dev": DEVICES,
     "pool": POOLS, "pools": POOLS,
 }  # fmt: skip
+
+KeptKind = tuple[ObjectKey, str]
+"""A kind of a recording: the key of one of its objects, and the kind that the object names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +89,12 @@ def placed(kind: str, name: str, namespace: str) -> tuple[str, str]:
     return front, rest
 
 
-def key_of(question: Question, objects: ObjectsProjection) -> ObjectKey:
+def key_of(
+    question: Question, objects: ObjectsProjection, recorded: Iterable[KeptKind] = ()
+) -> ObjectKey:
     """The object key of a question. Raises InputError for an unknown kind.
 
-    Kinds that the history defines, or only keeps, are those of `objects`.
+    Kinds that the history defines, or only keeps, are those of `objects`, and the `recorded` ones.
 
     A device is named `DRIVER/POOL/NAME`, a pool `DRIVER/POOL`.
     """
@@ -104,7 +109,7 @@ def key_of(question: Question, objects: ObjectsProjection) -> ObjectKey:
         return ObjectKey(*POOLS, "", question.name)
     kind = _find_kind(question.kind, objects)
     if kind is None:
-        return _kept_key(question, objects)
+        return _kept_key(question, (*_kept_kinds(objects), *recorded))
     namespace = question.namespace if kind.namespaced else ""
     return ObjectKey(kind.group, kind.plural, namespace, question.name)
 
@@ -155,17 +160,20 @@ def _find_kind(text: str, objects: ObjectsReader) -> kinds.Kind | None:
     return None
 
 
-def _kept_key(question: Question, objects: ObjectsProjection) -> ObjectKey:
+def _kept_kinds(objects: ObjectsProjection) -> Iterator[KeptKind]:
+    for place in objects.resources():
+        key = next(iter(objects.keys(*place)))
+        yield key, meta.kind(objects.get(key) or {})
+
+
+def _kept_key(question: Question, kept: Iterable[KeptKind]) -> ObjectKey:
     """The key of an object that a recording shows of a kind that nothing defines.
 
     The kind is named by its resource, with the group or without, or as the objects name it.
     """
-    word, _, wanted = question.kind.lower().partition(".")
-    for group, resource in objects.resources():
-        if wanted not in ("", group):
-            continue
-        key = next(iter(objects.keys(group, resource)))
-        if word in (resource, meta.kind(objects.get(key) or {}).lower()):
+    word, _, group = question.kind.lower().partition(".")
+    for key, kind in kept:
+        if group in ("", key.group) and word in (key.resource, kind.lower()):
             namespace = question.namespace if key.namespace else ""
-            return ObjectKey(group, resource, namespace, question.name)
+            return ObjectKey(key.group, key.resource, namespace, question.name)
     raise scope.no_kind(question.kind)

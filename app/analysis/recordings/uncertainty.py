@@ -91,7 +91,7 @@ JUDGED = (*NEEDED, "devicetaintrules")
 
 def of_report(report: JsonView) -> tuple[Doubt, ...]:
     """The doubts that follow from a stored fidelity report."""
-    kinds = json_tree.objects(report, "kinds")
+    kinds = _kinds(report)
     judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
     # A gap without a kind is a gap of all kinds.
     doubted = [*judged, *(kind for kind in kinds if not _text(kind, "resource"))]
@@ -171,6 +171,15 @@ def _by_kind(recorded: Iterable[Doubt]) -> list[str]:
         f"  {kind.removesuffix('.resource.k8s.io') or 'all kinds'}: {'; '.join(parts)}"
         for kind, parts in texts.items()
     ]
+
+
+def kinds_of(report: JsonView) -> list[tuple[str, str]]:
+    """Group and resource of each kind of which a stored fidelity report counts records."""
+    return [(_text(kind, "group"), _text(kind, "resource")) for kind in _kinds(report)]
+
+
+def _kinds(report: JsonView) -> list[JsonObject]:
+    return json_tree.objects(report, "kinds")
 
 
 def _contradictions(report: JsonView) -> dict[str, str]:

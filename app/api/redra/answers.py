@@ -25,7 +25,7 @@ from app.analysis.attempts import AttemptList
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import untried
-from app.analysis.explain.questions import ObjectExplanation, Question, key_of
+from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.findings import findings, workloads
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
@@ -64,7 +64,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.service import recorded_doubts
 from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
-from app.service.explaining import Explainer, selections, violated, waiting
+from app.service.explaining import Explainer, find_key, selections, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment, PastMoments
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
@@ -134,7 +134,7 @@ class Answers:
         runtime = inquiry.runtime
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
-        key = key_of(question, runtime.views.objects)
+        key = await find_key(runtime.log, runtime.info, question, runtime.views.objects)
         reader.check(key)
         async with self._explanations:
             views = await self.views(inquiry)

@@ -1,6 +1,6 @@
 """The explainer: answers one question about one history, with the doubts about the answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,17 +19,18 @@ from app.analysis.explain.workloads import budgets, members, refused
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.errors import NotFound
+from app.domain.errors import InputError, NotFound
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.log.event import KeyFilter
+from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import recorded_doubts
+from app.service import moments, recorded_doubts
 from app.service.explaining import (
     claims,
     disruption,
@@ -41,6 +42,7 @@ from app.service.explaining import (
     workloads,
 )
 from app.service.explaining.evidence import ExplainedMoment, PastMoments, Sight, body
+from projections.objects import ObjectsProjection
 
 KEYS_AT_ONCE = 50
 """Keys that are checked against the reader's rights before the loop runs other requests."""
@@ -87,7 +89,7 @@ class Explainer:
         evidence.time = time
         recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
         evidence.lacks = uncertainty.unseen(recorded)
-        key = questions.key_of(question, evidence.views.objects)
+        key = await find_key(evidence.log, evidence.info, question, evidence.views.objects)
         try:
             answer = await self._why(key, question)
         except NotFound as problem:
@@ -310,6 +312,32 @@ class Explainer:
         evidence = self._evidence
         events = await evidence.log.read_object(evidence.info.id, key, until=until, limit=1)
         return next((event for event in events if evidence.sight.sees(event)), None)
+
+
+async def find_key(
+    log: EventLog, info: HistoryInfo, question: Question, objects: ObjectsProjection
+) -> ObjectKey:
+    """The object key of a question, of a kind that the recording has at any moment.
+
+    Raises InputError for an unknown kind.
+    """
+    try:
+        return questions.key_of(question, objects)
+    except InputError:
+        recorded = [each async for each in _recorded_kinds(log, info)]
+        return questions.key_of(question, objects, recorded)
+
+
+async def _recorded_kinds(log: EventLog, info: HistoryInfo) -> AsyncIterator[questions.KeptKind]:
+    """The kinds of a recording that redra only keeps, also those without an object left."""
+    report = await recorded_doubts.report_of(log, info) or {}
+    until = (await log.head(info.id)).revision
+    for place in uncertainty.kinds_of(report):
+        if registry.find(*place) is not None:
+            continue
+        for key in await log.keys(info.id, KeyFilter(*place), until=until, limit=1):
+            last = await moments.last_state(log, info.id, key, until)
+            yield key, "" if last is None else meta.kind(last.object)
 
 
 def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:

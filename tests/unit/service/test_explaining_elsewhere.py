@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import Question
@@ -16,14 +19,16 @@ from app.bootstrap.asking.queries import ServedQuery
 from app.bootstrap.stores import Store
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError, NotFound
-from app.domain.log import Actor, Event, Head, ObjectKey
+from app.domain.log import Actor, Event, Head, ObjectKey, Revision
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import ImportObject
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service import importing
 from app.service.explaining import Explainer
 from app.service.explaining.evidence import PastMoments, Sight
+from app.service.importing import ImportOptions
 from app.settings import Settings
 from tests.cluster import Cluster
 from tests.unit.service.test_explaining import views_up_to
@@ -78,6 +83,45 @@ async def test_kind_of_which_nothing_is_kept_is_no_kind() -> None:
         await why(store, "here", kind="widgets", name="v", namespace="lab")
     with pytest.raises(NotFound, match="there is one in namespace lab"):
         await why(store, "here", kind="widgets", name="w", namespace="other")
+
+
+@pytest.mark.parametrize("kind", ["widgets", "Widget", "widgets.example.com", "widget"])
+async def test_kind_that_only_another_moment_has_is_known(tmp_path: Path, kind: str) -> None:
+    """Widget w is created as the second record, and deleted as the fourth."""
+    store = stores.memory_store()
+    path = tmp_path / "watch.jsonl"
+    path.write_text("".join(map(record, (
+        ("ADDED", "v1", "Namespace", "lab"), ("ADDED", "example.com/v1", "Widget", "w"),
+        ("ADDED", "v1", "Namespace", "other"), ("DELETED", "example.com/v1", "Widget", "w"),
+        ("ADDED", "v1", "Namespace", "third"),
+    ), range(5))))  # fmt: skip
+    with open_history([path], ReadOptions()) as source:
+        await importing.import_records(store.log, source, name="here", options=ImportOptions())
+    asked = {"kind": kind, "namespace": "lab"}
+    info = await store.log.find_history("here")
+    assert info is not None
+    events = await store.log.read(info.id, after=Revision(0), limit=20)
+    made, ended = (event.revision for event in events if event.key.resource == "widgets")
+    with pytest.raises(NotFound, match=r'widgets "w" not found .*; one was created later'):
+        await why(store, "here", at=str(made - 1), name="w", **asked)
+    assert (await why(store, "here", at=str(made), name="w", **asked))["outcome"] == "Present"
+    assert (await why(store, "here", at=str(ended), name="w", **asked))["text"] == "is gone"
+    for moment in (str(made - 1), str(made), ""):
+        with pytest.raises(NotFound, match='widgets "v" not found'):
+            await why(store, "here", at=moment, name="v", **asked)
+    with pytest.raises(InputError, match="there is no kind 'widgetz'"):
+        await why(store, "here", kind="widgetz", name="w")
+
+
+def record(change: tuple[str, str, str, str], number: int) -> str:
+    """A line of a recorded watch."""
+    type, version, kind, name = change
+    metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(number + 5),
+                "creationTimestamp": "2026-01-01T00:00:00Z"}  # fmt: skip
+    if kind == "Widget":
+        metadata["namespace"] = "lab"
+    tree = {"apiVersion": version, "kind": kind, "metadata": metadata}
+    return msgspec.json.encode({"type": type, "object": tree}).decode() + "\n"
 
 
 async def keeping() -> Store:
@@ -243,8 +287,8 @@ async def begin(store: Store, name: str, cluster: Cluster) -> None:
     await store.log.append(info.id, expected=Head(), events=cluster.line.events)
 
 
-async def why(store: Store, history: str, **parameters: str) -> JsonObject:
+async def why(store: Store, history: str, at: str = "", **parameters: str) -> JsonObject:
     """The answer of redra's own API."""
-    query = ServedQuery(history=history, part="why", parameters=parameters)
+    query = ServedQuery(history=history, part="why", at=at, parameters=parameters)
     tree: JsonObject = msgspec.json.decode(await served.ask(store, Settings(), query))
     return tree
