@@ -179,7 +179,7 @@ class Answers:
         """The scheduler's attempts for a pod up to the moment. Raises NotFound, BadRequest."""
         runtime, reader = inquiry.runtime, inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
-        key = subject_of(inquiry)
+        key = await subject_of(inquiry)
         if key[:2] != api_resources.PODS:
             raise BadRequest("only pods have attempts: give kind=pod")
         reader.check(key)
@@ -251,7 +251,7 @@ class Answers:
         """An object at the moment, with the changes of each write. Raises NotFound."""
         runtime, reader = inquiry.runtime, inquiry.reader()
         views = await self.views(inquiry)
-        key = object_of(inquiry, views)
+        key = await object_of(inquiry, views)
         reader.check(key)
         versions_max = self._limits.object_versions_max
         events = await runtime.log.read_object(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.analysis import device_map
 from app.analysis import lanes as lane_picture
-from app.analysis.explain.questions import Question, key_of, placed
+from app.analysis.explain.questions import Question, placed
 from app.analysis.timeline_pages import Filter
 from app.analysis.views import LiveViews
 from app.api.access.readers import HistoryReader
@@ -14,6 +14,7 @@ from app.domain.errors import BadRequest
 from app.domain.log import Actor, Event, ObjectKey
 from app.domain.objects import history_kinds
 from app.service import moments
+from app.service.explaining import find_key
 from app.service.runtime import HistoryRuntime
 
 
@@ -58,7 +59,7 @@ def question_of(inquiry: Inquiry) -> Question:
     )
 
 
-def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
+async def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
     """The object in the parameters, also of a kind that the history defines, or only keeps."""
     plural, _, group = inquiry.required("kind").partition(".")
     kind = history_kinds.find(views.objects, group, plural)
@@ -67,7 +68,7 @@ def object_of(inquiry: Inquiry, views: LiveViews) -> ObjectKey:
         group, plural = kind.group, kind.plural
         namespace = (namespace or "default") if kind.namespaced else ""
     elif (group, plural) not in views.objects.resources():
-        return subject_of(inquiry)
+        return await subject_of(inquiry)
     return ObjectKey(group, plural, namespace, inquiry.required("name"))
 
 
@@ -97,9 +98,10 @@ def pools_wanted(inquiry: Inquiry) -> device_map.DeviceMapRequest:
     return device_map.DeviceMapRequest(**{name: inquiry.request.parameter(name) for name in names})
 
 
-def subject_of(inquiry: Inquiry) -> ObjectKey:
+async def subject_of(inquiry: Inquiry) -> ObjectKey:
     """The object in the parameters `kind`, `namespace` and `name`."""
-    return key_of(question_of(inquiry), inquiry.runtime.views.objects)
+    runtime = inquiry.runtime
+    return await find_key(runtime.log, runtime.info, question_of(inquiry), runtime.views.objects)
 
 
 def integer(request: HttpRequest, name: str, default: int) -> int:

@@ -2,12 +2,11 @@
 
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.reasons import NAMES_MAX
-from app.api.redra.inquiries import Inquiry, question_of
+from app.api.redra.inquiries import Inquiry, subject_of
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.log.event import KeyFilter
 from app.ports import EventLog
-from app.service.explaining import find_key
 from app.service.histories import Histories
 
 
@@ -19,8 +18,7 @@ async def named(
     Another object may be missing, such as the node in the question; then the problem is unchanged.
     At most `histories_max` other histories are searched, until more have it than can be named.
     """
-    runtime = inquiry.runtime
-    key = await find_key(runtime.log, runtime.info, question_of(inquiry), runtime.views.objects)
+    key = await subject_of(inquiry)
     if problem.resource != key.resource or problem.name not in ("", key.name):
         return problem
     names: list[str] = []

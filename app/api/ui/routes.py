@@ -210,7 +210,7 @@ class Pages:
             "node": question.node,
             "help": "true" if question.help else "",
         }
-        key = subject_of(inquiry)
+        key = await subject_of(inquiry)
         frame = await framing.frame(self.answers, inquiry, "why", parameters, key)
         return why.page(frame, answer, key, parameters)
 
@@ -254,7 +254,7 @@ class Pages:
 
     async def _attempts(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.attempts(inquiry)
-        key = subject_of(inquiry)
+        key = await subject_of(inquiry)
         frame = await framing.frame(self.answers, inquiry, "attempts", links.subject(key), key)
         return attempts.page(frame, answer, key)
 

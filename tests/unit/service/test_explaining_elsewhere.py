@@ -106,6 +106,11 @@ async def test_kind_that_only_another_moment_has_is_known(tmp_path: Path, kind: 
         await why(store, "here", at=str(made - 1), name="w", **asked)
     assert (await why(store, "here", at=str(made), name="w", **asked))["outcome"] == "Present"
     assert (await why(store, "here", at=str(ended), name="w", **asked))["text"] == "is gone"
+    for part in ("why", "object"):
+        query = ServedQuery(
+            history="here", part=part, parameters={**asked, "name": "w"}, is_page=True
+        )
+        assert b"widgets" in await served.ask(store, Settings(), query), part
     for moment in (str(made - 1), str(made), ""):
         with pytest.raises(NotFound, match='widgets "v" not found'):
             await why(store, "here", at=moment, name="v", **asked)
