@@ -5,15 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 
 from app.analysis.diff.compare import compare
 from app.analysis.diff.report import DiffReport
 from app.analysis.diff.sides import Side
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
-from app.domain.log import Event
+from app.domain.log import Event, Revision
+from app.domain.values import json_tree
 from tests import draws
-from tests.cluster import Cluster
+from tests.cluster import DRIVER, Cluster
 from tests.simulation import scripted
 from tests.simulation.expected_differences import (
     Fate,
@@ -147,3 +149,63 @@ def test_a_change_without_consequence_is_named_all_the_same() -> None:
         assert report.is_same
         assert [str(change.key) for change in report.idle()] == [planted[0].root]
     assert told >= IDLE_MIN
+
+
+def pair_of_requests(*, has_nics: bool) -> list[Event]:
+    """A pod takes a GPU while a second one, which wants a network card, too, is decided."""
+    cluster = Cluster()
+    cluster.node("n1")
+    models = {"gpu-0": "gpu", "gpu-1": "gpu", "nic-0": "nic"}
+    cluster.slice(
+        devices=[
+            {"name": name, "attributes": {"model": {"string": model}}}
+            for name, model in models.items()
+        ]
+    )
+    for model, is_selected in (("gpu", True), ("nic", has_nics)):
+        chosen = model if is_selected else "none"
+        cluster.device_class(model, f'device.attributes["{DRIVER}"].model == "{chosen}"')
+    for name, classes in (("one", ("gpu",)), ("two", ("gpu", "nic"))):
+        requests = [{"name": each, "exactly": {"deviceClassName": each}} for each in classes]
+        spec = {"spec": {"devices": {"requests": requests}}}
+        cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", name, spec=spec)
+    cluster.wait(10)
+    cluster.pod("first", template="one")
+    cluster.pod("second", template="two")
+    cluster.settle()
+    events = cluster.line.events
+    (nominated,) = [
+        number
+        for number, event in enumerate(events)
+        if event.key.name == "first" and json_tree.text(event.object, "status", "nominatedNodeName")
+    ]
+    late = [
+        event
+        for event in events[nominated + 1 :]
+        if event.key.name.startswith("first") and event.is_about_object
+    ]
+    ordered = [event for event in events if event not in late] + late
+    return [
+        structs.replace(event, revision=Revision(number)) for number, event in enumerate(ordered, 1)
+    ]
+
+
+def test_pod_under_way_on_both_sides_is_no_cause() -> None:
+    """The second pod seems free to take the first GPU, which the first pod has on both sides."""
+    sides = [
+        Side(
+            name=name,
+            profile=Cluster().profile,
+            options=ControllerOptions(),
+            events=events,
+            revision=events[-1].revision,
+            until=events[-1].stamp.time,
+        )
+        for name, events in (
+            ("a", pair_of_requests(has_nics=True)),
+            ("b", pair_of_requests(has_nics=False)),
+        )
+    ]
+    (difference,) = differences(*sides).differences
+    assert difference.pair.name == "default/second"
+    assert difference.root.name == "deviceclasses.resource.k8s.io/nic"

@@ -330,29 +330,28 @@ def _parting(
             if course is not None and course.placed is not None
         },
         {
-            side: _given_placement(course, courses[side])
+            side: _given_placement(course, courses[side], testimonies[side].revision)
             for side, course in (("a", pair.a), ("b", pair.b))
             if course is not None
-            and course.placed is not None
-            and course.placed.decided == testimonies[side].revision
         },
         holds,
         only=parted.side if is_alone else "",
     )
 
 
-def _given_placement(course: Course, courses: Courses) -> GivenPlacement:
-    """The placement of a pod, and the pods that had got their devices and not yet written them."""
+def _given_placement(course: Course, courses: Courses, revision: Revision) -> GivenPlacement:
+    """The placement of a pod that was decided as of a revision, and what was under way by then."""
     placed = course.placed
-    assert placed is not None, "only placements are asked about"
+    if placed is not None and placed.decided != revision:
+        placed = None
     return GivenPlacement(
-        node=placed.node,
-        devices=frozenset(each.device for each in placed.devices),
+        node="" if placed is None else placed.node,
+        devices=frozenset(() if placed is None else (each.device for each in placed.devices)),
         on_way={
             each.device: other.uid
             for other in courses.all()
             if other.placed is not None and other is not course
-            if other.placed.decided <= placed.decided < other.placed.at.revision
+            if other.placed.decided <= revision < other.placed.at.revision
             for each in other.placed.devices
         },
     )

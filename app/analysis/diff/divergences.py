@@ -36,7 +36,7 @@ _Answer: TypeAlias = tuple[RequestReason, DeviceReason]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenPlacement:
-    """The node and the devices of a placement.
+    """The node and the devices of a placement; neither if the pod was not placed then.
 
     `on_way` has the pods (their uids) that had been given other devices by then, by device: the
     log has these later.
@@ -232,6 +232,9 @@ def _of_devices(sides: Sides, node: str, given: Given) -> Iterator[Parting]:
             for now, then, is_misled in zip(seem, was, misled, strict=True)
         ]
         misled = [before or then is False for before, then in zip(misled, was, strict=True)]
+        if was in ([False, None], [None, False]) and _is_taken(device, given):
+            # Neither side could have it: the side that was refused does not show it.
+            continue
         on_way = [
             ByPod(side, given[side].on_way[device])
             for side, then in zip(("a", "b"), was, strict=True)
@@ -264,6 +267,11 @@ def _of_devices(sides: Sides, node: str, given: Given) -> Iterator[Parting]:
         seeming = seeming or parting
     if seeming is not None:
         yield seeming
+
+
+def _is_taken(device: str, given: Given) -> bool:
+    """Whether pods on their way have the device on both sides."""
+    return all(side in given and device in given[side].on_way for side in ("a", "b"))
 
 
 def _open_on(can: Sequence[bool | None]) -> str:
