@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from app.adapters.history import kinds, times
 from app.adapters.history.limits import DEFAULT_LIMITS, ImportLimits
 from app.domain.errors import InputError
+from app.domain.log import ObjectKey
 from app.domain.log.records import (
+    ABSENT,
     Contradiction,
     Loss,
     Op,
+    OrderKey,
     Quality,
     Record,
     TimeQuality,
@@ -18,6 +21,7 @@ from app.domain.log.records import (
 )
 from app.domain.objects.rules import Rules
 from app.domain.values.fields import meta
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -213,6 +217,30 @@ class Notes:
         if len(self.refusals) < self.refusals_max:
             text = f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem
             self.refusals.append(SkippedRecord(place=problem.place, problem=text))
+
+
+def absent_record(
+    key: ObjectKey,
+    uid: Uid,
+    *,
+    source: str,
+    order_key: OrderKey,
+    observed_at: Instant | None = None,
+) -> Record:
+    """The end of an object that a later list of its kind lacks; no source has the deletion."""
+    return Record(
+        source=source,
+        position=f"{ABSENT}{key}",
+        op=Op.DELETED,
+        group=key.group,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        uid=uid,
+        observed_at=observed_at,
+        order_key=order_key,
+        losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
+    )
 
 
 def object_record(

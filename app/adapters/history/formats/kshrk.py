@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from app.adapters.history import documents, json_text, kinds
-from app.adapters.history.reading import Notes, ReadOptions, object_record
+from app.adapters.history.reading import Notes, ReadOptions, absent_record, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.log.records import ABSENT, Loss, Op, Record, comparable_version
+from app.domain.log.records import Loss, Op, Record, comparable_version
 from app.domain.values import timestamps
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
@@ -176,18 +176,12 @@ def _absent(answer: _CapturedResponse, key: ObjectKey, seen: _Seen) -> Iterator[
     known = seen.known.pop(key, None)
     if known is None:
         return
-    yield Record(
+    yield absent_record(
+        key,
+        known[0],
         source=answer.source,
-        position=f"{ABSENT}{key}",
-        op=Op.DELETED,
-        group=key.group,
-        resource=key.resource,
-        namespace=key.namespace,
-        name=key.name,
-        uid=known[0],
-        observed_at=answer.moment,
         order_key=(0, "", 1, answer.number, 0),
-        losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
+        observed_at=answer.moment,
     )
 
 

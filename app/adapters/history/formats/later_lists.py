@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from app.adapters.history.formats import list_pages
 from app.adapters.history.formats.list_pages import Chains
-from app.adapters.history.reading import Listing
+from app.adapters.history.reading import Listing, absent_record
 from app.domain.log import ObjectKey
 from app.domain.log.records import ABSENT, Loss, Op, Quality, Record
 from app.domain.values.identifiers import Uid
@@ -176,18 +176,8 @@ class LaterLists:
         """The deletions of objects that are gone in a file."""
         file = self.files[number]
         for index, (key, uid) in enumerate(objects, start=1):
-            yield Record(
-                source=file.name,
-                position=f"{ABSENT}{key}",
-                op=Op.DELETED,
-                group=key.group,
-                resource=key.resource,
-                namespace=key.namespace,
-                name=key.name,
-                uid=uid,
-                order_key=(0, file.newest, 4, number, index),
-                losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
-            )
+            order = (0, file.newest, 4, number, index)
+            yield absent_record(key, uid, source=file.name, order_key=order)
 
     def _gap(self, number: int, place: Place) -> Record:
         """The gap of a type in a namespace, or of all of it without one."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from app.adapters.history.formats.list_pages import Chains
 from app.adapters.history.joining import endings
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Spool, key_of
-from app.adapters.history.reading import Notes
+from app.adapters.history.reading import Notes, absent_record
 from app.domain.log import ObjectKey
 from app.domain.log.records import ABSENT, Loss, Op, Quality, Record, comparable_version
 from app.domain.values import api_resources
@@ -259,18 +259,8 @@ def _is_gone(one: _List, key: ObjectKey, known: _Left, tree: JsonView | None) ->
 
 
 def _end(one: _List, key: ObjectKey, known: _Left, index: int) -> Record:
-    return Record(
-        source=one.source,
-        position=f"{ABSENT}{key}",
-        op=Op.DELETED,
-        group=key.group,
-        resource=key.resource,
-        namespace=key.namespace,
-        name=key.name,
-        uid=known.uid,
-        order_key=(0, max(one.end, known.place), 4, one.number, index),
-        losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
-    )
+    order = (0, max(one.end, known.place), 4, one.number, index)
+    return absent_record(key, known.uid, source=one.source, order_key=order)
 
 
 def _gaps(hidden: Iterable[ObjectKey], lists: list[_List], log_end: str) -> Iterator[Record]:
