@@ -38,7 +38,6 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _OCTAL_OR_HEX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _INTEGER_DIGITS_MAX = 19
-_ACTION = re.compile(rb"\{\{.*\}\}")
 _STANDARD = "tag:yaml.org,2002:"
 
 
@@ -193,7 +192,8 @@ def parse_documents(
 
 def _check_is_no_template(content: bytes, first: int, last: int, place: str) -> None:
     """Raises IsTemplate if one of the lines that are no YAML has an action of a template."""
-    if any(_ACTION.search(line) for line in content.splitlines()[first - 1 : last]):
+    lines = content.splitlines()[first - 1 : last]
+    if any(b"}}" in line.partition(b"{{")[2] for line in lines):
         raise IsTemplate(
             "it is a template, which is no YAML before its {{ … }} are replaced",
             place=place,
