@@ -228,7 +228,9 @@ def test_tests_that_the_page_about_testing_names_exist() -> None:
     defined: set[str] = set()
     for path in (ROOT / "tests").rglob("*.py"):
         defined |= {path.stem, *re.findall(r"def (test_\w+)", path.read_text())}
-    spans = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "testing.md").read_text())
+    docs = ROOT / "docs"
+    pages = [docs / "testing.md", *sorted((docs / "testing").glob("*.md"))]
+    spans = [span for page in pages for span in re.findall(r"`([^`\n]+)`", page.read_text())]
     named = {name for span in spans for name in _TEST_NAME.findall(span)}
     assert len(named) > 1_000
     assert named - defined == set()
