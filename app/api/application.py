@@ -74,7 +74,6 @@ class Application:
         limits: ApiLimits,
         credentials: Credentials,
         authorization: Authorization,
-        default_history: str,
         beside: Beside,
     ) -> None:
         self._histories = histories
@@ -84,11 +83,10 @@ class Application:
         authenticator = Authenticator(credentials)
         self._authorizer = Authorizer(authorization)
         tokens = ServiceTokens(key=credentials.token_key)
-        self._gate = Gate(histories, authenticator, self._authorizer, tokens, default_history)
+        self._gate = Gate(histories, authenticator, self._authorizer, tokens)
         self._reviewing = ReviewParts(
             authenticator=authenticator, authorizer=self._authorizer, tokens=tokens, limits=limits
         )
-        self._default = default_history
         representations = Representations()
         self._watching = Watching(representations, _watch_bounds(limits))
         self._objects = Objects(
@@ -98,7 +96,7 @@ class Application:
             tokens=tokens,
             limits=limits,
         )
-        self._health = Health(histories, default_history)
+        self._health = Health(histories, paths.DEFAULT_HISTORY)
         self._redra = RedraApi(histories, limits, self._gate, self._authorizer, beside)
         self._pages = Pages(histories, self._redra, self._authorizer, limits)
         self._openapi: dict[bytes, Openapi] = {}
@@ -145,7 +143,7 @@ class Application:
             return await self._health.answer(path)
         if path.startswith(STATIC):
             return responses.static(path) or status.page_not_found()
-        requested = paths.split_history(path, self._default)
+        requested = paths.split_history(path)
         if requested is None:
             return status.page_not_found()
         try:
@@ -252,7 +250,6 @@ def create_app(
     limits: ApiLimits | None = None,
     credentials: Credentials | None = None,
     authorization: Authorization | None = None,
-    default_history: str = paths.DEFAULT_HISTORY,
     render_metrics: Callable[[], str] | None = None,
     beside: Beside = Beside(),
 ) -> Application:
@@ -269,7 +266,6 @@ def create_app(
         limits=limits or ApiLimits(),
         credentials=credentials or Credentials(),
         authorization=authorization or Authorization(),
-        default_history=default_history,
         beside=beside,
     )
 

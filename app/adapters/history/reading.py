@@ -117,7 +117,6 @@ class Notes:
     refused: int = 0
     contradictions: list[Contradiction] = field(default_factory=list)
     left_out: dict[tuple[str, str], int] = field(default_factory=dict)
-    left_out_files: int = 0
     pages: list[DumpedPage] = field(default_factory=list)
     unplaced: set[tuple[str, str]] = field(default_factory=set)
 
@@ -172,15 +171,12 @@ class Notes:
         key = (place, reason)
         if key in self.left_out:
             self.left_out[key] += amount
-        else:
-            self.left_out_files += 1
-            if len(self.left_out) < self.refusals_max:
-                self.left_out[key] = amount
+        elif len(self.left_out) < self.refusals_max:
+            self.left_out[key] = amount
 
     def take_back(self, place: str, reason: str) -> None:
         """Take back that content was left out, which is read after all."""
-        if self.left_out.pop((place, reason), 0):
-            self.left_out_files -= 1
+        self.left_out.pop((place, reason), None)
 
     def refuse(self, problem: InputError) -> None:
         """Raise the problem, or note it when `keep_going` is set."""

@@ -37,9 +37,7 @@ REQUESTS_MAX = 4
 POOLS_MAX = 3
 
 
-def merge_nodes(
-    reasons: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
-) -> tuple[Reason, ...]:
+def merge_nodes(reasons: Sequence[NodeReason]) -> tuple[Reason, ...]:
     """One branch per kind of answer, the most frequent first; ties are in node order.
 
     Nodes that have the devices but refuse the pod otherwise come before. Nodes that lack devices
@@ -56,7 +54,7 @@ def merge_nodes(
         groups = _groups(reasons, level)
         if len(groups) <= GROUPS_MAX:
             made = tuple(_group(nodes) for nodes in groups)
-            if sum(reason.size() for reason in made) <= entries_max:
+            if sum(reason.size() for reason in made) <= ENTRIES_MAX:
                 return (*made, *last)
     groups = _groups(reasons, _same_text)
     shown = [_group(nodes) for nodes in groups[:GROUPS_MAX]]

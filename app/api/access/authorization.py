@@ -241,10 +241,8 @@ class Gate:
         authenticator: Authenticator,
         authorizer: Authorizer,
         tokens: ServiceTokens,
-        default_history: str,
     ) -> None:
         self._histories = histories
-        self._default = default_history
         self._tokens = tokens
         self._authenticator = authenticator
         self._authorizer = authorizer
@@ -291,7 +289,7 @@ class Gate:
     async def check_may_make(self, actor: Actor) -> None:
         """Raise Forbidden unless a user may create histories by the default history's rules."""
         if not self._authorizer.is_unlimited(actor):
-            runtime = await self._histories.open(self._default)
+            runtime = await self._histories.open(paths.DEFAULT_HISTORY)
             question = AccessRequest(verb="post", path="/redra/v1/histories")
             self._authorizer.check(runtime, actor, question)
 
@@ -325,7 +323,7 @@ class Gate:
 
         As in `_judging`, those of the default history count if there is no such history.
         """
-        info = await self._histories.find(name) or await self._histories.info(self._default)
+        info = await self._histories.find(name) or await self._histories.info(paths.DEFAULT_HISTORY)
         return (await self._unopened.book(info)).grants(actor.user, actor.groups)
 
     async def _judging(self, place: RequestedTimeline) -> HistoryRuntime:
@@ -337,9 +335,9 @@ class Gate:
         try:
             return await self._histories.open(place.history)
         except (NotFound, HistoryBroken):
-            if place.history == self._default:
+            if place.history == paths.DEFAULT_HISTORY:
                 raise
-            return await self._histories.open(self._default)
+            return await self._histories.open(paths.DEFAULT_HISTORY)
 
     async def _identify(self, request: HttpRequest, place: RequestedTimeline) -> Identity:
         """The identity of the user. Tokens of service accounts are valid only in their history."""

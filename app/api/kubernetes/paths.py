@@ -63,7 +63,7 @@ def _is_fine(path: str) -> bool:
 _is_fine_and_known = lru_cache(maxsize=_KNOWN_MAX)(_is_fine)
 
 
-def split_history(path: str, default: str = DEFAULT_HISTORY) -> RequestedTimeline | None:
+def split_history(path: str) -> RequestedTimeline | None:
     """The history in a path and the rest of the path; None when the history part is malformed.
 
     Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`;
@@ -72,15 +72,15 @@ def split_history(path: str, default: str = DEFAULT_HISTORY) -> RequestedTimelin
     path `/redra/v1/histories/night/why`.
     """
     if len(path) <= _KNOWN_LENGTH_MAX:
-        return _known_place(path, default)
-    return _split_history(path, default)
+        return _known_place(path)
+    return _split_history(path)
 
 
-def _split_history(path: str, default: str) -> RequestedTimeline | None:
+def _split_history(path: str) -> RequestedTimeline | None:
     if is_page(path):
-        return _split_page(path, default)
+        return _split_page(path)
     if not path.startswith("/h/"):
-        history = history_of_redra(path) or default
+        history = history_of_redra(path) or DEFAULT_HISTORY
         return RequestedTimeline(history=history, moment="", prefix="", path=path)
     named, slash, rest = path[3:].partition("/")
     history, at, moment = named.partition("@")
@@ -91,16 +91,16 @@ def _split_history(path: str, default: str) -> RequestedTimeline | None:
     )
 
 
-def _split_page(path: str, default: str) -> RequestedTimeline | None:
+def _split_page(path: str) -> RequestedTimeline | None:
     """The history and moment of a page, with the path of the answer that the page shows."""
     steps = [step for step in path.split("/") if step][1:]
     if not steps:
         return RequestedTimeline(
-            history=default, moment="", prefix=_PAGES, path="/redra/v1/histories"
+            history=DEFAULT_HISTORY, moment="", prefix=_PAGES, path="/redra/v1/histories"
         )
     if steps in (["jobs"], ["sweep"]) or (steps[0] == "jobs" and len(steps) == 2):
         return RequestedTimeline(
-            history=default, moment="", prefix=_PAGES, path="/".join(["/redra/v1", *steps])
+            history=DEFAULT_HISTORY, moment="", prefix=_PAGES, path="/".join(["/redra/v1", *steps])
         )
     if steps[0] != "h" or not 2 <= len(steps) <= 3:
         return None

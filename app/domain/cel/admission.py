@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.domain.cel.environment import Environment
 from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
-from app.domain.cel.program import ProgramCache, compile_expression
+from app.domain.cel.program import compile_expression
 from app.domain.cel.syntax.issues import CompileError
 
 
@@ -39,7 +39,6 @@ def check_admission(
     environment: Environment,
     cost_limit: int = COST_LIMIT,
     bytes_max: int = EXPRESSION_BYTES_MAX,
-    cache: ProgramCache | None = None,
 ) -> AdmissionProblem | None:
     """Returns the problem of a new or changed expression, or None if it may be stored.
 
@@ -49,7 +48,7 @@ def check_admission(
         detail = f"may not be more than {bytes_max} bytes"
         return AdmissionProblem(reason="FieldValueTooLong", detail=detail)
     try:
-        program = compile_expression(expression, environment=environment, cache=cache)
+        program = compile_expression(expression, environment=environment)
     except CompileError as error:
         return AdmissionProblem(reason="FieldValueInvalid", detail=error.text)
     if program.max_cost > cost_limit:

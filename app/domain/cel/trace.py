@@ -104,13 +104,11 @@ def trace(
     )
 
 
-def falsities(
-    program: Program, devices: Iterable[DeviceInput], *, cost_limit: int = COST_LIMIT
-) -> Iterator[Falsity | None]:
+def falsities(program: Program, devices: Iterable[DeviceInput]) -> Iterator[Falsity | None]:
     """Yields the reason why a program is false for each device; None if it is not false."""
     tracer = _Tracer(program)
     for device in devices:
-        is_false = device.value.failure is None and tracer.evaluate(device, cost_limit) is False
+        is_false = device.value.failure is None and tracer.evaluate(device, COST_LIMIT) is False
         yield tracer.recorder.falsity() if is_false else None
 
 

@@ -132,15 +132,15 @@ def stamp_json(stamp: Stamp) -> bytes:
     )
 
 
-def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
-    """The bytes that the hash of an event covers; `stamp` is its encoded stamp, if at hand."""
+def canonical_bytes(event: Event) -> bytes:
+    """The bytes that the hash of an event covers."""
     return canonical_parts(
         event.format,
         event.key,
         event.uid,
         event.body,
         event.revision,
-        stamp_json(event.stamp) if stamp is None else stamp,
+        stamp_json(event.stamp),
         event.type,
     )
 

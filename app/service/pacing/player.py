@@ -19,7 +19,6 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import LATEST, SECOND, Instant
 from app.ports import Clock, EventLog
 from app.service import moments
-from app.service.pacing import pace as paces
 from app.service.pacing import stage
 from app.service.pacing.pace import MAX, PacedPosition
 from app.service.pacing.script import PlayedSpan, Script, StopRule
@@ -417,8 +416,3 @@ class Player:
                 until = min(self._clock.now() + microseconds, LATEST)
                 await self._clock.wait_until(Instant(until))
             tasks.cancel_scope.cancel()
-
-
-def speed_text(player: Player) -> str:
-    """The text of a player's speed."""
-    return paces.speed_text(player.speed)

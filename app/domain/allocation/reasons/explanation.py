@@ -183,9 +183,7 @@ def explain(answer: Answer, *, effort_steps: int = EFFORT_STEPS) -> Explanation:
             return _of_failure(answer, effort_steps)
 
 
-def quirks_in(
-    allocator: Allocator, answer: Answer, *, marks: Sequence[str] = (*MARKS, *NUMBERS)
-) -> tuple[str, ...]:
+def quirks_in(allocator: Allocator, answer: Answer) -> tuple[str, ...]:
     """The defects of upstream whose repair, each alone, would change the answer on this node.
 
     Each is proven by allocating again. Marks for several switches come first; a switch that is
@@ -196,7 +194,7 @@ def quirks_in(
     claims = [plan.tree for plan in answer.case.plans]
     involved: list[str] = []
     covered: set[str] = set()
-    for mark in marks:
+    for mark in (*MARKS, *NUMBERS):
         if mark in covered:
             continue
         other = allocator.repaired(mark).allocate(answer.node, claims)

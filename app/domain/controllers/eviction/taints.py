@@ -95,12 +95,12 @@ class EvictionRule:
         return self.selector is not None and self.selector.matches(driver, pool, device)
 
 
-def read_taint(tree: JsonView, default: Instant = Instant(0)) -> NoExecuteTaint:
+def read_taint(tree: JsonView) -> NoExecuteTaint:
     """A taint of a slice or rule; stored objects always have `timeAdded`."""
     return NoExecuteTaint(
         key=json_tree.text(tree, "key"),
         value=json_tree.text(tree, "value"),
-        time_added=_instant(json_tree.text(tree, "timeAdded"), default),
+        time_added=_instant(json_tree.text(tree, "timeAdded")),
     )
 
 
@@ -171,8 +171,8 @@ def _read_selector(tree: JsonView) -> RuleSelector:
     return RuleSelector(driver=field("driver"), pool=field("pool"), device=field("device"))
 
 
-def _instant(text: str, default: Instant) -> Instant:
+def _instant(text: str) -> Instant:
     try:
         return timestamps.parse(text)
     except TimestampError:
-        return default
+        return Instant(0)

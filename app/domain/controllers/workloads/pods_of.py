@@ -130,14 +130,14 @@ def fresh_name(
     return name
 
 
-def with_status(situation: Situation, status: JsonObject, version: str = "v1") -> UpdateObject:
+def with_status(situation: Situation, status: JsonObject) -> UpdateObject:
     """The command that writes the status and, with it, the annotations of the tree."""
     tree = {**situation.tree, "status": status}
     tree["metadata"] = {
         key: value for key, value in tree["metadata"].items() if key != "resourceVersion"
     }
     return UpdateObject(
-        key=situation.key, version=version, tree=tree, subresource="status", options=MANAGER
+        key=situation.key, version="v1", tree=tree, subresource="status", options=MANAGER
     )
 
 

@@ -12,9 +12,9 @@ _SHOWN = 3
 _METRICS_SHOWN = 2
 
 
-def _some(texts: list[str], separator: str = ",") -> str:
+def _some(texts: list[str]) -> str:
     """The first `_SHOWN` texts, and the number of the others."""
-    shown = separator.join(texts[:_SHOWN])
+    shown = ",".join(texts[:_SHOWN])
     return f"{shown} + {len(texts) - _SHOWN} more..." if len(texts) > _SHOWN else shown
 
 

@@ -96,7 +96,6 @@ class SchemaNode:
         "default",
         "definition",
         "description",
-        "enum",
         "format",
         "is_atomic",
         "is_granular",
@@ -139,7 +138,6 @@ class SchemaNode:
             raw.get(definition_schemas.PRESERVE) is True or definition == corrections.LOOSE
         )
         self.required = frozenset(cast(list[str], body.get("required") or ()))
-        self.enum: tuple[Any, ...] = tuple(raw.get("enum") or body.get("enum") or ())
         self.default: Any = corrections.DEFAULTS.get(definition) or raw.get("default")
         self.omits_zero = omits_zero
         self.cleaner: Callable[[Any, list[str]], Any] | None = None
