@@ -6,7 +6,7 @@ trace of the recording and the trace of the run are compared; each difference ha
 runs of variants prove. Nothing is written to a history. Parity: design 8, controllers.md 7.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from app.analysis.replay import authors, differences, judgements, report, tolerances
 from app.analysis.replay.beginning import Beginning
-from app.analysis.replay.classes import Judgement, Sought
+from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.instants import known_instants
 from app.analysis.replay.proving.budget import Budget
@@ -25,6 +25,7 @@ from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.unsure import ending
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
@@ -37,7 +38,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.replays.deciding.circumstances import RecordedTies
-from app.service.replays.deciding.first_run import first_run
+from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.runs import ControlPlane, Runs
 from app.service.replays.deciding.violations import judged, unsure_of, violations_of
 from app.service.replays.replaying import Progress, ReplayBounds, silent
@@ -98,7 +99,7 @@ async def decide(
     recorded, omissions = recording.trace, recording.lacks.omissions
     variant = replace(variant, imposed=recording.imposed)
     compare = partial(differences.compare, schemas=rules.schemas, with_dates=True)
-    variant, run, compared = await first_run(
+    variant, run, compared = await _first_run(
         runs.run, variant, compare, recorded, runs.end, omissions.controllers
     )
     recording.note_unseen_writers(variant.unstarted)
@@ -325,3 +326,31 @@ async def _pages(
     while page := await log.read(history.id, after=after, limit=bounds.page_max):
         yield page
         after = page[-1].revision
+
+
+async def _first_run(
+    run: Callable[[Variant], Awaitable[Run]],
+    variant: Variant,
+    compare: Callable[[Trace, Trace], Compared],
+    recorded: Trace,
+    end: End,
+    left_out: Set[str],
+) -> tuple[Variant, Run, Compared]:
+    """The run with which the recording is compared, with its variant and the comparison.
+
+    Controllers that the recording never shows at work may not have run, and others may be left out
+    of it (`left_out`). If there are any, a second run is made without them, and used if it leaves
+    fewer differences to explain.
+    """
+    plain = await run(variant)
+    compared = compare(recorded, plain.trace)
+    late = ending.unstarted(recorded, plain.trace, end) | left_out & ending.writers(plain.trace)
+    if not late:
+        return variant, plain, compared
+    later = replace(variant, unstarted=late)
+    without = await run(later)
+    left = compare(recorded, without.trace)
+    still = ending.undecided(left, without.trace, recorded, end)
+    if still < ending.undecided(compared, plain.trace, recorded, end):
+        return later, without, left
+    return variant, plain, compared
