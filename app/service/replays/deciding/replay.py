@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
 
-from app.analysis.replay import authors, differences, judgements, report, tolerances
+from app.analysis.replay import authors, differences, report, tolerances
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
@@ -182,7 +182,7 @@ async def decide_again(
     if different and proofs.runs_max:
         prover = prover_of(runs, compare, proofs, variant)
         await prover.judge(run.trace, different)
-        judged = judgements.of_pods(prover.judgements, runs.recording.trace, run.trace)
+        judged = report.judgements_of_pods(prover.judgements, runs.recording.trace, run.trace)
     recorded = [
         event
         async for page in _pages(log, history, bounds)

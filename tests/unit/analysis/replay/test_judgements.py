@@ -9,7 +9,7 @@ from app.analysis.diff.causes import PodDifference, Root, RootKind
 from app.analysis.diff.classes import Class, Parted, PodAspect
 from app.analysis.diff.courses import Course, Moment
 from app.analysis.diff.matching import Pair
-from app.analysis.replay import judgements
+from app.analysis.replay import report
 from app.analysis.replay.classes import DifferenceClass, Judgement
 from app.analysis.replay.differences import Aspect, DifferenceKey
 from app.analysis.replay.traces import Trace
@@ -30,7 +30,9 @@ def judged(
         (aspect, uid, ""): Judgement(reason=reason, detail="")
         for (aspect, uid), reason in reasons.items()
     }
-    return {uid: each.reason for uid, each in judgements.of_pods(given, trace, Trace()).items()}
+    return {
+        uid: each.reason for uid, each in report.judgements_of_pods(given, trace, Trace()).items()
+    }
 
 
 @pytest.mark.parametrize("unproved", sorted(UNPROVED))
@@ -88,7 +90,7 @@ def test_difference_that_no_run_proves_stays_unexplained_beside_one_that_is():
     unproved = Judgement(reason=DifferenceClass.UNEXPLAINED, detail="")
     given = {(Aspect.DEVICES, "c", ""): proved, (Aspect.EVICTIONS, "p2", ""): unproved}
     found = [waiting("p1", 0), waiting("p2", 1)]
-    causes.judge(found, judgements.of_pods(given, trace, Trace()))
+    causes.judge(found, report.judgements_of_pods(given, trace, Trace()))
     assert [each.root.kind for each in found] == [RootKind.RUN, RootKind.UNKNOWN]
     assert causes.unexplained(found) == 1
 
