@@ -1,21 +1,26 @@
-"""The capacity at one moment, and the sampled moments of a history.
+"""The sampled moments of a history, with their devices and the capacity at each of them.
 
 Moments are at equal distances in the log, so that busy times get more of them. The distance is a
 power of two: as a history grows, most moments stay the same, and results can be kept.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
 
 from app.analysis.blast import devices, reach
 from app.analysis.capacity import ceilings, largest
 from app.analysis.capacity.answers import CapacityMoment, ClassCapacity, CounterCapacity
 from app.analysis.capacity.largest import CounterSum, Devices, Largest
+from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import Revision
-from app.domain.values import quantity, timestamps
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.profile import Profile
+from app.domain.values import api_resources, quantity, timestamps
 from app.domain.values.quantity import QuantityFormat
 from app.domain.values.timestamps import Instant
 
@@ -104,3 +109,50 @@ def _text(nanos: int) -> str:
     is_binary = nanos and nanos % _BINARY == 0
     form = QuantityFormat.BINARY_SI if is_binary else QuantityFormat.DECIMAL_SI
     return str(quantity.from_nanos(nanos, form))
+
+
+class DeviceCourse:
+    """The devices at one moment; `move` changes them to those of another moment, in any order.
+
+    Most slices and nodes are equal at all moments: they are compiled once, and what the allocator
+    knows about them is kept.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._views = LiveViews(profile)
+        self._events: dict[ObjectKey, Event] = {}
+
+    def move(
+        self, events: Iterable[Event], created: Mapping[ObjectKey, Revision] = MappingProxyType({})
+    ) -> Devices:
+        """The devices of the state with these last events of its objects, until the next `move`.
+
+        `created` are the revisions of creation of patches that were changed since.
+        """
+        wanted = {event.key: event for event in events}
+        changed = []
+        for key, new in wanted.items():
+            old = self._events.pop(key, None)
+            if old is None or old.revision != new.revision:
+                changed.append(new)
+            if old is not None and old.revision != new.revision and not _takes_over(key):
+                self._remove(old)
+        for gone in self._events.values():
+            self._remove(gone)
+        for event in changed:
+            self._views.fold(event, created.get(event.key, Revision(0)))
+            if event.key in self._views.unreadable:
+                self._remove(event)
+        self._events = wanted
+        return largest.devices_of(self._views)
+
+    def _remove(self, event: Event) -> None:
+        self._views.fold(msgspec.structs.replace(event, type=EventType.OBJECT_DELETED))
+
+
+def _takes_over(key: ObjectKey) -> bool:
+    """Whether a new state replaces an old one of that name whole, and takes over equal devices.
+
+    A claim or patch of the same name may be another object.
+    """
+    return key[:2] == api_resources.RESOURCE_SLICES

@@ -12,7 +12,7 @@ from app.analysis.blast import prospects, world
 from app.analysis.blast.world import Frozen
 from app.analysis.capacity import fitting, sampling, subjects
 from app.analysis.capacity.answers import CapacityCourse, CapacityMoment, FitAnswer
-from app.analysis.capacity.devices_over_time import DeviceCourse
+from app.analysis.capacity.sampling import DeviceCourse
 from app.analysis.capacity.subjects import CapacitySubject
 from app.analysis.views import compiler_of
 from app.api.access.readers import EVERYTHING, WORKED_OUT_FROM

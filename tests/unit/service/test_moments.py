@@ -3,8 +3,8 @@
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.analysis.capacity.devices_over_time import DeviceCourse
 from app.analysis.capacity.largest import Devices
+from app.analysis.capacity.sampling import DeviceCourse
 from app.analysis.views import LiveViews
 from app.domain.devices.nodes import Node
 from app.domain.devices.pools import Reading

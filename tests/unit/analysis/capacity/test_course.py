@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from app.analysis.capacity import largest, sampling
-from app.analysis.capacity.devices_over_time import DeviceCourse
+from app.analysis.capacity.sampling import DeviceCourse
 from app.analysis.views import LiveViews, compiler_of
 from app.domain.allocation.quirks import Quirks
 from app.domain.log import Event, EventType, ObjectKey, Revision
