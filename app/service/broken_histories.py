@@ -1,17 +1,26 @@
-"""The cause why a history cannot be served, kept beside its views for other programs.
+"""The causes why histories cannot be served, or were read again because their logs were replaced.
 
-The note is a snapshot with its own name, at the head of the log when the history could not be
-opened. It is valid while the log ends there, and is deleted with the history.
+The cause of a broken history is kept beside its views for other programs. The note is a snapshot
+with its own name, at the head of the log when the history could not be opened. It is valid while
+the log ends there, and is deleted with the history.
 """
 
+import logging
 from dataclasses import dataclass
 
-from app.domain.errors import LogUnavailable, NotFound
-from app.domain.log import Head, HistoryId, HistoryInfo, Revision
-from app.ports import ViewStore
+import anyio
+
+from app.domain.errors import ChainBroken, LogUnavailable, NotFound
+from app.domain.log import Head, HistoryId, HistoryInfo, Revision, chain
+from app.domain.values.bounded import Bounded
+from app.ports import EventLog, ViewStore
+
+_log = logging.getLogger("redra")
 
 _NAME = "broken"
 _VERSION = 1
+_LEFT_MAX = 10_000
+"""Closed histories whose last heads are kept."""
 CAUSE_CHARACTERS_MAX = 500
 """The longest text of a cause; longer ones are cut."""
 
@@ -71,3 +80,56 @@ class Replaced:
     cause: str
     count: int
     at: float
+
+
+class Replacements:
+    """The replaced logs of this process, and the heads of closed histories that show more of them.
+
+    A restore may drop a history for a while: it is closed like a deleted one. Its log is compared
+    when it is opened again, as is that of a history that was closed because nobody used it.
+    """
+
+    def __init__(self, log: EventLog, calm_seconds: float) -> None:
+        """Replacements within `calm_seconds` of each other are counted as a row."""
+        self._events = log
+        self._calm_seconds = calm_seconds
+        self._replaced: dict[str, Replaced] = {}
+        self._left: Bounded[HistoryId, Head] = Bounded(_LEFT_MAX)
+
+    def all(self) -> list[Replaced]:
+        """The last replacement of each history that had one, sorted by name."""
+        return [self._replaced[name] for name in sorted(self._replaced)]
+
+    def cause(self, name: str) -> str:
+        """The cause of the last replacement of a history's log; empty when there was none."""
+        replaced = self._replaced.get(name)
+        return "" if replaced is None else replaced.cause
+
+    def note(self, info: HistoryInfo, cause: str) -> int:
+        """Remember and log a replacement; returns the number of those in a row."""
+        before, now = self._replaced.get(info.name), anyio.current_time()
+        is_again = before is not None and now - before.at < self._calm_seconds
+        count = before.count + 1 if before is not None and is_again else 1
+        self._replaced[info.name] = Replaced(info=info, cause=cause, count=count, at=now)
+        _log.error("the log of history %s is not the one that was read: %s", info.name, cause)
+        return count
+
+    def leave(self, info: HistoryInfo, head: Head) -> None:
+        """Remember the head up to which a history was read that is closed now."""
+        self._left[info.id] = head
+
+    async def compare(self, info: HistoryInfo, stored: Head) -> None:
+        """Note a replacement if the log does not continue the one that was read before."""
+        left = self._left.pop(info.id, None)
+        if left is None:
+            return
+        try:
+            if stored.revision <= left.revision:
+                chain.check_same_end(left, stored)
+            else:
+                events = await self._events.read(
+                    info.id, after=left.revision, limit=1, until=stored.revision
+                )
+                chain.check_continues(events, left, stored)
+        except ChainBroken as problem:
+            self.note(info, str(problem))

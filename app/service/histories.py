@@ -36,7 +36,7 @@ from app.ports import RuntimePorts
 from app.service import broken_histories, copying, deleting, history_creation, moments, past
 from app.service.alarms import Alarms
 from app.service.answering.openings import HistoryOpenings, OpeningProgress
-from app.service.broken_histories import Broken, Replaced
+from app.service.broken_histories import Broken, Replaced, Replacements
 from app.service.replays.replaying import Progress, silent
 from app.service.runtime import HistoryRuntime, RuntimeBounds, Use
 
@@ -87,7 +87,7 @@ class Histories:
         )
         self.patience_seconds: float | None = None
         self._broken: dict[str, Broken] = {}
-        self._replaced: dict[str, Replaced] = {}
+        self._replacements = Replacements(ports.log, bounds.calm_seconds)
         self._uses: dict[HistoryRuntime, Use] = {}
         self.alarms = Alarms(None)
         self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
@@ -122,12 +122,11 @@ class Histories:
 
     def replaced(self) -> list[Replaced]:
         """The histories whose logs were replaced under this process, sorted by name."""
-        return [self._replaced[name] for name in sorted(self._replaced)]
+        return self._replacements.all()
 
     def why_replaced(self, name: str) -> str:
         """The cause of the last replacement of a history's log; empty when there was none."""
-        replaced = self._replaced.get(name)
-        return "" if replaced is None else replaced.cause
+        return self._replacements.cause(name)
 
     async def head(self, info: HistoryInfo) -> Head:
         """The head of a history, which need not be open."""
@@ -256,6 +255,7 @@ class Histories:
     def _close(self, runtime: HistoryRuntime) -> None:
         """Stop serving a history; its followers are notified when it has ended."""
         use = self._uses[runtime]
+        self._replacements.leave(runtime.info, runtime.head)
         self._forget(runtime)
         use.scope.cancel()
 
@@ -348,12 +348,14 @@ class Histories:
             await self.alarms.note_closed(runtime.info, runtime.views.revision, runtime.next_due())
             with suppress(LogUnavailable):
                 await runtime.save_snapshot()
+            self._replacements.leave(runtime.info, runtime.head)
             self._leave(runtime)
             use.scope.cancel()
             await use.ended.wait()
 
     async def _start(self, info: HistoryInfo) -> HistoryRuntime:
         head = await self._ports.log.head(info.id)
+        await self._replacements.compare(info, head)
         known = self._broken.get(info.name)
         if known is not None and known.head == head:
             raise HistoryBroken(info.name, known.cause)
@@ -428,6 +430,7 @@ class Histories:
             cause = broken_histories.innermost(mistake)
             head = await self._last_head(runtime)
             if head is None:
+                self._replacements.leave(runtime.info, runtime.head)
                 return
             # While a database is restored table by table, a history is missing and appears again.
             if isinstance(cause, ChainBroken | NotFound):
@@ -454,12 +457,8 @@ class Histories:
         At once, unless its log was replaced a moment ago: two copies of a database that answer in
         turns would cause endless reading. Pauses double, and requests do not shorten them.
         """
-        info, now = runtime.info, anyio.current_time()
-        before = self._replaced.get(info.name)
-        is_again = before is not None and now - before.at < self._bounds.calm_seconds
-        count = before.count + 1 if before is not None and is_again else 1
-        self._replaced[info.name] = Replaced(info=info, cause=str(cause), count=count, at=now)
-        _log.error("the log of history %s is not the one that was read: %s", info.name, cause)
+        info = runtime.info
+        count = self._replacements.note(info, str(cause))
         pause = min(2.0 ** (count - 2), self._bounds.pause_seconds_max) if count > 1 else 0.0
         if pause:
             await self._note_broken(info, await self._last_head(runtime) or runtime.head, cause)

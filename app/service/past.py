@@ -1,6 +1,10 @@
-"""Views of a past moment, folded from the last event of each object that existed then."""
+"""Views of a past moment, folded from the last event of each object that existed then.
+
+They are kept by the hash of the last event: a restored log has other events at a revision.
+"""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from anyio import lowlevel
 
@@ -19,6 +23,8 @@ _CHANGES = 1_000
 TURN = 200
 """Objects that are folded before the loop runs other tasks: a few milliseconds."""
 
+
+_Place: TypeAlias = tuple[HistoryId, Revision, bytes]
 
 _ALL = ((None, None),)
 
@@ -52,16 +58,16 @@ class PastViews:
         self._kept = kept
         self._profile_of = profile_of
         self._objects_max = objects_max
-        self._whole: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(views_max)
-        self._of_devices: Bounded[tuple[HistoryId, Revision], LiveViews] = Bounded(views_max)
+        self._whole: Bounded[_Place, LiveViews] = Bounded(views_max)
+        self._of_devices: Bounded[_Place, LiveViews] = Bounded(views_max)
 
     async def whole(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         """The views at a revision."""
-        views = self._whole.recent((info.id, revision))
+        place = await self._place(info, revision)
+        views = self._whole.recent(place)
         if views is None:
-            views = await self._whole_fold(info, revision)
-            self._whole[info.id, revision] = views
-            self._of_devices.pop((info.id, revision), None)
+            views = self._whole[place] = await self._whole_fold(info, revision)
+            self._of_devices.pop(place, None)
         return views
 
     async def of_devices(self, info: HistoryInfo, revision: Revision) -> LiveViews:
@@ -70,7 +76,7 @@ class PastViews:
         They may lack objects of all other kinds. Many pods and claims come and go in a history, and
         the log is not read for them.
         """
-        place = info.id, revision
+        place = await self._place(info, revision)
         views = self._whole.recent(place) or self._of_devices.recent(place)
         if views is None:
             views = self._of_devices[place] = await self._fold(info, revision, _OF_DEVICES)
@@ -81,6 +87,11 @@ class PastViews:
         for kept in (self._whole, self._of_devices):
             for place in [place for place in kept if place[0] == history]:
                 del kept[place]
+
+    async def _place(self, info: HistoryInfo, revision: Revision) -> _Place:
+        before = Revision(revision - 1)
+        rows = await self._log.read_stored(info.id, after=before, limit=1, until=revision)
+        return info.id, revision, rows[0].event.hash if rows else b""
 
     async def _whole_fold(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         then = await moments.history_at(self._log, info, revision)

@@ -24,6 +24,7 @@ from app.domain.errors import Expired, HistoryBroken, LogUnavailable, NotFound
 from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts
 from app.service.folding.projecting import FoldingBounds
 from app.service.histories import Histories
@@ -287,6 +288,26 @@ async def test_tables_are_made_anew(open_world, url: str, keep: int, more: int, 
             tasks.cancel_scope.cancel()
 
 
+@WORLDS
+@REPLACED
+async def test_closed_history_is_compared_with_what_was_read_of_it(
+    open_world, url: str, keep: int, more: int, words: str
+) -> None:
+    async with open_world(url) as world, serving(world) as histories:
+        night = await begin(histories, "night")
+        past = await histories.at("night", Revision(5))
+        assert past.objects.get(config_map("d").key) is not None
+        await histories.close("night")
+        events = await replace(world, night, keep, more)
+        again = await histories.open("night")
+        assert names(again) == expected_names(events)
+        assert [found.info.name for found in histories.replaced()] == ["night"]
+        assert words in histories.why_replaced("night")
+        if len(events) >= 5:
+            past = await histories.at("night", Revision(5))
+            assert past.objects.get(config_map("d").key) is None
+
+
 async def follow(world: World, runtime: HistoryRuntime) -> None:
     assert world.ports.views is not None
     await projecting.follow_log(
@@ -336,6 +357,80 @@ async def test_history_that_is_missing_while_a_dump_is_loaded_is_opened_again(
         assert histories.broken() == []
         await again.submit(config_map("next"), actor=ALICE)
         assert names(again) == [*NAMES, "next"]
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+async def test_history_that_was_missing_is_compared_when_it_is_there_again(lost: int) -> None:
+    """A dump drops the tables before it fills them: the history looks deleted for a while."""
+    async with in_memory("") as world, serving(world) as histories:
+        night = await begin(histories, "night")
+        log = world.log
+        assert isinstance(log, MemoryLog)
+        stored = log._store.by_id.pop(night.info.id)
+        named = log._store.by_name.pop("night")
+        await histories.look_again()
+        assert histories.open_runtimes() == []
+        log._store.by_id[night.info.id], log._store.by_name["night"] = stored, named
+        restore_older(stored, 5 - lost)
+        again = await histories.open("night")
+        assert names(again) == list(NAMES[: 4 - lost])
+        assert len(histories.replaced()) == bool(lost)
+        assert ("the log ends there" in histories.why_replaced("night")) == bool(lost)
+
+
+async def lose(url: str, history: HistoryId) -> None:
+    """Take the database back to before a history was made: its number is given again."""
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            tables = await connection.fetch(
+                "SELECT table_name AS name FROM information_schema.columns JOIN pg_class "
+                "ON relname = table_name WHERE column_name = 'history' AND relkind IN ('r', 'p') "
+                "AND table_schema = 'public'"
+            )
+            for statement in (
+                "ALTER TABLE {} DISABLE TRIGGER ALL",
+                f"DELETE FROM {{}} WHERE history = {history}",
+                "ALTER TABLE {} ENABLE TRIGGER ALL",
+            ):
+                for table in tables:
+                    await connection.execute(statement.format(table["name"]))
+            await connection.execute(f"SELECT setval('histories_history_seq', {history}, false)")
+    finally:
+        await connection.close()
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("is_fork_lost", [True, False])
+async def test_history_with_the_number_of_a_lost_one_has_its_own_events(
+    database_url: str, is_fork_lost: bool
+) -> None:
+    """Where a fork reads the events of its parent is remembered by number."""
+
+    async def make(world: World, histories: Histories, name: str, is_fork: bool) -> HistoryId:
+        if not is_fork:
+            await (await histories.create(name)).submit(namespace("own"), actor=ALICE)
+            return (await histories.info(name)).id
+        parent = await histories.info("night")
+        [row] = await world.log.read_stored(parent.id, after=Revision(2), limit=1)
+        end = Head(revision=Revision(3), hash=row.event.hash, time=Instant(row.clock or 0))
+        made = await world.log.fork_history(
+            name, parent=parent, end=end, seed=0, settings={}, created=Instant(end.time + 1)
+        )
+        return made.id
+
+    async with in_postgres(database_url) as world, serving(world) as histories:
+        await begin(histories, "night")
+        lost = await make(world, histories, "lost", is_fork_lost)
+        await histories.open("lost")
+        await lose(database_url, lost)
+        await histories.look_again()
+        assert await make(world, histories, "other", not is_fork_lost) == lost
+        other = await histories.open("other")
+        assert names(other) == ([] if is_fork_lost else ["a", "b"])
+        stored = await world.log.read(lost, after=Revision(0), limit=100)
+        own = ["own"] if is_fork_lost else ["default", "a", "b"]
+        assert [event.key.name for event in stored] == own
 
 
 async def test_history_that_is_gone_ends_and_is_not_found() -> None:

@@ -59,6 +59,7 @@ class PostgresLog:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lines: Bounded[HistoryId, Sequence[Range]] = Bounded(LINES_MAX)
+        self._created: Bounded[HistoryId, Instant] = Bounded(LINES_MAX)
 
     async def create_history(
         self,
@@ -88,6 +89,7 @@ class PostgresLog:
                 )
         if history is None:
             raise _name_taken(name)
+        self._lines.pop(HistoryId(history), None)
         return HistoryInfo(
             id=HistoryId(history),
             name=name,
@@ -126,6 +128,7 @@ class PostgresLog:
                 )
         if history is None:
             raise _name_taken(name)
+        self._lines.pop(HistoryId(history), None)
         return HistoryInfo(
             id=HistoryId(history),
             name=name,
@@ -141,16 +144,14 @@ class PostgresLog:
     async def histories(self) -> list[HistoryInfo]:
         """All histories, sorted by name, except those that are still being created."""
         async with self._database.connection() as connection:
-            return [
-                rows_of.history_info(row) for row in await connection.fetch(statements.HISTORIES)
-            ]
+            rows = await connection.fetch(statements.HISTORIES)
+        return [self._noted(rows_of.history_info(row)) for row in rows]
 
     async def unfinished(self) -> list[HistoryInfo]:
         """The histories that are still being created."""
         async with self._database.connection() as connection:
-            return [
-                rows_of.history_info(row) for row in await connection.fetch(statements.UNFINISHED)
-            ]
+            rows = await connection.fetch(statements.UNFINISHED)
+        return [rows_of.history_info(row) for row in rows]
 
     async def rename_history(self, history: HistoryId, name: str) -> None:
         """Rename a history. Raises AlreadyExists, NotFound."""
@@ -175,7 +176,14 @@ class PostgresLog:
         """The history with that name; None when there is none."""
         async with self._database.connection() as connection:
             row = await connection.fetchrow(statements.HISTORY_BY_NAME, name)
-        return None if row is None else rows_of.history_info(row)
+        return None if row is None else self._noted(rows_of.history_info(row))
+
+    def _noted(self, info: HistoryInfo) -> HistoryInfo:
+        """The same history. A restored database gives numbers again: a former line is forgotten."""
+        if self._created.get(info.id) != info.created:
+            self._lines.pop(info.id, None)
+            self._created[info.id] = info.created
+        return info
 
     async def head(self, history: HistoryId) -> Head:
         """The committed head of the history."""
@@ -382,11 +390,7 @@ class PostgresLog:
             rows = await connection.fetch(statements.LINE, history)
             if not rows:
                 return (Range(history, Revision(0), _LAST_REVISION),)
-            ends = [_LAST_REVISION, *(row["until"] for row in rows[1:])]
-            known = self._lines[history] = tuple(
-                Range(HistoryId(row["history"]), Revision(after), Revision(until))
-                for row, after, until in zip(rows, [*ends[1:], 0], ends, strict=True)
-            )[::-1]
+            known = self._lines[history] = rows_of.line(rows, _LAST_REVISION)
         return known
 
     async def _check_head(

@@ -6,6 +6,7 @@ from decimal import Decimal
 import asyncpg
 import msgspec
 
+from app.adapters.postgres.statements import Range
 from app.domain.log import (
     ChainStart,
     Event,
@@ -62,6 +63,15 @@ def stored(row: asyncpg.Record) -> StoredEvent:
 def instant(micros: Decimal) -> Instant | None:
     """The instant; None for an infinite value."""
     return Instant(int(micros)) if micros.is_finite() else None
+
+
+def line(rows: Sequence[asyncpg.Record], last: Revision) -> tuple[Range, ...]:
+    """The parts of a history in order, from its own row and those of the histories before it."""
+    ends = [last, *(row["until"] for row in rows[1:])]
+    return tuple(
+        Range(HistoryId(row["history"]), Revision(after), Revision(until))
+        for row, after, until in zip(rows, [*ends[1:], 0], ends, strict=True)
+    )[::-1]
 
 
 def history_info(row: asyncpg.Record) -> HistoryInfo:
