@@ -8,9 +8,11 @@ event is judged by the state at its revision.
 
 import difflib
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple, TypeVar
 
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
@@ -21,6 +23,8 @@ from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.timestamps import Instant
 from projections import outlines
 from projections.timeline import Entry
+
+_Counted = TypeVar("_Counted", bound=Hashable)
 
 NEAREST_MAX = 3
 """The number of names suggested for an unknown one."""
@@ -117,13 +121,224 @@ class LabelledObjects:
         )
 
 
-@dataclass(slots=True, kw_only=True)
-class _ClaimScope:
-    """The namespace, the classes and the devices of a claim."""
+class _PlacedSlice(NamedTuple):
+    """The pool of a slice, the names of its devices, and its node."""
 
-    namespace: str
-    classes: frozenset[str]
-    devices: frozenset[DeviceId]
+    pool: PoolId
+    names: frozenset[DeviceName]
+    node: str
+
+
+class _Uses:
+    """What objects have to do with the namespace, the node and the device of a scope.
+
+    Only what concerns these three is counted, so an event costs the same in a large cluster.
+    """
+
+    def __init__(self, scope: Scope, note: Callable[[str, str], None]) -> None:
+        """`note` gets the nodes and devices that occur, if the scope names one."""
+        self._namespace, self._node, self._device = scope.namespace, scope.node, scope.device
+        parts = (scope.namespace, scope.node, scope.device)
+        self._wanted = sum(part for name, part in zip(parts, _PARTS, strict=True) if name)
+        self._note = note
+        self._claims: dict[ObjectKey, frozenset[DeviceId]] = {}
+        self._classes_of: dict[ObjectKey, frozenset[str]] = {}
+        self._node_of: dict[ObjectKey, str] = {}
+        self._slices: dict[str, _PlacedSlice] = {}
+        self._pools: dict[PoolId, dict[str, _PlacedSlice]] = {}
+        self._rules: dict[str, outlines.SelectorOutline | None] = {}
+        # Of the namespace: the devices and classes of its claims, and the nodes of its pods.
+        self._held: Counter[DeviceId] = Counter()
+        self._classes: Counter[str] = Counter()
+        self._nodes: Counter[str] = Counter()
+        # The pools of the node, with the number of their slices that name it.
+        self._pools_there: Counter[PoolId] = Counter()
+
+    def touches(self, event: Event, entry: Entry | None) -> bool:
+        """Applies the event, and returns whether it concerns all that the scope names.
+
+        It concerns what its object concerned before or concerns now, and its subject.
+        """
+        key = event.key
+        concern = self._concern_of(key)
+        if event.is_about_object:
+            self._fold(event)
+        concern |= self._concern_of(key)
+        if entry is not None and entry.subject != key:
+            concern |= self._concern_of(entry.subject)
+        return concern & self._wanted == self._wanted
+
+    def _concern_of(self, key: ObjectKey) -> int:
+        """The parts of the scope that an object concerns in the present state."""
+        concern = _NAMESPACE if self._namespace and key.namespace == self._namespace else 0
+        match key.resource:
+            case "resourceclaims":
+                devices = self._claims.get(key)
+                if devices:
+                    if any(device[:2] in self._pools_there for device in devices):
+                        concern |= _NODE
+                    if self._has_device(devices):
+                        concern |= _DEVICE
+            case "pods":
+                if self._node and self._node_of.get(key) == self._node:
+                    concern |= _NODE
+            case "resourceslices" if key.name in self._slices:
+                concern |= self._concern_of_slice(self._slices[key.name])
+            case "devicetaintrules" if self._rules.get(key.name) is not None:
+                selector = self._rules[key.name]
+                assert selector is not None, "looked at above"
+                concern |= self._concern_of_rule(selector)
+            case "namespaces" if not key.group and key.name == self._namespace:
+                concern |= _NAMESPACE
+            case "nodes":
+                if key.name in self._nodes:
+                    concern |= _NAMESPACE
+                if key.name == self._node:
+                    concern |= _NODE
+            case "deviceclasses" if key.name in self._classes:
+                concern |= _NAMESPACE
+        return concern
+
+    def _concern_of_slice(self, part: _PlacedSlice) -> int:
+        concern = 0
+        if self._held and any((*part.pool, name) in self._held for name in part.names):
+            concern |= _NAMESPACE
+        if part.node:
+            is_there = part.node == self._node
+        else:
+            is_there = bool(part.names) and part.pool in self._pools_there
+        if is_there:
+            concern |= _NODE
+        if self._device and self._has_device((*part.pool, name) for name in part.names):
+            concern |= _DEVICE
+        return concern
+
+    def _concern_of_rule(self, selector: outlines.SelectorOutline) -> int:
+        """The parts of the scope to which a device belongs that a rule selects and a slice has."""
+        concern = 0
+        if any(_selects(selector, device) and self._is_published(device) for device in self._held):
+            concern |= _NAMESPACE
+        for pool in self._pools_there:
+            if any(_selected(selector, part) for part in self._pools[pool].values()):
+                concern |= _NODE
+        if self._device and any(
+            self._has_device(_selected(selector, part)) for part in self._slices.values()
+        ):
+            concern |= _DEVICE
+        return concern
+
+    def _has_device(self, devices: Iterable[DeviceId]) -> bool:
+        """Whether the device of the scope is among some."""
+        wanted = self._device
+        return bool(wanted) and any(_is_device(wanted, "/".join(device)) for device in devices)
+
+    def _is_published(self, device: DeviceId) -> bool:
+        driver, pool, name = device
+        parts = self._pools.get((driver, pool), {})
+        return any(name in part.names for part in parts.values())
+
+    def _fold(self, event: Event) -> None:
+        key = event.key
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if (key.group, key.resource) == api_resources.PODS:
+            if self._node or key.namespace == self._namespace:
+                self._fold_pod(event, is_gone=is_gone)
+        elif (key.group, key.resource) == api_resources.NODES:
+            self._note("node", key.name)
+        elif key.group == api_groups.RESOURCE:
+            match key.resource:
+                case "resourceclaims":
+                    if self._node or self._device or key.namespace == self._namespace:
+                        self._fold_claim(event, is_gone=is_gone)
+                case "resourceslices":
+                    self._fold_slice(event, is_gone=is_gone)
+                case "devicetaintrules":
+                    self._rules[key.name] = outlines.rule(event.body).spec.device_selector
+                    if is_gone:
+                        del self._rules[key.name]
+
+    def _fold_pod(self, event: Event, *, is_gone: bool) -> None:
+        """Takes in the node of a pod; a pod that lost it or is deleted was there nevertheless."""
+        key = event.key
+        node = outlines.pod(event.body).spec.node_name
+        self._note("node", node)
+        before = self._node_of.get(key, "")
+        after = "" if is_gone else node or before
+        if before != after:
+            if key.namespace == self._namespace:
+                _move(self._nodes, (before,) if before else (), (after,) if after else ())
+            if after:
+                self._node_of[key] = after
+            else:
+                del self._node_of[key]
+
+    def _fold_claim(self, event: Event, *, is_gone: bool) -> None:
+        key = event.key
+        allocation = outlines.claim(event.body).status.allocation
+        results = () if allocation is None else allocation.devices.results
+        devices = frozenset(result.id for result in results)
+        for device in devices if self._device else ():
+            self._note("device", "/".join(device))
+        before = self._claims.pop(key, frozenset())
+        if devices and not is_gone:
+            self._claims[key] = devices
+        if key.namespace == self._namespace:
+            _move(self._held, before, () if is_gone else devices)
+            classes = frozenset() if is_gone else frozenset(_classes(event))
+            _move(self._classes, self._classes_of.pop(key, ()), classes)
+            if classes:
+                self._classes_of[key] = classes
+
+    def _fold_slice(self, event: Event, *, is_gone: bool) -> None:
+        name = event.key.name
+        spec = outlines.slice(event.body).spec
+        names = frozenset(device.name for device in spec.devices)
+        part = _PlacedSlice((spec.driver, spec.pool.name), names, spec.node_name)
+        for device in names if self._device else ():
+            self._note("device", "/".join((*part.pool, device)))
+        self._note("node", spec.node_name)
+        before = self._slices.pop(name, None)
+        if before is not None:
+            parts = self._pools[before.pool]
+            del parts[name]
+            if not parts:
+                del self._pools[before.pool]
+        if not is_gone:
+            self._slices[name] = part
+            self._pools.setdefault(part.pool, {})[name] = part
+        _move(self._pools_there, self._there(before), () if is_gone else self._there(part))
+
+    def _there(self, part: _PlacedSlice | None) -> tuple[PoolId, ...]:
+        """The pool of a slice that names the node of the scope."""
+        return (part.pool,) if part is not None and self._node and part.node == self._node else ()
+
+
+_NAMESPACE, _NODE, _DEVICE = _PARTS = (1, 2, 4)
+"""The parts of a scope that an object can concern, as bits."""
+
+
+def _move(counts: Counter[_Counted], before: Iterable[_Counted], after: Iterable[_Counted]) -> None:
+    """Counts what came instead of what went; what is not there any more is no key."""
+    counts.update(after)
+    for each in before:
+        if counts[each] > 1:
+            counts[each] -= 1
+        else:
+            del counts[each]
+
+
+def _selected(selector: outlines.SelectorOutline, part: _PlacedSlice) -> list[DeviceId]:
+    """The devices of a slice that a rule selects."""
+    return [device for name in part.names if _selects(selector, device := (*part.pool, name))]
+
+
+def _selects(selector: outlines.SelectorOutline, device: DeviceId) -> bool:
+    driver, pool, name = device
+    return (
+        selector.driver in ("", driver)
+        and selector.pool in ("", pool)
+        and selector.device in ("", name)
+    )
 
 
 class Selector:
@@ -131,37 +346,45 @@ class Selector:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._claims: dict[ObjectKey, _ClaimScope] = {}
-        self._nodes: dict[ObjectKey, str] = {}
-        self._pools: dict[str, tuple[PoolId, frozenset[DeviceName], str]] = {}
-        self._rules: dict[str, outlines.SelectorOutline | None] = {}
         self._known: dict[str, dict[str, None]] = {}
+        self._uses = _Uses(scope, self._note) if scope.needs_uses else None
         self._labelled = (
             LabelledObjects(scope.labels, claims_of_pods=scope.claims_of_pods)
             if scope.labels
             else None
         )
 
-    def takes(self, event: Event, entry: Entry | None) -> bool:
-        """Applies the event, and returns whether its entry is within the scope."""
-        scope = self._scope
-        touches = not scope.needs_uses
-        if scope.needs_uses:
+    def select(self, events: Iterable[Event], entries: Iterable[Entry]) -> list[Entry]:
+        """Applies the next events; returns those of their entries that are within the scope."""
+        if self._uses is None and self._labelled is None:
+            return [entry for entry in entries if self._has(entry)]
+        made = {entry.revision: entry for entry in entries}
+        selected: list[Entry] = []
+        for event in events:
+            entry = made.get(event.revision)
             touches = self._touches(event, entry)
+            if entry is not None and self._has(entry) and touches:
+                selected.append(entry)
+        return selected
+
+    def _touches(self, event: Event, entry: Entry | None) -> bool:
+        """Applies the event, and returns whether it concerns what the scope names."""
+        touches = self._uses is None or self._uses.touches(event, entry)
         if self._labelled is not None:
             for name, value in self._labelled.fold(event).items():
                 self._note("label selector", f"{name}={value}")
             touches &= self._labelled.takes(event, entry)
-        if entry is None:
-            return False
-        subject = entry.subject
+        return touches
+
+    def _has(self, entry: Entry) -> bool:
+        """Whether the entry itself is within the scope; its names are known from now on."""
+        scope, subject = self._scope, entry.subject
         self._note("kind", entry.kind)
         is_namespace = subject[:2] == api_resources.NAMESPACES
         self._note("namespace", subject.name if is_namespace else subject.namespace)
         self._note("name", subject.name)
         return (
-            touches
-            and scope.has_moment(Instant(entry.time), entry.revision)
+            scope.has_moment(Instant(entry.time), entry.revision)
             and (not scope.kinds or entry.kind in scope.kinds)
             and scope.resource in ("", subject.resource)
             and (not scope.resource or scope.group == subject.group)
@@ -205,136 +428,12 @@ class Selector:
         if name:
             self._known.setdefault(noun, {})[name] = None
 
-    def _touches(self, event: Event, entry: Entry | None) -> bool:
-        """Whether the event concerns the namespace, the device and the node."""
-        before = self._concerned(event.key)
-        if event.is_about_object:
-            self._fold(event)
-        after = self._concerned(event.key)
-        keys = [event.key] if entry is None else [event.key, entry.subject]
-        about = None if entry is None else self._concerned(entry.subject)
-        namespaces, devices, nodes = (
-            set().union(*(getattr(part, name) for part in (before, after, about) if part))
-            for name in ("namespaces", "devices", "nodes")
-        )
-        scope = self._scope
-        namespaces |= {key.namespace for key in keys}
-        nodes |= {key.name for key in keys if (key.group, key.resource) == api_resources.NODES}
-        return (
-            (not scope.namespace or scope.namespace in namespaces)
-            and (not scope.node or scope.node in nodes)
-            and (not scope.device or any(_is_device(scope.device, "/".join(d)) for d in devices))
-        )
-
-    def _concerned(self, key: ObjectKey) -> "_Concerned":
-        """The devices, nodes and namespaces that an object concerns in the present state."""
-        match key.resource:
-            case "resourceclaims":
-                claim = self._claims.get(key)
-                devices = frozenset() if claim is None else claim.devices
-                return _Concerned(devices=devices, nodes=frozenset(self._nodes_of(devices)))
-            case "pods":
-                node = self._nodes.get(key, "")
-                return _Concerned(nodes=frozenset((node,)) if node else frozenset())
-            case "resourceslices" if key.name in self._pools:
-                pool, names, node = self._pools[key.name]
-                devices = frozenset((*pool, name) for name in names)
-                return self._of_devices(devices, node)
-            case "devicetaintrules" if self._rules.get(key.name) is not None:
-                selector = self._rules[key.name]
-                assert selector is not None, "looked at above"
-                return self._of_devices(frozenset(self._selected(selector)), "")
-            case "namespaces" if not key.group:
-                return _Concerned(namespaces=frozenset((key.name,)))
-            case "nodes":
-                pods = {pod.namespace for pod, node in self._nodes.items() if node == key.name}
-                return _Concerned(namespaces=frozenset(pods), nodes=frozenset((key.name,)))
-            case "deviceclasses":
-                users = {one.namespace for one in self._claims.values() if key.name in one.classes}
-                return _Concerned(namespaces=frozenset(users))
-            case _:
-                return _Concerned()
-
-    def _of_devices(self, devices: frozenset[DeviceId], node: str) -> "_Concerned":
-        users = {
-            claim.namespace
-            for claim in self._claims.values()
-            if not claim.devices.isdisjoint(devices)
-        }
-        nodes = {node} if node else set(self._nodes_of(devices))
-        return _Concerned(devices=devices, nodes=frozenset(nodes), namespaces=frozenset(users))
-
-    def _nodes_of(self, devices: Iterable[DeviceId]) -> Iterator[str]:
-        pools = {device[:2] for device in devices}
-        for pool, _, node in self._pools.values():
-            if node and pool in pools:
-                yield node
-
-    def _selected(self, selector: outlines.SelectorOutline) -> Iterator[DeviceId]:
-        for pool, names, _ in self._pools.values():
-            if selector.driver in ("", pool[0]) and selector.pool in ("", pool[1]):
-                for name in names:
-                    if selector.device in ("", name):
-                        yield (*pool, name)
-
-    def _fold(self, event: Event) -> None:
-        key = event.key
-        is_gone = event.type is EventType.OBJECT_DELETED
-        if (key.group, key.resource) == api_resources.PODS:
-            node = outlines.pod(event.body).spec.node_name
-            self._note("node", node)
-            # A deleted pod still concerns its node: its deletion happened there.
-            if node:
-                self._nodes[key] = node
-            if is_gone:
-                self._nodes.pop(key, None)
-        elif (key.group, key.resource) == api_resources.NODES:
-            self._note("node", key.name)
-        elif key.group == api_groups.RESOURCE:
-            self._fold_devices(event, is_gone=is_gone)
-
-    def _fold_devices(self, event: Event, *, is_gone: bool) -> None:
-        key = event.key
-        match key.resource:
-            case "resourceclaims":
-                allocation = outlines.claim(event.body).status.allocation
-                results = () if allocation is None else allocation.devices.results
-                devices = frozenset(result.id for result in results)
-                for device in devices:
-                    self._note("device", "/".join(device))
-                self._claims[key] = _ClaimScope(
-                    namespace=key.namespace, classes=frozenset(_classes(event)), devices=devices
-                )
-                if is_gone:
-                    del self._claims[key]
-            case "resourceslices":
-                spec = outlines.slice(event.body).spec
-                names = frozenset(device.name for device in spec.devices)
-                pool = (spec.driver, spec.pool.name)
-                for name in names if self._scope.device else ():
-                    self._note("device", "/".join((*pool, name)))
-                self._note("node", spec.node_name)
-                self._pools[key.name] = (pool, names, spec.node_name)
-                if is_gone:
-                    del self._pools[key.name]
-            case "devicetaintrules":
-                self._rules[key.name] = outlines.rule(event.body).spec.device_selector
-                if is_gone:
-                    del self._rules[key.name]
-
 
 def _classes(event: Event) -> Iterator[str]:
     for request in dra.requests(event.object):
         for ask in (request.exactly, *request.first_available):
             if ask is not None and ask.device_class_name:
                 yield ask.device_class_name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Concerned:
-    devices: frozenset[DeviceId] = frozenset()
-    nodes: frozenset[str] = frozenset()
-    namespaces: frozenset[str] = frozenset()
 
 
 def no_kind(word: str, place: str = "") -> InputError:

@@ -1,6 +1,6 @@
 """The timeline of a history, folded from its log."""
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import anyio.lowlevel
@@ -9,6 +9,7 @@ import msgspec
 from app.analysis.scope import Scope, Selector, no_kind
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log.pages import Page
 from app.domain.log.projection import Row
 from app.domain.objects import registry
 from app.domain.values import selectors, timestamps
@@ -176,15 +177,12 @@ class TimelineReader:
             self.revision, self._ended = events[-1].revision, events[-1].stamp.time
             yield rows
 
-    def _rows(self, events: Sequence[Event]) -> Iterator[Row]:
+    def _rows(self, events: Sequence[Event]) -> list[Row]:
         entries = self._view.entries
-        for event in events:
-            count = len(entries)
-            self._view.fold(event)
-            entry = entries[-1] if len(entries) > count else None
-            is_wanted = self._selector.takes(event, entry) and not self._has_only_findings
-            if entry is not None and is_wanted:
-                yield self._view.row_of(entry)
+        count = len(entries)
+        self._view.fold_page(Page(events))
+        selected = self._selector.select(events, entries[count:])
+        return [] if self._has_only_findings else [self._view.row_of(each) for each in selected]
 
     @property
     def knows_all_names(self) -> bool:

@@ -1,16 +1,22 @@
 """Which entries of a timeline are in a scope, on a cluster with two namespaces and two nodes."""
 
 import difflib
+import functools
+import random
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.analysis import scope
 from app.analysis.scope import Scope
 from app.domain.errors import InputError
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import moments
 from app.domain.values.timestamps import Instant
 from app.service import timelines
+from projections.timeline import TimelineProjection
 from tests.cluster import DRIVER, T0, Cluster
 from tests.unit.service.test_replaying import history_of
 
@@ -119,6 +125,153 @@ async def test_unknown_name_is_refused_with_the_nearest(wanted: dict[str, Any], 
     with pytest.raises(InputError) as refused:
         await told(**wanted)
     assert text in str(refused.value)
+
+
+@functools.cache
+def ended_story() -> Sequence[Event]:
+    """The events of the story with further slices of pool n1: on n2, on no node, without devices.
+
+    The class changes, and a slice and a pod are deleted at last.
+    """
+    cluster = story()
+    anywhere: dict[str, Any] = {"nodeName": None, "allNodes": True}
+    cluster.slice("n2", [{"name": "gpu-7"}], name="other", pool="n1")
+    cluster.slice("n1", [{"name": "gpu-8"}], name="anywhere", pool="n1", **anywhere)
+    cluster.slice("n1", [], name="empty", pool="n1", **anywhere)
+    cluster.patch("deviceclasses", "gpu", {"metadata": {"labels": {"team": "red"}}}, namespace="")
+    cluster.delete("deviceclasses", "gpu", "")
+    cluster.delete("resourceslices", "n2-slice", "")
+    cluster.delete("pods", "pod-a", "a")
+    return tuple(cluster.settle().line.events)
+
+
+def concerned(objects: dict[ObjectKey, Any], key: ObjectKey) -> Iterator[tuple[str, str]]:
+    """Namespaces, nodes and devices that an object concerns, read from all objects there are."""
+    of = {kind: [one for one in objects if one.resource == kind] for kind in (
+        "pods", "resourceclaims", "resourceslices")}  # fmt: skip
+    specs = [objects[one]["spec"] for one in of["resourceslices"]]
+    published = {
+        (spec["driver"], spec["pool"]["name"], device["name"]): spec
+        for spec in specs
+        for device in spec.get("devices", [])
+    }
+
+    def held(claim: ObjectKey) -> set[tuple[str, str, str]]:
+        results = objects[claim].get("status", {}).get("allocation", {}).get("devices", {})
+        return {
+            (each["driver"], each["pool"], each["device"]) for each in results.get("results", [])
+        }
+
+    def of_devices(devices: set[tuple[str, str, str]], node: str = "") -> Iterator[tuple[str, str]]:
+        yield from (("device", "/".join(device)) for device in devices)
+        pools = {device[:2] for device in devices}
+        there = [spec for spec in specs if (spec["driver"], spec["pool"]["name"]) in pools]
+        yield from (("node", name) for name in ([node] if node else map(node_name, there)))
+
+    def node_name(spec: Any) -> str:
+        name: str = spec.get("nodeName", "")
+        return name
+
+    def users(devices: set[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+        yield from (("namespace", one.namespace) for one in of["resourceclaims"]
+                    if held(one) & devices)  # fmt: skip
+
+    yield "namespace", key.namespace
+    if key.resource == "nodes":
+        yield "node", key.name
+        yield from (("namespace", pod.namespace) for pod in of["pods"]
+                    if objects[pod]["spec"].get("nodeName") == key.name)  # fmt: skip
+    if key.resource == "deviceclasses":
+        for claim in of["resourceclaims"]:
+            for request in objects[claim]["spec"]["devices"]["requests"]:
+                if request["exactly"]["deviceClassName"] == key.name:
+                    yield "namespace", claim.namespace
+    if key.resource == "namespaces":
+        yield "namespace", key.name
+    if key not in objects:
+        return
+    spec = objects[key].get("spec", {})
+    if key.resource == "pods":
+        yield "node", node_name(spec)
+    if key.resource == "resourceclaims":
+        yield from of_devices(held(key))
+    if key.resource == "resourceslices":
+        pool = spec["driver"], spec["pool"]["name"]
+        devices = {(*pool, device["name"]) for device in spec.get("devices", [])}
+        yield from of_devices(devices, node_name(spec))
+        yield from users(devices)
+    if key.resource == "devicetaintrules":
+        selector = spec.get("deviceSelector", {})
+        chosen = {
+            device
+            for device in published
+            if all(selector.get(name, part) == part
+                   for name, part in zip(("driver", "pool", "device"), device, strict=True))
+        }  # fmt: skip
+        yield from of_devices(chosen)
+        yield from users(chosen)
+
+
+def modelled(events: Sequence[Event], wanted: dict[str, Any]) -> list[int]:
+    """The revisions of the entries in a scope, by what the objects before and after concern."""
+    view = TimelineProjection()
+    objects: dict[ObjectKey, Any] = {}
+    revisions: list[int] = []
+    for event in events:
+        count = len(view.entries)
+        view.fold(event)
+        concern = set(concerned(objects, event.key))
+        if event.type is EventType.OBJECT_DELETED:
+            objects.pop(event.key, None)
+        elif event.is_about_object:
+            before = objects.get(event.key, {}).get("spec", {})
+            node = {"nodeName": before["nodeName"]} if "nodeName" in before else {}
+            # A pod that was on a node stays there, whatever a later state lacks.
+            kept = node if event.key.resource == "pods" else {}
+            objects[event.key] = {**event.object, "spec": kept | event.object.get("spec", {})}
+        concern |= set(concerned(objects, event.key))
+        for entry in view.entries[count:]:
+            concern |= set(concerned(objects, entry.subject))
+            if set(wanted.items()) <= concern:
+                revisions.append(entry.revision)
+    return revisions
+
+
+def crossed(events: Sequence[Event], seed: int) -> list[Event]:
+    """The events with contents of others of their kind: devices and pods move between nodes."""
+    chance = random.Random(seed)
+    bodies: dict[str, list[bytes]] = {}
+    for event in events:
+        bodies.setdefault(event.key.resource, []).append(event.body)
+    return [
+        msgspec.structs.replace(event, body=chance.choice(bodies[event.key.resource]), tree=None)
+        if event.is_about_object and chance.random() < 0.3
+        else event
+        for event in events
+    ]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"namespace": "a"},
+        {"namespace": "b"},
+        {"node": "n1"},
+        {"node": "n2"},
+        {"device": f"{DRIVER}/n1/gpu-0"},
+        {"device": f"{DRIVER}/n2/gpu-1"},
+        {"namespace": "b", "node": "n2"},
+        {"namespace": "a", "device": f"{DRIVER}/n1/gpu-0"},
+    ],
+    ids=lambda wanted: "-".join(wanted.values()).replace("/", "."),
+)
+async def test_scope_keeps_what_the_objects_of_each_moment_concern(wanted: dict[str, Any]) -> None:
+    events = ended_story()
+    for seed in range(12):
+        altered = crossed(events, seed) if seed else list(events)
+        log, info = await history_of(altered)
+        reader = timelines.TimelineReader(log, info, Scope(**wanted), page_max=1 + seed * 3)
+        assert [row["revision"] for row in await reader.read()] == modelled(altered, wanted)
 
 
 def labelled() -> Cluster:
