@@ -62,8 +62,18 @@ def text_at(lines: Sequence[str], at: int) -> tuple[str, int]:
         return "", at
     last, end = _end(lines, at, match.start())
     text = "\n".join([*lines[at:last], lines[last][:end]])[match.start() :]
-    is_object = any(all(each in text for each in pair) for pair in _MEMBERS) and "''" not in text
-    return (text, last + 1) if is_object else ("", at)
+    is_object = any(all(each in text for each in pair) for pair in _MEMBERS)
+    return (text, last + 1) if is_object and not _is_yaml(text) else ("", at)
+
+
+def _is_yaml(text: str) -> bool:
+    """True where two texts touch: in YAML their quotes are one quote within a text."""
+    ends = -1
+    for token in _TOKEN.finditer(text):
+        if token.start() == ends and token[0][0] == "'":
+            return True
+        ends = token.end() if token[0][0] == "'" else -1
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,14 @@ def test_yaml_between_single_quotes_stays_yaml():
     assert python_values.documents(text.encode(), "a", DEFAULT_LIMITS) == []
 
 
+@pytest.mark.parametrize("before", ["", "made "])
+@pytest.mark.parametrize("empty", ["", "echo ''", 'it\'s "here"'])
+def test_object_of_python_has_empty_texts(tmp_path, before, empty):
+    pod = {**POD, "metadata": {**POD["metadata"], "annotations": {"a": empty, "b": ""}}}
+    (record,), _ = imported(tmp_path, f"{before}{pod!r}\n")
+    assert record.object == pod
+
+
 def test_objects_of_python_that_never_end_are_looked_at_once():
     lines = ["{'kind': '", " {'kind': 'a', 'b': "] * 50_000
     assert python_values.text_at(lines, 0) == ("", 0)
