@@ -60,6 +60,10 @@ _SHOWN = re.compile(
 )
 """The beginning of what somebody prints into a log on purpose: an object, a table or a page."""
 
+_OF_STREAM = re.compile(r"(?P<name>data|event|id|retry|):(?: |$|(?=[\w{\[]))")
+_SENT = re.compile(r"\{\s*(?:\"|$)|\[")
+"""The beginning of JSON, which a server may send as the data of an event."""
+
 _NEW_OBJECT = re.compile(r"""\+(?:- )?(?:(?:apiVersion|kind|metadata|items):|\{\s*$|\{\s*")""")
 _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
 _MARK = re.compile(
@@ -224,6 +228,27 @@ def unstamped(lines: list[str]) -> list[str]:
         bare = [line[begin:] for line, begin in zip(lines[at:end], begins, strict=True)]
         if len(bare) >= STAMPED_MIN and any(_SHOWN.match(line) for line in bare):
             out[at:end] = bare
+        at = max(end, at + 1)
+    return out
+
+
+def unstreamed(lines: list[str]) -> list[str]:
+    """The lines, of the events that a server sends (text/event-stream) only their data in JSON.
+
+    event: ADDED
+    data: {"type": "ADDED", "object": …}
+    """
+    out = list(lines)
+    at = 0
+    while at < len(lines):
+        end, matches = at, list[re.Match[str]]()
+        while end < len(lines) and (match := _OF_STREAM.match(lines[end])) is not None:
+            matches.append(match)
+            end += 1
+        is_paragraph = (not at or not lines[at - 1].strip()) and not "".join(lines[end : end + 1])
+        data = [match.string[match.end() :] if match["name"] == "data" else "" for match in matches]
+        if is_paragraph and _SENT.match("\n".join(data).lstrip("\n")):
+            out[at:end] = data
         at = max(end, at + 1)
     return out
 

@@ -119,6 +119,7 @@ def take_apart(
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
         bare = line_marks.unstamped([line_marks.plain(line) for line in stretch.lines])
+        bare = line_marks.unstreamed(bare)
         shown = line_marks.unnumbered(line_marks.unframed(bare))
         unquoted, depths = line_marks.unquoted(shown)
         bodies = client_logs.plain(line_marks.without_additions(unquoted), inner, begin, limits)
@@ -227,12 +228,14 @@ class _Block:
 
     def _json(self, line: str) -> bool:
         bare = line.lstrip(" \t")
-        if self._wasted >= WASTED_MAX:
+        if self._wasted >= WASTED_MAX or line_documents.is_applied(self._lines, self._at):
             return False
         if _JSON_LINE.match(bare) and not line_documents.is_wrapped(bare):
             return self._document(line, len(line) - len(bare))
         if (column := line_documents.result_in(line)) is not None:
             return self._document(line, column)
+        if line_documents.opens(self._lines, self._at):
+            return self._document(line, len(line) - 1, is_tried=True)
         if not any(mark in line for mark in _MARKS):
             return False
         if line_documents.is_record(line):
@@ -365,21 +368,20 @@ class _Block:
     def _yaml(self, line: str) -> bool:
         if not _YAML_BEGIN.match(line):
             return False
-        end = self._at + 1
-        while end < len(self._lines) and yaml_blocks.goes_on(self._lines[end]):
-            end += 1
+        end = yaml_blocks.end(self._lines, self._at)
         number = self._first + self._at
         lines = self._lines[self._at : end]
-        if (
-            whole := broken_lines.yaml_document(self._lines, self._at, end, yaml_blocks.goes_on)
-        ) is not None:
+        # Where another object begins, no line was broken.
+        is_last = end == len(self._lines) or not yaml_blocks.goes_on(self._lines[end])
+        whole = broken_lines.yaml_document(self._lines, self._at, end, yaml_blocks.goes_on)
+        if is_last and whole is not None:
             lines, end = whole.text.split("\n"), whole.end
             if whole.is_certain:
                 self._mixture.joined_lines += whole.breaks
             else:
                 self._damage("a terminal broke its lines, and it is not certain where")
                 lines = []
-        elif broken_lines.may_go_on(self._lines, self._at, end):
+        elif is_last and broken_lines.may_go_on(self._lines, self._at, end):
             self._damage("a terminal may have broken the last line of this document", end - 1)
         for line_number, value in self._values(lines, number) if lines else ():
             self._take(line_number, value)

@@ -7,6 +7,7 @@ import tarfile
 
 import pytest
 
+from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op
 from app.domain.values import timestamps
 from tests.unit.history.test_field_forms import ONE, STORED, objects
@@ -203,4 +204,77 @@ def test_result_of_a_playbook(tmp_path):
     text = f"TASK [show the claim] ****\nok: [n1] => {json.dumps(result, indent=4)}\n\nPLAY RECAP\n"
     records, lost = read(tmp_path, text, name="ansible.log")
     assert keys(records) == [ONE]
+    assert lost == []
+
+
+SENT = json.dumps({"type": "ADDED", "object": {**STORED, "kind": "Pod"}})
+SHOWN = json.dumps(STORED, indent=2)
+STREAMS = {
+    "events": f"event: ADDED\nid: 7\ndata: {SENT}\n\n: keepalive\n\n",
+    "data": f"data: {json.dumps(STORED)}\n\n",
+    "without space": f"retry:3000\n\ndata:{json.dumps(STORED)}\n\n",
+    "many lines": "".join(f"data: {line}\n" for line in SHOWN.split("\n")) + "\n",
+    "answer": f"HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\nevent: m\ndata: {SENT}\n\n",
+}
+
+
+@pytest.mark.parametrize("text", STREAMS.values(), ids=STREAMS)
+def test_data_of_events_that_a_server_sends(tmp_path, text):
+    records, lost = read(tmp_path, f"{text}{text.replace('web-1', 'web-2')}")
+    assert [record.name for record in records] == ["web-1", "web-2"]
+    assert [record.object["metadata"]["uid"] for record in records] == ["u-1"] * 2
+    assert lost == []
+
+
+def test_field_named_data_is_no_event_of_a_server(tmp_path):
+    held = 'data: {"a": "b"}\nid: 7\n'
+    records, lost = read(tmp_path, f"made:\n{CLAIM}{held}---\n{CLAIM.replace('one', 'two')}{held}")
+    assert [record.name for record in records] == ["one", "two"]
+    assert [record.object["data"] for record in records] == [{"a": "b"}] * 2
+    assert lost == []
+
+
+@pytest.mark.parametrize("between", ["", "\n", "# the next\n"])
+def test_objects_behind_each_other_without_a_border(tmp_path, between):
+    claim = CLAIM.replace("gpu.example.com", f"{'a' * 40}.example.com")
+    text = between.join([claim, claim.replace("one", "two"), claim.replace("one", "three")])
+    records, lost = read(tmp_path, text, name="items.yaml")
+    assert [record.name for record in records] == ["one", "two", "three"]
+    assert [record.object["spec"] for record in records] == [records[0].object["spec"]] * 3
+    assert lost == []
+
+
+def test_object_with_two_versions_is_not_two_objects(tmp_path):
+    with pytest.raises(InputError, match="apiVersion stands twice"):
+        read(tmp_path, f"apiVersion: v1\nkind: Pod\n{CLAIM}", name="pod.yaml")
+
+
+APPLIED = json.dumps(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}))
+RESULT = (
+    "ok: [localhost] => \n  pods:\n    changed: false\n    resources:\n    - apiVersion: v1\n"
+    "      kind: Pod\n      metadata:\n        annotations:\n"
+    f"          kubectl.kubernetes.io/last-applied-configuration: {APPLIED}\n"
+    "        name: web-1\n    - apiVersion: v1\n      kind: Node\n      metadata: {name: n1}\n"
+    "    failed: false\n\nPLAY RECAP\n"
+)
+
+
+def test_result_of_ansible_in_yaml(tmp_path):
+    records, lost = read(tmp_path, RESULT)
+    assert [(record.kind, record.name) for record in records] == [("Pod", "web-1"), ("Node", "n1")]
+    assert lost == []
+
+
+@pytest.mark.parametrize("text", [APPLIED[1:-1].replace("\\", ""), f"|\n  {json.loads(APPLIED)}"])
+def test_what_was_applied_is_no_state_where_its_object_is_not_read(tmp_path, text):
+    part = f"   name: web-1\n   kubectl.kubernetes.io/last-applied-configuration: {text}\n"
+    records, _ = read(tmp_path, f"{CLAIM}...\nannotations:\n{part}")
+    assert [record.name for record in records] == ["one"]
+
+
+@pytest.mark.parametrize("before", ["2026-01-02T03:04:05.000000+00:00 audit-1 ", "got: "])
+def test_json_over_many_lines_behind_other_words(tmp_path, before):
+    text = f"{before}{SHOWN}\n{before}{SHOWN.replace('web-1', 'web-2')}\n"
+    records, lost = read(tmp_path, text)
+    assert [record.name for record in records] == ["web-1", "web-2"]
     assert lost == []

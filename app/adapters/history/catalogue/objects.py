@@ -70,7 +70,8 @@ ENTRIES = (
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
             "JSON and KYAML at a bracket, stored objects in JSON also between quotes in a line of "
-            "a log, YAML at a field of an object; without colours and links "
+            "a log or over many lines behind its time, YAML at a field of an object, also several "
+            "behind each other without `---`; without colours and links "
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
             "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
             "terminal at its edge, the frame of a terminal program around lines that end before "
@@ -149,6 +150,14 @@ ENTRIES = (
         gives="the objects without them",
         lacks=f"{_MOMENT}; what dots or a comment say is left out, which is named",
         example="a manifest out of an editor, or out of a conversation",
+    ),
+    CatalogueEntry(
+        name="Events that a server sends",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`data:` before each document, in paragraphs of such lines (text/event-stream)",
+        gives="the objects, or the changes of a watch in them",
+        lacks="what the documents in it lack; the names and numbers of the events",
+        example="curl -H 'Accept: text/event-stream' https://dashboard.example.com/pods",
     ),
     CatalogueEntry(
         name="Text in Windows-1252",

@@ -4,11 +4,12 @@ level=info msg="a claim" claim="{\\"kind\\":\\"ResourceClaim\\", …}"   values 
 "{\\"kind\\":\\"Event\\", …}"                                   jq without -r, aws logs --query
 [0] kube.audit: [[1.2, {}], {"log"=>"{"kind":"Event", …}"}]   fluent-bit, output stdout
 record={"kind"=>"Event", "user"=>nil}                         fluentd
+2026-01-02T03:04:05Z kube-apiserver-audit-1 {                  aws logs tail --format json
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -26,6 +27,11 @@ _QUOTED = re.compile(r'\{\\"(?:[^"\\]|\\.)*"')
 _QUOTED_BEGIN = re.compile(r'\{\\"')
 _WRAPPED = re.compile(r'\[\d+\] \S|\{"[^"\\]*"\s*=>|\[\s*"\s*\{\\"')
 _RESULT = re.compile(r"\w+: \[[^\]]{1,300}\](?: \(item=.{0,300}?\))? => \{")
+_FIELD = re.compile(r'\s+"[^"\\]*":(?:\s|$)')
+_APPLIED = re.compile(
+    r"[-+ \t]*(?:Annotations:\s*)?[\"']?kubectl\.kubernetes\.io/last-applied-configuration"
+    r"[\"']?[:=]"
+)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|=>|\bnil\b', re.DOTALL)
 _AS_JSON = {"=>": ":", "nil": "null"}
 
@@ -39,6 +45,18 @@ def result_in(line: str) -> int | None:
     """The column at which the result of a task of Ansible begins; None in other lines."""
     match = _RESULT.match(line)
     return None if match is None else match.end() - 1
+
+
+def opens(lines: Sequence[str], at: int) -> bool:
+    """True for a line that ends with the bracket of JSON over several lines."""
+    following = lines[at + 1] if at + 1 < len(lines) else ""
+    return lines[at].endswith("{") and _FIELD.match(following) is not None
+
+
+def is_applied(lines: Sequence[str], at: int) -> bool:
+    """True for the annotation with what somebody applied, which is no state that was stored."""
+    above = lines[at - 1] if at else ""
+    return _APPLIED.match(lines[at]) is not None or _APPLIED.match(above) is not None
 
 
 def is_record(line: str) -> bool:

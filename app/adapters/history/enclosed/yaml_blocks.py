@@ -22,6 +22,10 @@ _INDENTED = re.compile(
     r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
 )
 _HUNK = re.compile(r"^@@ -\d")
+_HOLDER = re.compile(r"\s+(?:items|resources|result):\s*$")
+"""The key of whole objects in a result that a program shows as YAML, such as one of Ansible."""
+
+_OBJECT = re.compile(r"(?:apiVersion|kind):(?=\s|$)")
 _LOGGED = re.compile(r"\s*(?:\S.{0,64}?)?\b\d\d:\d\d:\d\d\.\d{3}")
 """The beginning of a line of a log, with its time."""
 
@@ -45,21 +49,44 @@ def goes_on(line: str) -> bool:
     return bool(GOES_ON.match(line) or ELLIPSIS.match(line))
 
 
+def end(lines: list[str], at: int) -> int:
+    """The index behind the YAML document that begins at a line.
+
+    The first field of an object that occurs again on its level begins another object, as where yq
+    or a shell put objects one behind the other without a line of `---`.
+    """
+    first = _OBJECT.match(lines[at])
+    begin = at + 1
+    while begin < len(lines) and goes_on(lines[begin]):
+        if first is not None and lines[begin].startswith(first[0]):
+            if fields(lines[at:begin]) >= {"apiVersion", "kind", "metadata"}:
+                return begin
+            first = None
+        begin += 1
+    return begin
+
+
 def indented(lines: list[str], at: int) -> list[str]:
     """The lines of an indented document that begins at a line, without its indentation.
 
-    It forms its own paragraph, as code in Markdown does, or follows a line of a log. Parts of
-    documents are indented as well, so only whole objects count, and none after a hunk header of a
-    diff. Empty where none begins.
+    It forms its own paragraph, as code in Markdown does, or follows a line of a log or the key of a
+    result. Parts of documents are indented as well, so only whole objects count, and none after a
+    hunk header of a diff. Empty where none begins.
     """
     begin = _INDENTED.match(lines[at])
-    if begin is None or (at and lines[at - 1].strip() and not _LOGGED.match(lines[at - 1])):
+    before = lines[at - 1] if at else ""
+    if begin is None or (
+        before.strip() and not _LOGGED.match(before) and not _HOLDER.match(before)
+    ):
         return []
     if any(_HUNK.match(before) for before in lines[:at]):
         return []
     indent = begin["indent"]
     end = at + 1
+    is_list = lines[at].startswith(f"{indent}- ")
     while end < len(lines) and (lines[end].startswith(indent) or not lines[end].strip()):
+        if is_list and lines[end][len(indent) : len(indent) + 1] not in ("", " ", "-"):
+            break
         end += 1
     document = [line.removeprefix(indent) for line in lines[at:end]]
     named = fields(document)

@@ -105,6 +105,15 @@ def chat(folder):
     return one(folder, "chat.txt", "\n".join(parts))
 
 
+def sent_events(folder):
+    """As a browser gets them from a server that sends events."""
+    events = [
+        f"event: ADDED\nid: {at}\ndata: {json.dumps(tree)}\n"
+        for at, tree in enumerate(truth.objects())
+    ]
+    return one(folder, "stream.txt", "\n".join([": here they come\n", *events]))
+
+
 def printed_by_python(folder):
     """On one line, and on many as `pprint` sets it."""
     first, *rest = truth.objects()

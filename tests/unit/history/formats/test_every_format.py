@@ -75,6 +75,7 @@ CASES = {
     ),
     "Admission reviews": Case(dumps.admission_reviews),
     "JSON with comments": Case(dumps.commented, left_out=("issue.md: text between",)),
+    "Events that a server sends": Case(dumps.sent_events),
     "Text in Windows-1252": Case(dumps.windows_text, left_out=("pods.yaml: text between",)),
     "Table with objects": Case(dumps.table_with_objects),
     "Markdown": Case(dumps.markdown, left_out=("issue.md: text between",)),
