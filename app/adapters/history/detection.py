@@ -27,18 +27,30 @@ KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
 ZIP_NAME_AT = 30
+_UNPACK = "unpack it, and import the files in it"
+_AS_TEXT = "save what it shows as text, and import that"
+_AS_JSON = "write its rows as JSON, one a line, and import that"
 _CLOSED = (
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"MSCF\0\0\0\0", "a cabinet archive"),
-    (b"\x04\x22\x4d\x18", "a file packed with lz4"),
-    (b"\x1f\x9d", "a file packed with compress"),
-    (b"%PDF-", "a PDF"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document or letter of an office program"),
-    (b"age-encryption.org/", "a file encrypted with age"),
-    (b"-----BEGIN PGP MESSAGE-----", "a file encrypted with PGP"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
+    (b"MSCF\0\0\0\0", "a cabinet archive", _UNPACK),
+    (b"\x04\x22\x4d\x18", "a file packed with lz4", _UNPACK),
+    (b"\x1f\x9d", "a file packed with compress", _UNPACK),
+    (b"\x5d\0\0", "a file packed with lzma", _UNPACK),
+    (b"\x78\x01", "a stream of zlib", _UNPACK),
+    (b"\x78\x9c", "a stream of zlib", _UNPACK),
+    (b"\x78\xda", "a stream of zlib", _UNPACK),
+    (b"%PDF-", "a PDF", _AS_TEXT),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document or letter of an office program", _AS_TEXT),
+    (b"{\\rtf", "a document of an office program", _AS_TEXT),
+    (b"LPKSHHRH", "a file of the journal", "export it (journalctl --file … -o export)"),
+    (b"PAR1", "a file of Parquet", _AS_JSON),
+    (b"Obj\x01", "a file of Avro", _AS_JSON),
+    (b"\xd9\xd9\xf7", "an answer in CBOR", "ask for JSON (Accept: application/json)"),
+    (b"age-encryption.org/", "a file encrypted with age", "decrypt it, and import what it holds"),
+    (b"-----BEGIN PGP MESSAGE-----", "a file encrypted with PGP", "decrypt it"),
 )
-"""First bytes and names of file types that may hold objects and that redra does not open."""
+"""First bytes, names and cures of file types that may hold objects and that redra does not open."""
 
 _VERSION_FIELD = re.compile(rb"apiVersion\"?\s*:")
 
@@ -131,9 +143,10 @@ def begins_bundle(head: bytes) -> bool:
     return head[ZIP_NAME_AT:].startswith(b"manifest.json")
 
 
-def closed(head: bytes) -> str:
-    """The name of a file type that redra does not open, from its first bytes; else empty."""
-    return next((name for magic, name in _CLOSED if head.startswith(magic)), "")
+def closed(head: bytes) -> tuple[str, str]:
+    """The name of a file type that redra does not open, and the cure, by its first bytes."""
+    known = ((name, cure) for magic, name, cure in _CLOSED if head.startswith(magic))
+    return next(known, ("", ""))
 
 
 def is_broken_text(head: bytes) -> bool:

@@ -8,8 +8,13 @@ which is read as the patch that it shows:
       <span class="blob-code-inner" data-code-marker="+">kind: Pod</span>       +kind: Pod
 
 A table whose titles are those of kubectl is a text with bars between its cells.
+
+Exports in XML hold such parts of pages, or JSON, as texts that are escaped once more:
+
+    <description>&lt;pre&gt;apiVersion: v1 …        <v>{&quot;kind&quot;:&quot;Event&quot;, …
 """
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +37,10 @@ _PART = re.compile(
 )
 """The beginning of a part of a page, such as a comment that was copied or that an API rendered."""
 
+_XML = re.compile(r"\s*<\?xml\b")
+_IN_XML = re.compile(r"&lt;pre\b|&quot;(?:apiVersion|kind)&quot;", re.IGNORECASE)
+_PASTED = re.compile(r"(<pre\b[^<>\n]{0,200}>)((?:(?!</?pre\b)[\s\S])*+)")
+_ELEMENT = re.compile(r"</?[A-Za-z][^<>]{0,2000}+>")
 _OTHER_TAG = re.compile(
     r"</?(?!(?:a|article|b|blockquote|br|clipboard-copy|code|d[dlt]|del|details|div|em|g-emoji|h[1-6r]"
     r"|i|img|input|ins|kbd|li|mark|ol|p|path|pre|s|samp|section|small|span|strong|su[bp]|summary|svg"
@@ -92,6 +101,18 @@ class Texts:
     pasted: list[Pasted]
     others: int
     left_out: list[int]
+
+
+def unescaped(text: str) -> str:
+    """The text; of an export in XML with parts of pages or JSON in it, these as they were."""
+    if _XML.match(text) is None or "<![CDATA[" in text or _IN_XML.search(text) is None:
+        return text
+    return _PASTED.sub(_plain, html.unescape(text))
+
+
+def _plain(match: re.Match[str]) -> str:
+    """The text between `<pre>` and `</pre>` without elements, such as colours, and escapes."""
+    return match[1] + html.unescape(_ELEMENT.sub("", match[2]))
 
 
 def is_html(text: str) -> bool:

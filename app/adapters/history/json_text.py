@@ -224,6 +224,15 @@ def check_depth(value: Any, place: str, limits: ImportLimits) -> None:
         raise _too_deep(place, limits)
 
 
+def items_of(value: Any) -> Iterator[Any]:
+    """The items of an array, also of arrays in it; any other value is its own only item."""
+    if not isinstance(value, list):
+        yield value
+        return
+    for item in value:
+        yield from items_of(item)
+
+
 def _loaded(text: str) -> Any:
     try:
         return json.loads(text)

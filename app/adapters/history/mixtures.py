@@ -30,7 +30,7 @@ from app.adapters.history.enclosed import (
 )
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import commands as commands_above
-from app.adapters.history.printouts import descriptions, pages, pipe_tables, printed
+from app.adapters.history.printouts import descriptions, foreign, pages, pipe_tables, printed
 from app.adapters.history.printouts.commands import Commands
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
@@ -103,7 +103,7 @@ def take_apart(
     With schemas, descriptions that show every field are read completely.
     """
     mixture = Mixture()
-    text = line_marks.decoded(content)
+    text = html_pages.unescaped(line_marks.decoded(content))
     if html_pages.is_html(text):
         page = html_pages.texts(text)
         stretches, mixture.text_lines = page.pasted, page.others
@@ -476,7 +476,7 @@ class _Block:
     def _take(self, line: int, value: Any, text: str = "", *, is_printed: bool = False) -> None:
         """Keep a document, with the JSON text of it; of an array, keep each item as a document."""
         repeated = json_text.repeated_keys(text.encode(), value) if text else ()
-        for item in envelopes.answer_rows(value) or (value if isinstance(value, list) else [value]):
+        for item in envelopes.answer_rows(value) or json_text.items_of(value):
             if not isinstance(item, dict):
                 continue
             try:
@@ -489,4 +489,5 @@ class _Block:
 
     def _damage(self, problem: str, at: int | None = None) -> None:
         place = f"{self._place}:{self._first + (self._at if at is None else at)}"
-        self._mixture.damaged.append(InputError(problem, place=place))
+        cure = foreign.CURES.get(problem, "")
+        self._mixture.damaged.append(InputError(problem, place=place, cure=cure))

@@ -27,6 +27,7 @@ from app.adapters.history.detection import Format
 from app.adapters.history.enclosed import (
     checkpoints,
     emails,
+    encoded_texts,
     helm_releases,
     journals,
     managed_states,
@@ -169,6 +170,10 @@ class Finder:
                 self._check_depth(source, depth)
                 for part in emails.parts(source):
                     yield from self._in_source(part, is_named=False, depth=depth + 1)
+            elif encoded_texts.is_encoded(head):
+                self._check_depth(source, depth)
+                inner = encoded_texts.content_of(source)
+                yield from self._in_source(inner, is_named=is_named, depth=depth + 1)
             elif journals.is_export(head):
                 yield from self._in_journal(source, is_named=is_named)
             else:
@@ -241,12 +246,10 @@ class Finder:
                 place=source.name,
                 cure="take them out, or write the file again as UTF-8",
             )
-        closed = detection.closed(head)
+        closed, cure = detection.closed(head)
         if closed:
             raise InputError(
-                f"it is {closed}, which redra does not open",
-                place=source.name,
-                cure="unpack it, and import the files in it",
+                f"it is {closed}, which redra does not open", place=source.name, cure=cure
             )
         if is_named:
             problem, cure = foreign.of_file(head)

@@ -1,5 +1,8 @@
 """Files that people attach to reports, in forms of terminals, editors and other languages."""
 
+import base64
+import gzip
+import html
 import json
 import pprint
 
@@ -252,3 +255,67 @@ def test_dots_that_a_text_or_a_block_of_text_has_stay(tmp_path):
     )
     (record,), _ = imported(tmp_path, text, "claim.yaml")
     assert record.object["metadata"]["annotations"] == {"a": "...", "b": "first\nsecond...\n"}
+
+
+PACKED = gzip.compress(yaml.safe_dump(CLAIM).encode())
+ENCODED = {
+    "base64": base64.encodebytes(PACKED),
+    "on one line": base64.b64encode(yaml.safe_dump(CLAIM).encode()) + b"\n",
+    "certutil": b"-----BEGIN CERTIFICATE-----\r\n%b-----END CERTIFICATE-----\r\n"
+    % base64.encodebytes(PACKED).replace(b"\n", b"\r\n"),
+    "uuencode": b"begin-base64 644 a.yaml.gz\n%b====\n" % base64.encodebytes(PACKED),
+}
+
+
+@pytest.mark.parametrize("form", ENCODED)
+def test_text_in_base64_gives_what_it_holds(tmp_path, form):
+    (record,), history = imported(tmp_path, ENCODED[form])
+    assert record.name == "gpu"
+    assert record.source == "a.txt/decoded"
+    assert history.refused_places == []
+
+
+def test_text_in_base64_that_breaks_off_is_refused(tmp_path):
+    with pytest.raises(InputError, match="breaks off"):
+        imported(tmp_path, base64.encodebytes(PACKED).rstrip(b"=\n")[:-1])
+
+
+@pytest.mark.parametrize("text", [b"a" * 99, base64.b64encode(bytes(range(256))), b"a b\n" * 40])
+def test_other_texts_are_no_base64(tmp_path, text):
+    with pytest.raises(InputError, match="does not know the format"):
+        imported(tmp_path, text + b"\n")
+
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": {"a": "b"}}}
+JSON5 = """{
+  // it's a node
+  apiVersion: 'v1',
+  kind: 'Node', // of which
+  metadata: { name: 'n1', annotations: { a: 'b, // c', d: 'https://e' }, },
+}
+"""
+
+
+def test_comments_of_javascript_around_bare_names(tmp_path):
+    (record,), history = imported(tmp_path, JSON5)
+    assert record.object["metadata"]["annotations"] == {"a": "b, // c", "d": "https://e"}
+    assert history.refused_places == []
+
+
+def test_objects_in_arrays_of_arrays(tmp_path):
+    records, _ = imported(tmp_path, json.dumps([[CLAIM], [[NODE]], []]))
+    assert [record.name for record in records] == ["gpu", "n1"]
+
+
+@pytest.mark.parametrize("before", ["<rss>", '<rss version="0.92"><channel>'])
+def test_pages_within_xml(tmp_path, before):
+    page = f"<p>See</p><pre>{html.escape(yaml.safe_dump(NODE), quote=False)}</pre>"
+    text = f"<?xml version='1.0'?>\n{before}<item><description>{html.escape(page)}</description>"
+    (record,), _ = imported(tmp_path, f"{text}</item></rss>\n")
+    assert record.object["metadata"]["labels"] == {"a": "b"}
+
+
+def test_json_within_xml(tmp_path):
+    values = "".join(f"<v trim='0'>{html.escape(json.dumps(each))}</v>\n" for each in (NODE, CLAIM))
+    records, _ = imported(tmp_path, f"<?xml version='1.0'?>\n<results>\n{values}</results>\n")
+    assert [record.name for record in records] == ["n1", "gpu"]

@@ -5,6 +5,7 @@ import bz2
 import gzip
 import json
 import random
+import zlib
 from email.message import EmailMessage
 
 import pytest
@@ -174,24 +175,29 @@ def test_packings_around_packings_have_a_bound(tmp_path):
 
 
 CLOSED = {
-    "a 7z archive": b"7z\xbc\xaf\x27\x1c\0\x04",
-    "a RAR archive": b"Rar!\x1a\x07\x01\0",
-    "a PDF": b"%PDF-1.7\n",
-    "a file packed with lz4": b"\x04\x22\x4d\x18",
+    "a 7z archive": (b"7z\xbc\xaf\x27\x1c\0\x04", "unpack it"),
+    "a RAR archive": (b"Rar!\x1a\x07\x01\0", "unpack it"),
+    "a file packed with lz4": (b"\x04\x22\x4d\x18", "unpack it"),
+    "a file packed with lzma": (b"\x5d\0\0\x80\0", "unpack it"),
+    "a stream of zlib": (zlib.compress(bytes(9)), "unpack it"),
+    "a PDF": (b"%PDF-1.7\n", "save what it shows as text"),
+    "a file of the journal": (b"LPKSHHRH\0\0", "journalctl --file"),
+    "a file of Parquet": (b"PAR1\x15\0", "as JSON"),
+    "a file of Avro": (b"Obj\x01\x04", "as JSON"),
+    "an answer in CBOR": (b"\xd9\xd9\xf7\xa1", "Accept: application/json"),
 }
 
 
 @pytest.mark.parametrize("name", CLOSED)
 def test_file_that_is_not_opened_is_a_loss_that_says_what_it_is(tmp_path, name):
-    (tmp_path / "closed").write_bytes(CLOSED[name] + bytes(range(256)))
+    content, cure = CLOSED[name]
+    (tmp_path / "closed").write_bytes(content + bytes(range(256)))
     (tmp_path / "one.yaml").write_text(CLAIM)
     with open_history([tmp_path], ReadOptions()) as history:
         assert keys(history.records()) == [ONE]
-        assert history.refused_places == [
-            (
-                "closed",
-                f"it is {name}, which redra does not open; unpack it, and import the files in it",
-            )
-        ]
+        ((place, problem),) = history.refused_places
+    assert place == "closed"
+    assert problem.startswith(f"it is {name}, which redra does not open; ")
+    assert cure in problem
     with pytest.raises(InputError, match=name):
         open_history([tmp_path / "closed"], ReadOptions())

@@ -59,6 +59,10 @@ FOREIGN = {
     "Java": "class V1Pod {",
     "fabric8": "got Pod(apiVersion=v1, kind=Pod, metadata=ObjectMeta(name=web-1))",
     "JavaScript": "V1beta1ResourceClaim {",
+    "Go, fields": "pod: {TypeMeta:{Kind: APIVersion:} ObjectMeta:{Name:web-1 Namespace:shop}}",
+    "Go, a map": "got map[apiVersion:v1 kind:Pod metadata:map[name:web-1 namespace:shop]]",
+    "spew": "(*v1.Pod)(0xc000a1c000)({",
+    "go-cmp": "  &v1.Pod{",
 }
 
 
@@ -66,7 +70,7 @@ FOREIGN = {
 def test_object_in_a_form_that_nobody_reads_is_named(tmp_path, form):
     trees, lost = read(tmp_path, f"{CLAIM}---\nAnd it said\n{FOREIGN[form]}\n")
     assert len(trees) == 1
-    assert [each.partition(": ")[2] for each in lost] == [foreign.OBJECT]
+    assert [each.partition(": ")[2].partition(";")[0] for each in lost] == [foreign.OBJECT]
     with pytest.raises(InputError, match=foreign.OBJECT[:30]):
         read(tmp_path, f"{FOREIGN[form]}\n", "alone.log")
 
@@ -140,9 +144,27 @@ LOG = {"level": "ERROR", "message": "could not schedule pod", "Pod": {"name": "w
         ("NAMESPACE\u2193 NAME PF READY STATUS\nshop web-1 0/1 Running\n", "the screen of k9s"),
         (f"diff -u -N {LIVE} {LIVE.replace('LIVE', 'MERGED')}\n--- a\n+++ b\n", "kubectl diff"),
         (f"{json.dumps(LOG)}\n" * 2, "a log of a program"),
+        (json.dumps([{"name": "web-1", "phase": "Pending"}], indent=2), "JSON in which nothing"),
+        ("spec:\n  nodeName: n1\nstatus:\n  phase: Running\n", "parts of objects"),
+        ("diff --git a/pod.yaml b/pod.yaml\n@@ -1 +1 @@\n-a: b\n+a: c\n", "changes of files"),
     ],
 )
 def test_what_people_attach_instead_of_objects_is_named_with_its_cure(tmp_path, text, what):
     with pytest.raises(InputError, match=what) as refusal:
         read(tmp_path, text, "pods.txt")
-    assert "objects" in str(refusal.value.cure)
+    assert {"objects", "files"} & set(str(refusal.value.cure).split())
+
+
+def test_screen_in_a_text_is_named(tmp_path):
+    trees, lost = read(tmp_path, f"{CLAIM}---\nIn k9s:\n{SCREEN}\n")
+    assert len(trees) == 1
+    assert [each.partition(": ")[2] for each in lost] == [
+        f"{foreign.SCREEN}; {foreign.CURES[foreign.SCREEN]}"
+    ]
+
+
+@pytest.mark.parametrize("begin", [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"\xd4\xc3\xb2\xa1"])
+def test_picture_is_named_where_it_stands_alone(tmp_path, begin):
+    (tmp_path / "screen").write_bytes(begin + bytes(99))
+    with pytest.raises(InputError, match=r"a picture|network packets"):
+        open_history([tmp_path / "screen"], ReadOptions())

@@ -144,8 +144,8 @@ ENTRIES = (
         name="JSON with comments",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
-            "`//`, `#` and `/* */` in a document of JSON, commas before its brackets, dots for "
-            "what somebody left out"
+            "`//`, `#` and `/* */` in a document of JSON, commas before its brackets, names "
+            "without quotes as in JSON5, dots for what somebody left out"
         ),
         gives="the objects without them",
         lacks=f"{_MOMENT}; what dots or a comment say is left out, which is named",
@@ -215,9 +215,28 @@ ENTRIES = (
         example="redra import report.eml --history bug",
     ),
     CatalogueEntry(
+        name="Text in base64",
+        formats=_OBJECTS,
+        detected_by="letters of base64 alone, also between the lines of certutil and uuencode",
+        gives="what the text or the packed file in it gives",
+        lacks="what that lacks",
+        example="gzip -c all.json | base64 > all.txt",
+    ),
+    CatalogueEntry(
+        name="Export in XML",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`<?xml`, and JSON or `<pre>` in it that is escaped",
+        gives="the documents at their lines, as in a text or a page",
+        lacks="the text, which is counted",
+        example="the XML of an issue in Jira, or of a search in Splunk",
+    ),
+    CatalogueEntry(
         name="Closed files",
         formats=_OBJECTS,
-        detected_by="the first bytes of 7z, RAR, cabinets, lz4, PDF, age, PGP and office programs",
+        detected_by=(
+            "the first bytes of 7z, RAR, cabinets, lz4, lzma, zlib, PDF, age, PGP, CBOR, Parquet, "
+            "Avro, journals and office programs"
+        ),
         gives="nothing: they are lost, and named as what they are",
         lacks="everything",
         example="7z x logs.7z -ologs && redra import logs/ --history bug",

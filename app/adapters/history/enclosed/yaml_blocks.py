@@ -7,7 +7,11 @@
 """
 
 import re
+from itertools import islice
 from typing import Any
+
+COMMENTS_MAX = 16
+"""Lines below the bracket of an object that may be comments before its first field."""
 
 GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
 """Lines of a YAML document. Fields of objects do not begin with a capital; words of prose may."""
@@ -40,6 +44,7 @@ _SHORTENED = re.compile(
 )
 """What Node.js shows in place of deeper objects, and of further items."""
 
+_COMMENT = re.compile(r"^[ \t]*//[^\n]*$|(?<=[,{}\[\]])[ \t]*//[^'\"\n]*$")
 _UNDEFINED = re.compile(r"(?:'[^']*'|(?<![\w.$/-])[\w.$/-]+): undefined(?:, ?)?")
 _NODE_BEGIN = re.compile(rb"\s*\{[ \t\r]*\n\s+apiVersion: '")
 
@@ -133,7 +138,8 @@ def kyaml_end(lines: list[str], at: int) -> int:
     What is in the object has a larger indent, so a cut one ends before the next line that has not.
     """
     begin = lines[at].rstrip()
-    following = lines[at + 1] if at + 1 < len(lines) else ""
+    below = islice(lines, at + 1, at + 1 + COMMENTS_MAX)
+    following = next((line for line in below if not line.lstrip().startswith("//")), "")
     if begin.lstrip() != "{" or _KYAML_FIELD.match(following) is None:
         return 0
     close = begin.replace("{", "}")
@@ -148,8 +154,11 @@ def kyaml_end(lines: list[str], at: int) -> int:
 
 
 def without_gaps(lines: list[str]) -> tuple[list[str], list[int]]:
-    """The lines of an object that Node.js shows, without what it shortens, and their indexes."""
-    bare = [_UNDEFINED.sub("", line) for line in lines]
+    """The lines of an object that Node.js shows, without what it shortens, and their indexes.
+
+    A comment behind two slashes is one of JavaScript and JSON5.
+    """
+    bare = [_COMMENT.sub("", _UNDEFINED.sub("", line)) for line in lines]
     gaps = [at for at, line in enumerate(bare) if _SHORTENED.search(line)]
     for at in gaps:
         bare[at] = _SHORTENED.sub("", bare[at])

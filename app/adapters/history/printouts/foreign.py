@@ -1,6 +1,10 @@
 """Lines about objects in forms that redra does not read: each is a loss, and is named.
 
 &Pod{ObjectMeta:{web-1  shop …}}                    %v in Go
+{TypeMeta:{Kind: APIVersion:} ObjectMeta:{Name:web-1 …  %+v in Go
+map[apiVersion:v1 kind:Pod metadata:map[name:web-1 …]]  %v of an unstructured object
+(*v1.Pod)(0xc000a1c000)({                           spew in Go
+  &v1.Pod{                                          the differences that go-cmp shows
 class V1Pod {                                       the client for Java
 Pod(apiVersion=v1, kind=Pod, metadata=…)            fabric8
 V1Pod {                                             the client for JavaScript
@@ -22,6 +26,7 @@ import re
 _KEPT = "pods and containers as a node's runtime keeps them, which is not read"
 RUNTIME = f"a table of crictl: {_KEPT}"
 RUNTIME_JSON = f"output of crictl: {_KEPT}"
+SCREEN = "the screen of k9s, which redra does not read"
 OBJECT = "an object as a program prints it in a form that redra does not read"
 
 _KINDS = (
@@ -30,6 +35,9 @@ _KINDS = (
 )
 _OBJECT = re.compile(
     rf"&(?:\w+\.)*{_KINDS}\{{(?:TypeMeta|ObjectMeta|ListMeta):"
+    rf"|\((?:\*?(?:\w+\.)+{_KINDS})\) ?(?:\(0x[0-9a-f]+\))?\(?\{{"
+    rf"|&(?:\w+\.)+{_KINDS}\{{\s*$"
+    rf"|\{{TypeMeta:\{{Kind:|map\[apiVersion:\S+ kind:"
     rf"|^\s*(?:class )?V\d(?:(?:alpha|beta)\d)?{_KINDS} \{{\s*$"
     rf"|(?:^|\W){_KINDS}\(apiVersion="
 )
@@ -46,6 +54,11 @@ _SCREEN = re.compile(
 )
 """The titles of pods in k9s: an arrow shows by what they are sorted, PF is for forwarded ports."""
 
+_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
+_PACKETS = (b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a")
+_CHANGE = re.compile(rb"(?:diff --git |--- [^\n]{1,400}\n\+\+\+ |Index: [^\n]{1,400}\n=|@@ -\d)")
+_JSON = re.compile(rb"\s*(?:\{\s*\"|\[\s*[\[{])")
+_PART = re.compile(rb"(?:\A|\n)(?:metadata|spec|status|allocation|devices):[ \t]*\r?\n")
 _DIFF = re.compile(rb"diff -\S[^\n]{0,400} /\S{0,400}/LIVE-\d")
 _LOG_LINE = re.compile(rb'\{(?=[^\n]*"(?:level|severity|lvl)"\s*:)(?=[^\n]*"(?:msg|message)"\s*:)')
 _CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
@@ -54,13 +67,23 @@ _ROWS_SEEN_MAX = 50
 """Rows without titles that are compared with each other."""
 
 _OBJECTS = "give the objects (kubectl get pods -A -o yaml), or what kubectl get prints"
-_MARKS = ("{", "(apiVersion=")
+CURES = {
+    SCREEN: f"{_OBJECTS}, or the file that k9s saves",
+    RUNTIME: "give what the API server has (kubectl get pods -A -o wide)",
+    RUNTIME_JSON: "give what the API server has (kubectl get pods -A -o json)",
+    OBJECT: "print it as JSON or YAML, or give the objects (kubectl get pods -A -o yaml)",
+}
+"""What to give instead, by the problem."""
+
+_MARKS = ("{", "(apiVersion=", "map[")
 
 
 def problem(line: str) -> str:
     """The loss that a line is; empty for other lines."""
     if _RUNTIME.match(line) is not None:
         return RUNTIME
+    if _SCREEN.match(line) is not None:
+        return SCREEN
     is_shown = any(mark in line for mark in _MARKS) and _OBJECT.search(line) is not None
     return OBJECT if is_shown else ""
 
@@ -72,8 +95,12 @@ def is_of_runtime(state: str) -> bool:
 
 def of_file(head: bytes) -> tuple[str, str]:
     """What a file is, from its first bytes, and the cure; empty for any other file."""
+    if head.startswith(_PICTURES):
+        return "a picture, of which redra reads nothing", "give what it shows as text"
+    if head.startswith(_PACKETS):
+        return "a capture of network packets, which redra does not read", _OBJECTS
     if _RUNTIME_STATE.search(head) is not None:
-        return RUNTIME_JSON, "give what the API server has (kubectl get pods -A -o json)"
+        return RUNTIME_JSON, CURES[RUNTIME_JSON]
     if _GRON.match(head) is not None:
         return "output of gron, which redra does not read", "give JSON (gron --ungron)"
     if _WINDOW.match(head) is not None:
@@ -82,12 +109,15 @@ def of_file(head: bytes) -> tuple[str, str]:
             _OBJECTS,
         )
     if _SCREEN.search(head.decode("utf-8", "replace")) is not None:
-        return (
-            "the screen of k9s, which redra does not read",
-            f"{_OBJECTS}, or the file that k9s saves",
-        )
+        return SCREEN, CURES[SCREEN]
     if _DIFF.match(head) is not None:
         return "output of kubectl diff, which shows parts of objects", _OBJECTS
+    if _CHANGE.match(head) is not None:
+        return (
+            "changes of files (a diff), which show parts of objects; only files that they add are "
+            "read",
+            "give the files themselves",
+        )
     if _LOG_LINE.match(head) is not None:
         return (
             "a log of a program with no object, event or attempt that redra knows",
@@ -95,6 +125,14 @@ def of_file(head: bytes) -> tuple[str, str]:
         )
     if _is_untitled(head):
         return "rows of cells without titles, which do not say what they are about", _OBJECTS
+    if _JSON.match(head) is not None and b'"apiVersion"' not in head:
+        return (
+            "JSON in which nothing has an apiVersion, a kind and metadata, as an object has; a "
+            "filter such as jq may have left them out",
+            _OBJECTS,
+        )
+    if _PART.search(head) is not None:
+        return "parts of objects, without the apiVersion and kind of any", _OBJECTS
     return "", ""
 
 

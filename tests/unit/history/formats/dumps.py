@@ -1,7 +1,9 @@
 """Files that hold objects as they are: dumps, bundles, archives, mixtures."""
 
+import base64
 import bz2
 import gzip
+import html
 import io
 import itertools
 import json
@@ -184,6 +186,20 @@ def letter(folder):
     packed = gzip.compress(json.dumps(listed(attached)).encode())
     message.add_attachment(packed, "application", "gzip", filename="all.json.gz")
     return one(folder, "bug.eml", message.as_bytes())
+
+
+def encoded(folder):
+    """What a terminal carries: a packed file in letters."""
+    packed = gzip.compress(json.dumps(listed(truth.objects())).encode())
+    return one(folder, "all.txt", base64.encodebytes(packed))
+
+
+def export_in_xml(folder):
+    """Results of a search with JSON, and one with a part of a page."""
+    first, *rest = (html.escape(json.dumps(tree)) for tree in truth.objects())
+    page = html.escape(f"<p>See</p><pre>{first}</pre>")
+    values = "".join(f"<v>{each}</v>\n" for each in (page, *rest))
+    return one(folder, "all.xml", f"<?xml version='1.0'?>\n<results>\n{values}</results>\n")
 
 
 def documents_with_texts(folder):

@@ -80,6 +80,8 @@ CASES = {
     "Table with objects": Case(dumps.table_with_objects),
     "Markdown": Case(dumps.markdown, left_out=("issue.md: text between",)),
     "Letter": Case(dumps.letter, left_out=("bug.eml/text: text between",)),
+    "Text in base64": Case(dumps.encoded),
+    "Export in XML": Case(dumps.export_in_xml, left_out=("all.xml: text between",)),
     "Documents with texts in them": Case(dumps.documents_with_texts),
     "Text of a tracker or wiki": Case(dumps.tracker, left_out=("issue.txt: text between",)),
     "Folder": Case(
