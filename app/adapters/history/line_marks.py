@@ -53,6 +53,7 @@ _STAMP = re.compile(
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
     r"(?: (?:stdout|stderr) F)?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,253} [\w@./-]{1,100}\[\d+\]:"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
     r"|\[pod/[^\]\s]{1,300}\])(?: |$)"
 )
 _SHOWN = re.compile(

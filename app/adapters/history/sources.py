@@ -170,9 +170,9 @@ class Finder:
                 self._check_depth(source, depth)
                 for part in emails.parts(source):
                     yield from self._in_source(part, is_named=False, depth=depth + 1)
-            elif encoded_texts.is_encoded(head):
+            elif (carried := encoded_texts.reader_of(head)) is not None:
                 self._check_depth(source, depth)
-                inner = encoded_texts.content_of(source)
+                inner = carried(source)
                 yield from self._in_source(inner, is_named=is_named, depth=depth + 1)
             elif journals.is_export(head):
                 yield from self._in_journal(source, is_named=is_named)

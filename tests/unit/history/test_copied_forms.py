@@ -319,3 +319,70 @@ def test_json_within_xml(tmp_path):
     values = "".join(f"<v trim='0'>{html.escape(json.dumps(each))}</v>\n" for each in (NODE, CLAIM))
     records, _ = imported(tmp_path, f"<?xml version='1.0'?>\n<results>\n{values}</results>\n")
     assert [record.name for record in records] == ["n1", "gpu"]
+
+
+CAST = '{"version": 2, "width": 90, "height": 24, "timestamp": 1767323045}\n'
+LATER = '{"version":3,"term":{"cols":90,"rows":24}}\n# of a shell\n'
+
+
+@pytest.mark.parametrize("begin", [CAST, LATER])
+def test_recorded_terminal_gives_what_it_showed(tmp_path, begin):
+    shown = f"$ kubectl get pods -n shop -o wide\n{TABLE}".replace("\n", "\r\n")
+    parts = [shown[at : at + 7] for at in range(0, len(shown), 7)]
+    events = [json.dumps([at / 7, "o", part]) + "\n" for at, part in enumerate(parts)]
+    typed = json.dumps([0.1, "i", "kubectl"]) + "\n"
+    (record,), history = imported(tmp_path, f"{begin}{typed}{''.join(events)}[0.2, 'o")
+    assert (record.namespace, record.name) == ("shop", "web")
+    assert record.source == "a.txt/shown"
+    assert history.refused_places == []
+
+
+def envelope(kind, raw):
+    named = b"\x0a\x02v1\x12" + bytes([len(kind)]) + kind
+    return b"k8s\0\x0a" + bytes([len(named)]) + named + b"\x12" + bytes([len(raw)]) + raw
+
+
+NAMES = [b"\x0a\x06\x0a\x04" + name for name in (b"shop", b"mail")]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_values_that_etcdctl_prints_without_keys(tmp_path, end):
+    values = b"\n".join(envelope(b"Namespace", raw) for raw in NAMES)
+    records, _ = imported(tmp_path, values + end)
+    assert [(record.kind, record.name) for record in records] == [
+        ("Namespace", "shop"),
+        ("Namespace", "mail"),
+    ]
+
+
+def test_value_of_a_kind_without_fields_is_refused(tmp_path):
+    with pytest.raises(InputError, match="in protobuf of the kind Other"):
+        imported(tmp_path, envelope(b"Other", NAMES[0]))
+    with pytest.raises(InputError, match="damaged"):
+        imported(tmp_path, envelope(b"Namespace", NAMES[0][:-1]))
+
+
+@pytest.mark.parametrize("text", ["NAME;READY;STATUS;RESTARTS;AGE\nweb;1/1;Running;0;5m\n"])
+@pytest.mark.parametrize("is_quoted", [False, True])
+def test_table_that_a_spreadsheet_separates(tmp_path, text, is_quoted):
+    for mark in ",;":
+        shown = text.replace(";", f'"{mark}"').replace("\n", '"\n"') if is_quoted else text
+        shown = f'"{shown}'[:-1] if is_quoted else shown.replace(";", mark)
+        (record,), history = imported(tmp_path, shown)
+        assert record.name == "web"
+        assert history.refused_places == []
+
+
+def test_times_that_ts_writes_before_lines(tmp_path):
+    text = "".join(f"Nov 30 07:25:26 {line}\n" for line in yaml.safe_dump(CLAIM).splitlines())
+    (record,), _ = imported(tmp_path, text)
+    assert record.name == "gpu"
+
+
+def test_answers_in_the_recording_of_a_browser(tmp_path):
+    body = base64.b64encode(json.dumps(CLAIM).encode()).decode()
+    contents = [{"text": body, "encoding": "base64"}, {"text": json.dumps(NODE)}]
+    contents.append({"text": base64.b64encode(b"\xff\0").decode(), "encoding": "base64"})
+    entries = [{"response": {"content": each}} for each in contents]
+    records, _ = imported(tmp_path, json.dumps({"log": {"version": "1.2", "entries": entries}}))
+    assert [record.name for record in records] == ["gpu", "n1"]

@@ -145,6 +145,12 @@ LOG = {"level": "ERROR", "message": "could not schedule pod", "Pod": {"name": "w
         (f"diff -u -N {LIVE} {LIVE.replace('LIVE', 'MERGED')}\n--- a\n+++ b\n", "kubectl diff"),
         (f"{json.dumps(LOG)}\n" * 2, "a log of a program"),
         (json.dumps([{"name": "web-1", "phase": "Pending"}], indent=2), "JSON in which nothing"),
+        ("NAME    CPU(cores)   MEMORY(bytes)\nweb-1   1m           2Mi\n", "kubectl top"),
+        ("No resources found in shop namespace.\n", "shows no object"),
+        (
+            "NAME\tNAMESPACE\tREVISION\tUPDATED\tSTATUS\nx\tshop\t1\t2026\tdeployed\n",
+            "of helm list",
+        ),
         ("spec:\n  nodeName: n1\nstatus:\n  phase: Running\n", "parts of objects"),
         ("diff --git a/pod.yaml b/pod.yaml\n@@ -1 +1 @@\n-a: b\n+a: c\n", "changes of files"),
     ],

@@ -112,6 +112,22 @@ ENTRIES = (
         example="etcdctl get --prefix /registry/ > registry.txt",
     ),
     CatalogueEntry(
+        name="Objects in protobuf",
+        formats=_OBJECTS,
+        detected_by="`k8s` and a byte of zero first",
+        gives="the objects",
+        lacks=_MOMENT + "; kinds whose fields redra does not know, which are refused",
+        example="etcdctl get /registry/namespaces/shop --print-value-only > shop.bin",
+    ),
+    CatalogueEntry(
+        name="Recorded terminal",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="a line of JSON with `version` and `width` or `term`, then arrays (asciinema)",
+        gives="what the terminal showed, as a text",
+        lacks="what such a text lacks",
+        example="asciinema rec bug.cast",
+    ),
+    CatalogueEntry(
         name="Watch of etcdctl",
         formats=(Format.ETCDCTL,),
         detected_by=(

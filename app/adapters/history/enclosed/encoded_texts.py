@@ -1,18 +1,29 @@
-"""Files that are one text in base64, in which terminals and tickets carry what is no text.
+"""Files that carry another file: texts in base64, recorded terminals, objects in protobuf.
 
     H4sIAAAAAAAAA+3PMQrDMAwF0D2n8A3k4EDOk0LpkKVD7w8NHTp0KJQQ…
 
-`base64`, `openssl`, `certutil -encode` and `uuencode -m` write it, the last three with lines around
-it. Parity: history-formats.md 2.
+`base64`, `openssl`, `certutil -encode` and `uuencode -m` write the first, the last three with lines
+around it. asciinema writes what a terminal showed, as lines of JSON:
+
+    {"version": 2, "width": 80, "height": 24}
+    [1.25, "o", "NAME    READY   STATUS\\r\\n"]
+
+What a server stores or answers in protobuf begins with `k8s`; `etcdctl get --print-value-only`
+prints it. Parity: history-formats.md 2, 12.
 """
 
 import base64
 import re
+from collections.abc import Callable, Iterator
 
-from app.adapters.history import unpacking
+import msgspec
+
+from app.adapters.history import json_text, unpacking
 from app.adapters.history.compression import BZIP2_MAGIC, GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC
+from app.adapters.history.storage import stored_values
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
+from app.domain.values.protobuf import MAGIC
 
 LETTERS_MIN = 64
 """The least number of letters of a text that is taken for base64."""
@@ -24,26 +35,39 @@ _BORDER = re.compile(
     rb"^(?:-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----|begin-base64 [^\n]{1,400}|====)[ \t]*$",
     re.MULTILINE,
 )
+_CAST = re.compile(
+    rb'\s*\{(?=[^\n]*"version": ?[123][,}])(?=[^\n]*"(?:width|cols)": ?\d)[^\n]*\}\s*\n'
+    rb"(?:#[^\n]*\n){0,9}\["
+)
+_BETWEEN = re.compile(rb"\n(?=k8s\0)")
 _LETTERS = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 _PACKED = (GZIP_MAGIC, XZ_MAGIC, BZIP2_MAGIC, ZSTD_MAGIC, ZIP_MAGIC)
 _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a]")
 
 
-def is_encoded(head: bytes) -> bool:
-    """True for the beginning of a text in base64 that holds a text or a packed file."""
+def reader_of(head: bytes) -> Callable[[ByteSource], ByteSource] | None:
+    """The function that gives what a file carries, by its beginning; None for other files."""
+    if head.startswith(MAGIC):
+        return _values
+    if _CAST.match(head) is not None:
+        return _shown
+    return _decoded if _is_base64(head) else None
+
+
+def _is_base64(head: bytes) -> bool:
     letters = _bare(head)
     if len(letters) < LETTERS_MIN or _LETTERS.fullmatch(letters) is None:
         return False
     tried = letters.rstrip(b"=")[:TRIED_MAX]
     content = base64.b64decode(tried[: len(tried) // 4 * 4])
-    if content.startswith(_PACKED):
+    if content.startswith((*_PACKED, MAGIC)):
         return True
     # The end of what is tried may be within a letter.
     return not _CONTROL.search(content) and _is_text(content)
 
 
-def content_of(source: ByteSource) -> ByteSource:
-    """What the text holds. Raises InputError for one that breaks off or is damaged."""
+def _decoded(source: ByteSource) -> ByteSource:
+    """What a text in base64 holds. Raises InputError for one that breaks off or is damaged."""
     try:
         content = base64.b64decode(_bare(source.whole()), validate=True)
     except ValueError as problem:
@@ -53,6 +77,46 @@ def content_of(source: ByteSource) -> ByteSource:
             cure="decode it (base64 -d), and import what it holds",
         ) from problem
     return unpacking.bytes_source(content, f"{source.name}/decoded", source.limits)
+
+
+def _shown(source: ByteSource) -> ByteSource:
+    """What a recorded terminal showed, without what somebody typed."""
+    shown = "".join(_outputs(source)).replace("\r\n", "\n")
+    return unpacking.bytes_source(shown.encode(), f"{source.name}/shown", source.limits)
+
+
+def _outputs(source: ByteSource) -> Iterator[str]:
+    for _, line in source.lines():
+        try:
+            event = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            # A recording that was ended by force has a last line that is cut.
+            continue
+        if isinstance(event, list) and len(event) == 3 and event[1] == "o":
+            yield str(event[2])
+
+
+def _values(source: ByteSource) -> ByteSource:
+    """The objects of stored values, each with a line break behind it, as lines of JSON."""
+    lines: list[bytes] = []
+    for number, value in enumerate(_BETWEEN.split(source.whole()), start=1):
+        place = source.name if number == 1 else f"{source.name}:{number}"
+        stored = _stored(value.removesuffix(b"\n"), place, source)
+        lines.append(json_text.encode(stored))
+    content = b"\n".join(lines) + b"\n"
+    return unpacking.bytes_source(content, f"{source.name}/decoded", source.limits)
+
+
+def _stored(value: bytes, place: str, source: ByteSource) -> object:
+    stored = stored_values.decode(value, place, source.limits)
+    if stored is None or stored.losses:
+        kind = "" if stored is None else str(stored.tree.get("kind", ""))
+        raise InputError(
+            f"a value in protobuf of the kind {kind or 'nothing'}, which redra does not read",
+            place=place,
+            cure="give the object in JSON",
+        )
+    return stored.tree
 
 
 def _bare(content: bytes) -> bytes:

@@ -6,6 +6,7 @@ A text that a program cut into lines (`["apiVersion: v1\n", "kind: Pod\n"]`) is 
 was bounded to so many characters ends anywhere: within a number, a name or a uid.
 """
 
+import base64
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -78,11 +79,21 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
             return
         if value.get("type") == "message" and isinstance(text := value.get("text"), str):
             value = {**value, "text": _unescaped(text)}
+        if value.get("encoding") == "base64" and isinstance(body := value.get("text"), str):
+            # The recording of a browser has answers so that are no text, or were packed.
+            value = {**value, "text": _decoded(body)}
         # Annotations hold previously applied states, and a webhook is asked to admit an object.
         skipped = ("annotations", "object") if kinds.is_admission(value) else ("annotations",)
         for name, part in value.items():
             if name not in skipped:
                 yield from within(part, depth - 1)
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        return ""
 
 
 def _unescaped(text: str) -> str:

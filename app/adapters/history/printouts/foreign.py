@@ -59,6 +59,15 @@ _PACKETS = (b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a")
 _CHANGE = re.compile(rb"(?:diff --git |--- [^\n]{1,400}\n\+\+\+ |Index: [^\n]{1,400}\n=|@@ -\d)")
 _JSON = re.compile(rb"\s*(?:\{\s*\"|\[\s*[\[{])")
 _PART = re.compile(rb"(?:\A|\n)(?:metadata|spec|status|allocation|devices):[ \t]*\r?\n")
+_OUTPUTS = (
+    (re.compile(rb"NAME +CPU\(cores\)"), "output of kubectl top, which shows no object"),
+    (re.compile(rb"NAME +SHORTNAMES +API"), "output of kubectl api-resources, which are kinds"),
+    (re.compile(rb"(?:GROUP: +\S+\s+)?KIND: +\S+\s+VERSION: "), "output of kubectl explain"),
+    (re.compile(rb"(?:Client|Server) Version: "), "output of kubectl version"),
+    (re.compile(rb"NAME\s+NAMESPACE\s+REVISION\s"), "output of helm list"),
+    (re.compile(rb"No resources found"), "output of kubectl that shows no object"),
+    (re.compile(rb"Name: +\S+\s+Project: +\S+\s"), "output of argocd, which shows no object"),
+)
 _DIFF = re.compile(rb"diff -\S[^\n]{0,400} /\S{0,400}/LIVE-\d")
 _LOG_LINE = re.compile(rb'\{(?=[^\n]*"(?:level|severity|lvl)"\s*:)(?=[^\n]*"(?:msg|message)"\s*:)')
 _CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
@@ -112,6 +121,9 @@ def of_file(head: bytes) -> tuple[str, str]:
         return SCREEN, CURES[SCREEN]
     if _DIFF.match(head) is not None:
         return "output of kubectl diff, which shows parts of objects", _OBJECTS
+    for begin, name in _OUTPUTS:
+        if begin.match(head) is not None:
+            return name, _OBJECTS
     if _CHANGE.match(head) is not None:
         return (
             "changes of files (a diff), which show parts of objects; only files that they add are "

@@ -1,4 +1,4 @@
-"""Tables of kubectl that a tool or a person has set between bars or commas: Markdown, psql, CSV.
+"""Tables of kubectl between bars, commas or semicolons of a tool or a person: Markdown, psql, CSV.
 
 Jira has two bars beside each title. A page in a browser has words for titles, and gives tabs
 between its cells when it is copied; k9s writes its screen with commas (`n/a` for no value).
@@ -23,7 +23,9 @@ _TITLES = re.compile(r"\s*(?:\|\|[^|]+)+\|\|\s*")
 _BORDER = re.compile(r"\s*[|+](?=[^-]*-)[-=:+| \t]*[|+]\s*")
 _TITLE = re.compile(r"[A-Z][A-Z0-9()._ -]*")
 _FIRST = ("NAME", "NAMESPACE", "EVENT", "LAST SEEN")
-_WITH_COMMAS = tuple(f"{title}," for title in _FIRST)
+_WITH_MARKS = re.compile(rf'"?(?:{"|".join(_FIRST)})"?(?P<mark>[,;])')
+"""The first title of a table that a program separates by commas, or by semicolons as Excel does."""
+
 _OF_PAGE = re.compile(r'"?Name"?[\t,].*"?Namespace"?[\t,]')
 _NO_VALUE = ("n/a", "-")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -45,8 +47,8 @@ def plain(lines: Sequence[str]) -> list[str]:
         if end > at and _TITLES.fullmatch(drawn[at]):
             drawn[at] = drawn[at].replace("||", "|")
         rows: list[list[str] | None] = [_cells_of(line) for line in drawn[at:end]]
-        if end == at and lines[at].startswith(_WITH_COMMAS):
-            rows += _separated(lines, at)
+        if end == at and (separated := _WITH_MARKS.match(lines[at])) is not None:
+            rows += _separated(lines, at, separated["mark"])
             end += len(rows)
         elif end == at and _OF_PAGE.match(lines[at]):
             rows += _of_page(lines, at)

@@ -165,6 +165,8 @@ TESTED_ELSEWHERE = {
     "Resources of Argo CD": "tests/unit/history/test_states_of_tools.py",
     "Answers of Rancher": "tests/unit/history/test_served_fields.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
+    "Objects in protobuf": "tests/unit/history/test_copied_forms.py",
+    "Recorded terminal": "tests/unit/history/test_copied_forms.py",
     "Native bundle": "tests/unit/history/test_bundle.py",
 }
 
