@@ -47,6 +47,8 @@ from app.domain.values.timestamps import SECOND, Instant
 _ABOUT_DEVICES = ("claim", "device")
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_NAMED = re.compile(_QUOTED.pattern + r"|[a-z0-9.-]*[a-z][a-z0-9.-]*/[a-z0-9.-]+")
+"""Names of objects in a message: quoted, or with their namespaces."""
 
 _GRAVITY = (
     ViolationKind.BROKEN,
@@ -182,7 +184,7 @@ class PodCondition:
         causes = frozenset(_causes(message))
         about = {each for each in causes if any(word in each for word in _ABOUT_DEVICES)}
         # A text that only the decision has is the cause to keep, even if it is not the main one.
-        is_told = self.because in message
+        is_told = _says(message, self.because)
         device = _main_cause(decision) if is_told else ""
         return replace(self, needed=frozenset(about or causes), known=causes, device=device)
 
@@ -225,7 +227,7 @@ class PodCondition:
             return None
         message = f"{condition.reason}: {condition.message}"
         causes = frozenset(_causes(message))
-        if self.because not in message and not self._is_because(decision):
+        if not _says(message, self.because) and not self._is_because(decision):
             return None
         if not self.needed <= causes:
             return None
@@ -437,6 +439,16 @@ def _switches_of(switch: str, kind: str) -> SwitchPredicate:
     for side in (a, b):
         profiles.Profile(version=side.profile or profiles.DEFAULT_VERSION, gates=side.gates)
     return SwitchPredicate(words=switch, a=a, b=b, kind=chosen)
+
+
+def _says(message: str, text: str) -> bool:
+    """Whether a message has a text outside of names, or from the beginning to the end of names.
+
+    Example: `resource claim taints/shared is in the process of being allocated` says `shared`, and
+    does not say `taint`.
+    """
+    whole = rf"(?<![a-z0-9.-]){re.escape(text)}(?![a-z0-9.-])"
+    return text in _NAMED.sub("…", message) or re.search(whole, message) is not None
 
 
 def _main_cause(decision: Event | None) -> str:

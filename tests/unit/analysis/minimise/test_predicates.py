@@ -152,6 +152,31 @@ def test_cause_that_only_the_decision_names_is_kept() -> None:
     assert not predicates.parse("unschedulable because nothing").sightings(shown)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("taint", False),
+        ("hare", False),
+        ("in the process", True),
+        ("resource claim", True),
+        ("shared", True),
+        ("taints/shared", True),
+        ("claim taints/shared is in", True),
+        ("claim taints/share", False),
+    ],
+)
+def test_part_of_a_name_is_no_cause(text: str, is_said: bool) -> None:
+    message = "0/2 nodes are available: resource claim taints/shared is in the process"
+    cluster = Cluster()
+    cluster.pod("waiting")
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    status = {"conditions": [{**said, "message": message}]}
+    cluster.patch("pods", "waiting", {"status": status}, subresource="status")
+    shown = Shown(cluster)
+    predicate = predicates.parse(f"unschedulable because {text}")
+    assert bool(predicate.sightings(shown)) is is_said
+
+
 def test_pod_without_nodes_does_not_wait_for_devices() -> None:
     nowhere = Cluster()
     nowhere.device_class()
