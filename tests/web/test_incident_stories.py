@@ -31,6 +31,7 @@ from tests.web import (
     refused_incidents,
     reported_incidents,
     rollout_incidents,
+    thread_incidents,
     walked_incidents,
 )
 from tests.web.reading import read
@@ -144,6 +145,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *misplaced_incidents.MISPLACED,
         *quiet_incidents.QUIET,
         *asked_incidents.ASKED,
+        *thread_incidents.THREADS,
         *apart_incidents.APART,
         *apart_incidents.CROWDED,
     ],

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.web import invented, night_incidents
+from tests.web import invented, night_incidents, thread_incidents
 from tests.web.test_named_causes import why
 
 ROWS = [
@@ -26,6 +26,13 @@ ROWS = [
     (night_incidents.new_node_has_no_driver, '"nodeName": "old682"', '"allNodes": true',
      "no slice of"),
     (night_incidents.node_is_full_of_pods, '"pods": "3"', '"pods": "9"', "pods at a time"),
+    (thread_incidents.init_container_wants_most, '{"cpu": "2"}', '{"cpu": "65"}', "init container"),
+    (thread_incidents.runtime_adds_its_overhead, '"cpu": "4"', '"memory": "4"', "overhead"),
+    (thread_incidents.limit_range_sets_the_request, '"requests": {}', '"requests": {"cpu": "48"}',
+     "LimitRange"),
+    (thread_incidents.runtime_chooses_its_nodes, '"runtimeClassName": "kata237"',
+     '"nodeSelector": {"x.test/runtime682": "true"}',
+     "RuntimeClass"),
 ]  # fmt: skip
 
 

@@ -256,7 +256,8 @@ async def test_pod_whose_container_waits_to_run_again_is_a_finding():
     async with serving(store=await stored(made)) as server:
         items = (await server.get("/redra/v1/histories/default/findings"))["items"]
     assert [item["text"] for item in items] == [
-        "1 pod has a node and runs no more there: container main waits: CreateContainerError"
+        "1 pod has a node and runs no more there: container main waits: CreateContainerError: "
+        f"{WITHOUT_DEVICE}; it ended before with exit code 255 (Unknown) and was restarted 2 times"
     ]
 
 

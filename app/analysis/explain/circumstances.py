@@ -186,9 +186,8 @@ def _kept_in_vain(
             text += f" and is to end by {until}" if until else ""
             children = [*lives.awaited(views, pod, core.node_name(pod))]
             children += _ending_namespace(views, key.namespace)
-        elif lives.is_starting(pod) and (waits := [*lives.waiting_containers(pod)]):
-            text += f"{consumer.name}, which has not started on its node: "
-            text += listed(waits, len(waits))
+        elif waits := _fails(pod):
+            text += f"{consumer.name}, which {waits}"
             children = []
         else:
             continue
@@ -202,6 +201,15 @@ def _kept_in_vain(
                 is_kept=True,
             ),
         )
+
+
+def _fails(pod: JsonView) -> str:
+    """What the containers of a pod that does not start or fails wait for; empty for another."""
+    if not (is_starting := lives.is_starting(pod)) and not lives.is_failing(pod):
+        return ""
+    waits = [*lives.container_waits(pod)]
+    state = "has not started on its node" if is_starting else "fails on its node"
+    return f"{state}: {listed(waits, len(waits))}" if waits else ""
 
 
 def _ending_namespace(views: LiveViews, name: str) -> Iterator[Reason]:

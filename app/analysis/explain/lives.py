@@ -279,6 +279,12 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
         return
     if warning is not None:
         yield warning_reason(warning, tree)
+    for text in container_waits(tree):
+        yield Reason(text=text, is_kept=True)
+
+
+def container_waits(tree: JsonView) -> Iterator[str]:
+    """What the containers of `waiting_containers` wait for, with messages, ends and restarts."""
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
         waiting, last = container.state.waiting, container.last_state.terminated
         if waiting.reason in _ORDINARY_WAITS:
@@ -290,7 +296,7 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
             text += f"; it ended before with exit code {last.exit_code}{why}"
         if container.restart_count:
             text += f" and was restarted {counts.of(container.restart_count, 'time')}"
-        yield Reason(text=text, is_kept=True)
+        yield text
 
 
 def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[], Instant]) -> str:

@@ -286,12 +286,14 @@ def unstarted(
     for key, event in starting:
         state = "runs no more" if lives.is_failing(event.object) else "did not start"
         warning = lives.warning_about(warnings, event.object)
+        # Messages name pods, and counts of restarts differ: pods are compared without them.
         waits = next(lives.waiting_containers(event.object), "")
+        details = next(lives.container_waits(event.object), "")
         if warning is not None:
             group = (state, warning.reason, warning.message.rpartition(": ")[2])
             groups.setdefault(group, []).append((key, warning.event.revision, warning.text))
         elif waits:
-            groups.setdefault((state, waits, ""), []).append((key, event.revision, waits))
+            groups.setdefault((state, waits, ""), []).append((key, event.revision, details))
         elif (reports() or _is_on_unready(views, event.object)) and (
             silent := lives.silence(views, event.object, now, newest)
         ):

@@ -26,6 +26,7 @@ RESOURCE_POOL_STATUS_REQUESTS = (api_groups.RESOURCE, "resourcepoolstatusrequest
 RESOURCE_QUOTAS = (api_groups.CORE, "resourcequotas")
 RESOURCE_SLICES = (api_groups.RESOURCE, "resourceslices")
 RESOURCE_SLICE_PATCHES = (api_groups.RESOURCE, "resourceslicepatches")
+RUNTIME_CLASSES = (api_groups.NODE, "runtimeclasses")
 SECRETS = (api_groups.CORE, "secrets")
 SERVICE_ACCOUNTS = (api_groups.CORE, "serviceaccounts")
 STATEFUL_SETS = (api_groups.APPS, "statefulsets")

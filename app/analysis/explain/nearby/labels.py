@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from app.analysis.explain.nearby import origins
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling.framework import pod_spec
@@ -30,7 +31,9 @@ def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterat
     for key, value in spec.node_selector:
         lacking = {name: has for name, has in nodes.items() if has.get(key) != value}
         if lacking:
-            yield _reason(f"the nodeSelector of the pod wants {key}={value}", [key], lacking)
+            text = f"the nodeSelector of the pod wants {key}={value}"
+            text += origins.of_label(views, pod, key, value)
+            yield _reason(text, [key], lacking)
     chosen = spec.node_affinity
     if chosen is None:
         return

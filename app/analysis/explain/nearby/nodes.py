@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from app.analysis.explain import waits
+from app.analysis.explain.nearby import origins
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
@@ -69,12 +70,14 @@ def short(
     wanted = pod_resources.effective(meta.spec(pod), "requests")
     for name, amounts in having.items():
         for resource, amount in amounts:
-            yield _used(name, resource, amount, users[name], wanted.get(resource, quantity.ZERO))
+            requested = f"{wanted.get(resource, quantity.ZERO)}{origins.of_request(pod, resource)}"
+            yield _used(name, resource, amount, users[name], requested)
     for resource, names in without.items():
         noun, offer = counts.plural(len(names), "node"), "offers" if len(names) == 1 else "offer"
         text = f"{noun} {listed(sorted(names), len(names))} {offer} no {resource}"
+        requested = f"{wanted.get(resource, quantity.ZERO)}{origins.of_request(pod, resource)}"
         yield Reason(
-            text=f"{text}; this pod requests {wanted.get(resource, quantity.ZERO)}",
+            text=f"{text}; this pod requests {requested}",
             count=len(names),
             about=ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None,
             is_kept=True,
@@ -98,7 +101,7 @@ def _requesting(views: LiveViews, nodes: Container[str]) -> dict[str, _Users]:
     return users
 
 
-def _used(name: str, resource: str, has: Quantity, users: _Users, wanted: Quantity) -> Reason:
+def _used(name: str, resource: str, has: Quantity, users: _Users, wanted: str) -> Reason:
     """The amount of a resource that a node has, and the pods that request the most of it."""
     used = sorted(users.get(resource, ()), reverse=True)
     total = quantity.from_nanos(sum(nanos for nanos, _ in used), has.format)

@@ -34,7 +34,7 @@ def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
             if name not in total or quantity.compare(total[name], amount) < 0:
                 total[name] = amount
     total |= of(spec, field)
-    overhead = amounts(json_tree.mapping(spec, "overhead"))
+    overhead = amounts(core.overhead_of(spec))
     add(total, {n: a for n, a in overhead.items() if field == "requests" or n in total})
     return total
 

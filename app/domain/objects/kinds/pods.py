@@ -6,7 +6,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import registry, rejections
 from app.domain.objects.kinds import limit_ranges, pod_defaults, priorities
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, condition_types, json_tree, timestamps, well_known
+from app.domain.values import api_resources, condition_types, json_tree, timestamps, well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -19,8 +19,6 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _KEY_FIELDS = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
-
-_GROUP, _CLASSES = api_groups.NODE, "runtimeclasses"
 
 
 def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> None:
@@ -121,7 +119,7 @@ def _admit_runtime_class(pod: JsonObject, reader: ObjectsReader) -> None:
                 pod, "Pod Overhead set without corresponding RuntimeClass defined Overhead"
             )
         return
-    runtime_class = reader.get(ObjectKey(_GROUP, _CLASSES, "", name))
+    runtime_class = reader.get(ObjectKey(*api_resources.RUNTIME_CLASSES, "", name))
     if runtime_class is None:
         raise _pod_rejected(pod, f'RuntimeClass "{name}" not found')
     overhead = json_tree.mapping(runtime_class, "overhead", "podFixed")
@@ -129,7 +127,7 @@ def _admit_runtime_class(pod: JsonObject, reader: ObjectsReader) -> None:
         raise _pod_rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead")
     if overhead:
         spec["overhead"] = dict(overhead)
-    wanted = json_tree.labels(runtime_class, "scheduling", "nodeSelector")
+    wanted = core.runtime_node_selector(runtime_class)
     labels = json_tree.labels(spec, "nodeSelector")
     for key, value in wanted.items():
         if labels.get(key, value) != value:

@@ -16,6 +16,7 @@ node_name = paths.text("spec", "nodeName")
 nominated_node_name = paths.text("status", "nominatedNodeName")
 scheduler_name = paths.text("spec", "schedulerName")
 service_account_name = paths.text("spec", "serviceAccountName")
+runtime_class_name = paths.text("spec", "runtimeClassName")
 priority = paths.integer("spec", "priority")
 containers = paths.objects("spec", "containers")
 init_containers = paths.objects("spec", "initContainers")
@@ -24,6 +25,10 @@ containers_of = paths.objects("containers")
 init_containers_of = paths.objects("initContainers")
 tolerations_of = paths.objects("tolerations")
 """The containers and tolerations in the spec of a pod; the tolerations of a device request, too."""
+overhead_of = paths.mapping("overhead")
+"""What the runtime of a pod needs for itself, in the spec of the pod."""
+runtime_node_selector = paths.labels("scheduling", "nodeSelector")
+"""The labels of nodes that a RuntimeClass chooses."""
 
 ports = paths.objects("ports")
 """The ports of a container, and those in the spec of a service or in a subset of endpoints."""

@@ -66,7 +66,7 @@ def of_pod(spec: JsonView) -> PodAmounts:
         effective = {**effective, **whole}
         scored = {**scored, **whole}
     if "overhead" in spec:
-        overhead = of_tree(json_tree.mapping(spec, "overhead"))
+        overhead = of_tree(core.overhead_of(spec))
         effective, scored = _sum(effective, overhead), _sum(scored, overhead)
     return PodAmounts(
         requests=effective, scored_cpu=scored.get(CPU, 0), scored_memory=scored.get(MEMORY, 0)

@@ -1,0 +1,122 @@
+"""Incidents after threads of trackers, with the words of their causes, fixed before a look."""
+
+from tests.web.invented import Invented, ask, node, pod, template
+from tests.web.reported_incidents import lab, one
+
+
+def runtime_class(name, **more):
+    return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name},
+            "handler": "h", **more}  # fmt: skip
+
+
+def asking(name="job", cpu="1", **spec):
+    """A pod whose claim comes from a template, with more in its spec."""
+    made = pod(name, "lab", template="one")
+    made["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu} if cpu else {}
+    made["spec"].update(spec)
+    return made
+
+
+def hardware(new, *more):
+    driver = f"{new('d')}.test"
+    return {"apply": [*lab(driver, one(driver)), template("one", "lab", ask("c")), *more]}
+
+
+def init_container_wants_most(new):
+    """An init container warms a cache with more cpu than a node has; the others want little."""
+    warm = new("warm")
+    first = {"name": warm, "image": "x.test/w", "resources": {"requests": {"cpu": "64"}}}
+    return Invented(
+        about="job",
+        told=(rf"this pod requests 64 \(init container {warm} alone requests 64\)",),
+        steps=(hardware(new), {"apply": [asking(cpu="2", initContainers=[first])]}, {"wait": 5}),
+    )
+
+
+def runtime_adds_its_overhead(new):
+    """The pod would fit, but for what its runtime needs for itself."""
+    name = new("kata")
+    made = runtime_class(name, overhead={"podFixed": {"cpu": "4"}})
+    return Invented(
+        about="job",
+        told=(rf"this pod requests 18 \(4 of it is overhead of RuntimeClass {name}\)",),
+        steps=(hardware(new, made), {"apply": [asking(cpu="14", runtimeClassName=name)]},
+               {"wait": 5}),
+    )  # fmt: skip
+
+
+def limit_range_sets_the_request(new):
+    """Somebody wrote no request, and the namespace has a large default."""
+    limits = [{"type": "Container", "defaultRequest": {"cpu": "48"}}]
+    return Invented(
+        about="job",
+        told=(r"this pod requests 48 \(a LimitRange set that of container main\)",),
+        steps=(
+            hardware(new, {"apiVersion": "v1", "kind": "LimitRange",
+                           "metadata": {"name": new("range"), "namespace": "lab"},
+                           "spec": {"limits": limits}}),
+            {"apply": [asking(cpu="")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+def runtime_chooses_its_nodes(new):
+    """The runtime is installed on another node than the one with the devices."""
+    name, label = new("kata"), f"x.test/{new('runtime')}"
+    made = runtime_class(name, scheduling={"nodeSelector": {label: "true"}})
+    return Invented(
+        about="job",
+        told=(rf"wants {label}=true \(from RuntimeClass {name}\): node n has no label",),
+        steps=(hardware(new, node("m", {label: "true"}), made),
+               {"apply": [asking(runtimeClassName=name)]}, {"wait": 5}),
+    )  # fmt: skip
+
+
+def _waiting(new, phase, state, **more):
+    """A pod that has the only device and whose container waits, and one that wants the device."""
+    status = {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 0}
+    status.update(state={"waiting": state}, **more)
+    return (
+        hardware(new),
+        {"apply": [asking("first")]},
+        {"wait": 5},
+        {"status": {"phase": phase, "containerStatuses": [status]}, "of": "pod/lab/first"},
+        {"wait": 5},
+        {"apply": [asking()]},
+        {"wait": 20},
+    )
+
+
+def holder_has_no_configuration(new):
+    """The pod with the device waits for a ConfigMap that nobody made."""
+    name = new("config")
+    missing = f'configmap "{name}" not found'
+    return Invented(
+        about="job",
+        told=(rf"reserved for pod lab/first, which has not started.{{0,90}}{missing}",),
+        steps=_waiting(new, "Pending",
+                       {"reason": "CreateContainerConfigError", "message": missing}),
+    )  # fmt: skip
+
+
+def holder_is_out_of_memory(new):
+    """The pod with the device crashes again and again."""
+    times = int(new("1"))
+    ended = {"exitCode": 137, "reason": "OOMKilled"}
+    return Invented(
+        about="job",
+        told=(rf"lab/first, which fails on its node: .{{0,90}}OOMKilled.{{0,30}}{times} times",),
+        steps=_waiting(new, "Running", {"reason": "CrashLoopBackOff"}, restartCount=times,
+                       lastState={"terminated": ended}),
+    )  # fmt: skip
+
+
+THREADS = (
+    init_container_wants_most,
+    runtime_adds_its_overhead,
+    limit_range_sets_the_request,
+    runtime_chooses_its_nodes,
+    holder_has_no_configuration,
+    holder_is_out_of_memory,
+)
