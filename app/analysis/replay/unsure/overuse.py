@@ -10,6 +10,9 @@ was tainted. Versions prove both. A pod that is refused after its nomination, or
 decided again; one that another user than the scheduler nominates is decided later, and so is one
 that was nominated when it was refused: pre-emption may nominate it again in equal words. These
 prove nothing.
+
+Counters that were published differently after the choice prove nothing either: the invariants
+judge whether they were overdrawn before.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +22,7 @@ from app.analysis.replay.acts import refusal_of, version_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.lifted_taints import LiftedTaints
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
@@ -26,7 +30,6 @@ from app.domain.devices.pools import Pool
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
@@ -64,6 +67,7 @@ class OveruseAudit:
         self._renominated: set[str] = set()
         self._lifted = LiftedTaints()
         self._held: dict[DeviceId, _Held] = {}
+        self._published: dict[PoolId, tuple[int, Instant]] = {}
 
     def overused(self) -> Mapping[str, str]:
         """The overused resources, by the uids of the claims concerned.
@@ -89,6 +93,8 @@ class OveruseAudit:
             self._note_nomination(event, before or {})
         elif event.key[:2] == api_resources.RESOURCE_SLICES:
             self._lifted.after(event, before or {})
+            place = dra.driver(event.object), dra.pool_name(event.object)
+            self._published[place] = version_of(event), known
         if event.key[:2] != api_resources.RESOURCE_CLAIMS:
             return
         if dra.allocation(before or {}):
@@ -98,7 +104,7 @@ class OveruseAudit:
         given = dra.result_trees(event.object)
         if not given or (before is not None and given == dra.result_trees(before)):
             return
-        for problem, holders, is_named in self._problems(dra.results(event.object)):
+        for problem, holders, is_named in self._problems(event, known):
             keys = tuple(_key_of(claim) for claim in holders)
             if any(self._lacks.was_unseen(key, known) for key in keys if key != event.key):
                 continue
@@ -135,11 +141,20 @@ class OveruseAudit:
             if held is not None and held.claim == event.key:
                 self._held[result.id] = replace(held, given_back=version_of(event))
 
-    def _check_choice(self, event: Event, known: Instant) -> None:
-        """Checks that the devices of a new allocation were free when it was chosen."""
+    def _chosen(self, event: Event) -> int:
+        """The version before which the devices of a new allocation were chosen; 0 if unknown."""
         nominations = (self._nominated.get(uid, (0, "")) for uid in consumers(event.object))
         user = event.stamp.actor.user
-        chosen = max((version for version, by in nominations if by == user), default=0)
+        return max((version for version, by in nominations if by == user), default=0)
+
+    def _may_change_after(self, chosen: int, pool: PoolId, known: Instant) -> bool:
+        """Whether a pool may have been published differently since a choice before a version."""
+        version, at = self._published.get(pool, (0, Instant(0)))
+        return known - at <= IN_FLIGHT or 0 < chosen < version
+
+    def _check_choice(self, event: Event, known: Instant) -> None:
+        """Checks that the devices of a new allocation were free when it was chosen."""
+        chosen = self._chosen(event)
         for result in dra.results(event.object):
             if result.admin_access:
                 continue
@@ -167,13 +182,11 @@ class OveruseAudit:
                 _Overuse(problem=problem, at=known, holders=(rests_on,), accused=(event.uid,))
             )
 
-    def _problems(
-        self, results: Sequence[DeviceResult]
-    ) -> Iterator[tuple[str, Sequence[str], bool]]:
+    def _problems(self, event: Event, known: Instant) -> Iterator[tuple[str, Sequence[str], bool]]:
         """The overused resources, the claims that use them, and whether to name these."""
         allocated = self._views.allocated
         pools: set[PoolId] = set()
-        for result in results:
+        for result in dra.results(event.object):
             if result.admin_access:
                 continue
             holders = allocated.holders(result.id)
@@ -185,7 +198,10 @@ class OveruseAudit:
                     True,
                 )
             pools.add((result.driver, result.pool))
+        chosen = self._chosen(event)
         for place in sorted(pools):
+            if self._may_change_after(chosen, place, known):
+                continue
             pool = self._views.inventory.pool(place)
             if pool is None or not pool.counters:
                 continue

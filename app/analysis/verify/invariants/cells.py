@@ -1,8 +1,9 @@
 """Judges cells: finds the rules that are broken in a cell at present."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from msgspec import Raw
 
@@ -11,7 +12,15 @@ from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluste
 from app.analysis.verify.invariants.known import NEVER, NOT_SHOWN, SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
-from app.analysis.verify.invariants.pools import Held, Pool, PoolId, draws
+from app.analysis.verify.invariants.pools import (
+    CounterId,
+    DeviceId,
+    Held,
+    Pool,
+    PoolId,
+    draws,
+)
+from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
 from app.analysis.verify.invariants.violations import (
     IN_FLIGHT,
     Cause,
@@ -38,7 +47,7 @@ def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> Mapping[Place, Fi
     if isinstance(cell, KnownClaim):
         return dict(_claim(cluster, cell))
     if isinstance(cell, Pool):
-        return dict(_pool(cell))
+        return dict(_pool(cluster, cell))
     pool, subject = cell
     if isinstance(pool, Pool):
         return dict(_device(cluster, pool, subject))
@@ -91,7 +100,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         )
         place = ("consumed-within-capacity", device, capacity)
         if is_certain:
-            finding = _blamed(holders, message, (pool.id,))
+            had_enough = partial(_had_capacity, device, capacity, amount)
+            finding = _weighed(cluster, had_enough, holders, message, pool.id)
             yield place, replace(finding, reads_patches=True)
         else:
             yield (
@@ -121,7 +131,18 @@ def _never_published(pool: Pool, name: str, held: Iterable[Held]) -> Broken:
                 yield ("allocated-device-existed", claim.key, name), finding
 
 
-def _pool(pool: Pool) -> Broken:
+def _had_capacity(device: DeviceId, capacity: str, amount: int, stock: Stock) -> bool:
+    limit, is_certain = stock.capacity_of(device, capacity)
+    return not is_certain or (limit is not None and amount <= limit)
+
+
+def _had_counter(pool: PoolId, counter: CounterId, stock: Stock) -> bool:
+    published = stock.pools[pool]
+    drawn, limit = published.drawn.get(counter, 0), published.limits.get(counter)
+    return not drawn or (limit is not None and drawn <= limit)
+
+
+def _pool(cluster: Cluster, pool: Pool) -> Broken:
     limits = pool.limits
     for counter, amount in pool.drawn.items() if limits else ():
         limit = limits.get(counter)
@@ -140,13 +161,32 @@ def _pool(pool: Pool) -> Broken:
             f"{drawn} of counter {counter[1]} of set {counter[0]} in pool "
             f"{'/'.join(pool.id)} is drawn, and the set has {held}"
         )
-        finding = _blamed(holders, message, (pool.id,))
+        had_enough = partial(_had_counter, pool.id, counter)
+        finding = _weighed(cluster, had_enough, holders, message, pool.id)
         yield ("counters-not-overdrawn", pool.id, *counter), finding
 
 
 def _blamed(held: Iterable[Held], message: str, pools: tuple[PoolId, ...]) -> Finding:
     causes, objects = _causes(held), _claims(held)
     return Finding(kind=None, objects=objects, message=message, causes=causes, pools=pools)
+
+
+def _weighed(
+    cluster: Cluster,
+    had_enough: Callable[[Stock], bool],
+    held: Sequence[Held],
+    message: str,
+    pool: PoolId,
+) -> Finding:
+    """The finding that a pool has not enough for its holders, unless it had when one was chosen."""
+    finding = _blamed(held, message, (pool,))
+    if Cause.ALLOCATED not in finding.causes:
+        return finding
+    devices = {result.id for claim, result in held if claim.cause is Cause.ALLOCATED}
+    if any(map(had_enough, cluster.stock.earlier(cluster.chosen_from(), devices))):
+        return replace(finding, causes=finding.causes - {Cause.ALLOCATED} | {Cause.CHOSEN})
+    had_ever = any(map(had_enough, cluster.stock.earlier(SINCE_EVER, devices)))
+    return replace(finding, reads_times=had_ever)
 
 
 def _causes(held: Iterable[Held]) -> frozenset[Cause]:

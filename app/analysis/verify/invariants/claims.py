@@ -1,6 +1,6 @@
 """Writes of ResourceClaims: applies their changes and finds faults in the writes themselves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Raw
@@ -29,6 +29,7 @@ from app.analysis.verify.invariants.violations import Cause, Finding, Place, Vio
 from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawClaim, RawClaimStatus
 from app.domain.log.records import IMPORTER_USER, Loss
+from app.domain.values.timestamps import Instant
 
 _CREATED = EventType.OBJECT_CREATED
 _PROTECTED = Raw(f'["{CLAIM_FINALIZER}"]'.encode())
@@ -291,6 +292,7 @@ def _note_given(
 ) -> None:
     """Notes that a claim got devices, and admin access to them where its namespace forbids that."""
     _note_cause(cluster, event, known, Cause.ALLOCATED)
+    cluster.chosen_from = _chosen_from(cluster, event, known)
     if is_certain and admin.is_given(known.allocation) and not admin.is_given(held):
         admin.judge(cluster, event, is_dated=True, what="given")
 
@@ -380,12 +382,16 @@ def _written(
         spec=known.spec,
         made=known.made,
         results=results,
-        decided_from=partial(
-            cluster.queues.decided_from, event, [each.uid for each in known.reserved]
-        ),
+        decided_from=_chosen_from(cluster, event, known),
         is_dated=is_dated,
         is_steady=is_steady,
     )
+
+
+def _chosen_from(cluster: Cluster, event: Event, known: KnownClaim) -> Callable[[], Instant]:
+    """The function that gives the earliest instant at which an allocation may be chosen."""
+    pods = [each.uid for each in known.reserved]
+    return partial(cluster.queues.decided_from, event, pods)
 
 
 def _placed(cluster: Cluster, event: Event, written: Written) -> Mapping[Place, Finding]:

@@ -1,7 +1,7 @@
 """The state of a cluster that the rules read, and the cells that an event touched."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -61,6 +61,7 @@ class Cluster:
     it is in `open`, the cells in which something was broken when they were last judged. `lacking`
     are the resources of which the recording may lack whole objects, and `doubts.TIMES`. `namers`
     are the users who wrote the names of generated claims into pods: claim controllers.
+    `chosen_from` gives the earliest instant at which the last allocation may have been chosen.
     `published` has the last write of each slice, rule, patch and namespace, `latest` that of each
     kind which may decide about others, `lives` the first and last line about each of them, by key
     and uid.
@@ -92,6 +93,7 @@ class Cluster:
         self.specs: dict[ObjectKey, tuple[str, bytes]] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
+        self.chosen_from: Callable[[], Instant] = lambda: Instant(0)
         self.leaving: list[KnownClaim | KnownPod] = []
         self.unseen = Unseen()
         self.lossy, self.gaps = self.unseen.lossy, self.unseen.gaps

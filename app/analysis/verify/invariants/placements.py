@@ -8,6 +8,7 @@ have been seen by the scheduler, so a finding that rests on it is unsure.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from app.analysis.verify.invariants import reading
@@ -78,6 +79,20 @@ class Written:
     decided_from: Callable[[], Instant]
     is_dated: bool
     is_steady: bool
+
+    def weighed(
+        self, stock: Stock, is_sound: Callable[[Stock], bool]
+    ) -> tuple[ViolationKind, bool]:
+        """The severity of such a fault where earlier states were sound, and if that is by times.
+
+        The scheduler may not have seen the changes of the moments before the write.
+        """
+        if not self.is_dated:
+            return self.by_devices, False
+        devices = {result.id for result in self.results}
+        if any(map(is_sound, stock.earlier(self.decided_from(), devices))):
+            return ViolationKind.UNSURE, True
+        return ViolationKind.BROKEN, any(map(is_sound, stock.earlier(SINCE_EVER, devices)))
 
     @property
     def by_devices(self) -> ViolationKind:
@@ -193,24 +208,49 @@ def _constraints(
         name = match or reading.text(constraint, "distinctAttribute")
         if not name or not under:
             continue
-        values: list[tuple[str, frozenset[Any]] | None] = []
-        is_certain = True
-        for result in under:
-            value, certain = stock.attribute_of(result.id, name)
-            is_certain = is_certain and certain
-            values.append(_values(value))
-        if match:
-            holds = _agree(values)
-        else:
-            requests = [_main(result.request) for result in under]
-            holds = _differ(requests, values, by_last=switches.distinct_by_last)
+        by_last = None if match else switches.distinct_by_last
+        holds, is_certain = _holds(name, under, by_last, stock)
         if not holds:
-            kind = written.by_devices if is_certain else ViolationKind.UNSURE
+            kind, is_timed = ViolationKind.UNSURE, False
+            if is_certain:
+                kind, is_timed = written.weighed(stock, partial(_may_hold, name, under, by_last))
             verb = "do not agree in" if match else "do not differ in"
             message = f"the devices of constraint {index} {verb} {name}"
             pools = tuple(sorted({result.id[:2] for result in under}))
             finding = _finding(written, kind, message)
-            yield ("constraint-holds", index), replace(finding, pools=pools, reads_patches=True)
+            yield (
+                ("constraint-holds", index),
+                replace(finding, pools=pools, reads_patches=True, reads_times=is_timed),
+            )
+
+
+def _holds(
+    name: str, results: Sequence[Result], by_last: bool | None, stock: Stock
+) -> tuple[bool, bool]:
+    """Whether a constraint on an attribute holds, and whether that is certain.
+
+    With `by_last` None the values are to agree, otherwise to differ.
+    """
+    values: list[tuple[str, frozenset[Any]] | None] = []
+    is_certain = True
+    for result in results:
+        value, certain = stock.attribute_of(result.id, name)
+        is_certain = is_certain and certain
+        values.append(_values(value))
+    if by_last is None:
+        return _agree(values), is_certain
+    requests = [_main(result.request) for result in results]
+    return _differ(requests, values, by_last=by_last), is_certain
+
+
+def _may_hold(name: str, results: Sequence[Result], by_last: bool | None, stock: Stock) -> bool:
+    holds, is_certain = _holds(name, results, by_last, stock)
+    return holds or not is_certain
+
+
+def _is_shared(device: DeviceId, stock: Stock) -> bool:
+    published = stock.device(device)
+    return published is not None and published.allow_multiple_allocations
 
 
 def _result(
@@ -251,7 +291,8 @@ def _result(
         return
     if result.share_id and not device.allow_multiple_allocations:
         message = f"device {name} is allocated in shares and does not allow multiple allocations"
-        yield "share-of-shared-device", written.by_devices, (), message, False
+        kind, is_timed = written.weighed(stock, partial(_is_shared, id_))
+        yield "share-of-shared-device", kind, (), message, is_timed
     is_tainted = device.taints or (switches.rules and stock.rules)
     if is_tainted and switches.taints and not result.admin_access:
         yield from _taints(stock, switches, written, id_, tolerations)

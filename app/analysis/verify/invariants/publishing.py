@@ -110,13 +110,14 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     cluster.note_published(event)
     stock = cluster.stock
     if event.type is _DELETED:
-        stock.patches.pop(event.key, None)
+        stock.remove_patch(event.key, event.stamp.time)
         cluster.forget_faults(event.key)
     else:
         is_new = event.type is _CREATED
         if is_new:
             cluster.forget_faults(event.key)
-        stock.put_patch(event.key, event.uid, event.body, event.revision, is_new=is_new)
+        since = SINCE_EVER if event.stamp.verb == LISTED else event.stamp.time
+        stock.put_patch(event.key, event.uid, event.body, (since, event.revision), is_new=is_new)
     _judge_generation(cluster, event)
     if stock.has_patched_devices:
         cluster.note_devices()

@@ -1,14 +1,15 @@
 """The objects that drivers and administrators publish: pools of slices, taint rules, patches."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import msgspec
 
 from app.analysis.verify.invariants import amounts, reading
 from app.analysis.verify.invariants.pools import Began, DeviceId, Pool, PoolId, Published
+from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.verify.invariants.reading import Device, Taint
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import ObjectKey, Revision
@@ -79,6 +80,15 @@ class Patch:
         return all(not want or want == has for want, has in zip(self.names, device, strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A write or deletion of a slice or patch, with the object as it was before, if it existed."""
+
+    at: Instant
+    key: ObjectKey
+    before: Published | Patch | None
+
+
 class Stock:
     """All published objects. Putting or removing a slice returns the pools that it touched.
 
@@ -96,6 +106,7 @@ class Stock:
         self.has_seen_slices = False
         self.has_seen_rules = False
         self.ended: deque[Ended] = deque()
+        self._changes: deque[_Change] = deque()
 
     def pool(self, device: DeviceId) -> Pool:
         """The pool of a device; an empty one when nothing of it is published."""
@@ -132,6 +143,49 @@ class Stock:
         while ended and now - ended[0].until > IN_FLIGHT:
             ended.popleft()
 
+    def earlier(self, since: Instant, devices: Collection[DeviceId]) -> Iterator["Stock"]:
+        """What was published before each change since an instant, the newest first.
+
+        Only states in which complete pools have all the devices, whose holders are those of now:
+        from others nothing could be chosen. Only slices of their pools, and patches, are in them.
+        """
+        pools = {device[:2] for device in devices}
+        known = [self.pools[pool] for pool in pools if pool in self.pools]
+        slices = {key: each for pool in known for key, each in pool.slices.items()}
+        patches = {**self.patches}
+        for change in reversed(self._changes):
+            if change.at < since:
+                return
+            key, before = change.key, change.before
+            patches.pop(key, None)
+            slices.pop(key, None)
+            if isinstance(before, Patch):
+                patches[key] = before
+            elif before is not None and before.pool in pools:
+                slices[key] = before
+            state = self._with(slices, patches)
+            if all(state.pool(each).is_complete and state.device(each) for each in devices):
+                yield state
+
+    def _with(
+        self, slices: Mapping[ObjectKey, Published], patches: Mapping[ObjectKey, Patch]
+    ) -> "Stock":
+        """A stock of other slices and patches, of which claims hold the same devices."""
+        other = Stock(has_patched_devices=self.has_patched_devices)
+        other.patches = {**patches}
+        for key, each in slices.items():
+            other.pool_of(*each.pool).slices[key] = each
+        for place, pool in other.pools.items():
+            pool.holders = self.pools[place].holders
+        return other
+
+    def _note_change(self, key: ObjectKey, before: Published | Patch | None, now: Instant) -> None:
+        """Remembers what a write replaces as long as an allocation chosen before it may come."""
+        changes = self._changes
+        while changes and now - changes[0].at > WAIT_MAX + IN_FLIGHT:
+            changes.popleft()
+        changes.append(_Change(now, key, before))
+
     def put_slice(
         self, key: ObjectKey, uid: str, body: bytes, since: Began, now: Instant
     ) -> Iterable[Pool]:
@@ -139,6 +193,8 @@ class Stock:
         self.has_seen_slices = True
         read = reading.slice_(body)
         old = self.slices.get(key)
+        if since[0] != SINCE_EVER:
+            self._note_change(key, None if old is None else replace(old), now)
         if old is not None and _is_same(read, old.slice):
             # At most attributes changed, which are read on demand.
             old.uid, old.body, old.trees = uid, body, None
@@ -172,6 +228,7 @@ class Stock:
         old = self.slices.pop(key, None)
         if old is None:
             return ()
+        self._note_change(key, old, end[0])
         pool = self.pools[old.pool]
         del pool.slices[key]
         self._settle((pool,), old, end, end[0])
@@ -224,14 +281,17 @@ class Stock:
         )
 
     def put_patch(
-        self, key: ObjectKey, uid: str, body: bytes, revision: Revision, *, is_new: bool
+        self, key: ObjectKey, uid: str, body: bytes, began: Began, *, is_new: bool
     ) -> None:
         """Applies a write of a ResourceSlicePatch."""
+        since, revision = began
         tree = reading.value(body)
         devices = reading.get(tree, "spec", "devices")
         chosen = reading.get(devices, "filter")
         priority = reading.get(devices, "priority")
         old = self.patches.get(key)
+        if since != SINCE_EVER:
+            self._note_change(key, old, since)
         is_new = is_new or old is None or old.uid != uid
         self.patches[key] = Patch(
             uid=uid,
@@ -256,6 +316,12 @@ class Stock:
                 if isinstance(changes := reading.get(devices, name), dict)
             },
         )
+
+    def remove_patch(self, key: ObjectKey, now: Instant) -> None:
+        """Applies the deletion of a ResourceSlicePatch."""
+        old = self.patches.pop(key, None)
+        if old is not None:
+            self._note_change(key, old, now)
 
     def capacity_of(self, device: DeviceId, name: str) -> tuple[int | None, bool]:
         """The amount of a device's capacity after patches, and whether that is certain."""

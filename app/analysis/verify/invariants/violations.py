@@ -121,10 +121,12 @@ class Cause(Enum):
     """The way in which a claim came to hold its devices in the current step.
 
     `FOUND` is a claim that was allocated when it was first seen: the state at its allocation is
-    unknown.
+    unknown. `CHOSEN` is an allocation that may have been chosen before a change of what is
+    published, when there was enough.
     """
 
     ALLOCATED = "allocated"
+    CHOSEN = "chosen"
     FOUND = "found"
 
 

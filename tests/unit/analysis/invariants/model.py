@@ -472,7 +472,7 @@ def without_updates(events):
 def blame(causes: set) -> str:
     if "allocated" in causes:
         return "broken"
-    return "unsure" if "found" in causes else "outside"
+    return "unsure" if causes & {"found", "chosen"} else "outside"
 
 
 def blame_double(causes: set) -> str:
@@ -695,6 +695,13 @@ class World:
         return self.published(device[:2]).get(device[2])
 
     @remembered
+    def can_give(self, device):
+        """In the newest generation, of which all slices are there."""
+        newest = self.newest(device[:2])
+        counts = [whole(each, "spec", "pool", "resourceSliceCount") for each in newest[:1]]
+        return self.device(device) is not None and len(newest) >= counts[0]
+
+    @remembered
     def is_published(self, device):
         """In a slice of whatever generation."""
         return any(
@@ -908,8 +915,60 @@ class Judge:
             if is_same and chosen(old) == chosen(new):
                 continue
             is_found = not is_same or event.type is EventType.OBJECT_CREATED
-            causes.add("found" if is_found else "allocated")
+            was_enough = not is_found and self.was_enough(number, key, place)
+            causes.add("found" if is_found else "chosen" if was_enough else "allocated")
         return causes or {"outside"}
+
+    def was_enough(self, number, key, place):
+        """Whether there was enough when the allocation may have been chosen, for those of now."""
+        if place[0] not in ("counters-not-overdrawn", "consumed-within-capacity"):
+            return False
+        held = self.worlds[number].holdings()
+        devices = {
+            device
+            for device, holding in held.items()
+            if any(each == key for each, _ in holding)
+            and self.is_of_place(self.worlds[number], device, place)
+        }
+        for world in self.worlds_of_choice(number, key, devices):
+            broken = self.counters(world, held) | self.capacity(world, held)
+            if place in broken:
+                if broken[place][0] == "unsure":
+                    return True
+            elif self.has_limit(world, place, held):
+                return True
+        return False
+
+    def has_limit(self, world, place, held):
+        """Whether nothing draws on the place, or it has a limit."""
+        if place[0] == "consumed-within-capacity":
+            limit, is_doubtful = world.patched(place[1], "capacity", place[2])
+            return is_doubtful or isinstance(limit, dict)
+        draws = any(self.is_of_place(world, device, place) for device in held)
+        return not draws or any(
+            text(each, "name") == place[2] and place[3] in amounts(each)
+            for one in world.newest(place[1])
+            for each in items(one, "spec", "sharedCounters")
+        )
+
+    def is_of_place(self, world, device, place):
+        if place[0] == "consumed-within-capacity":
+            return device == place[1]
+        return device[:2] == place[1] and any(
+            text(use, "counterSet") == place[2] and place[3] in amounts(use)
+            for use in items(world.device(device), "consumesCounters")
+        )
+
+    def worlds_of_choice(self, number, key, devices):
+        """Earlier states in which the allocation may have been chosen, if they had the devices."""
+        since = self.chosen_from(number, key)
+        for index in range(number - 1, -1, -1):
+            changed = self.states[index + 1]
+            if changed.time < since:
+                return
+            is_listed = any(event.stamp.verb == "baseline" for _, event in changed.touched)
+            if not is_listed and all(map(self.worlds[index].can_give, devices)):
+                yield self.worlds[index]
 
     def uses(self, number, key, place):
         claim = self.states[number].objects[key]
@@ -937,9 +996,9 @@ class Judge:
                 broken["device-in-one-claim", device] = ("", {key for key, _ in held})
         return broken
 
-    def counters(self, world):
+    def counters(self, world, held=None):
         broken = {}
-        held = world.holdings()
+        held = world.holdings() if held is None else held
         for pool in {device[:2] for device in held}:
             limits, used, holders = {}, defaultdict(Decimal), defaultdict(set)
             for each in world.newest(pool):
@@ -958,9 +1017,9 @@ class Judge:
                     broken["counters-not-overdrawn", pool, *place] = ("", holders[place])
         return broken
 
-    def capacity(self, world):
+    def capacity(self, world, holdings=None):
         broken = {}
-        for device, held in world.holdings().items():
+        for device, held in (world.holdings() if holdings is None else holdings).items():
             if world.device(device) is None:
                 continue
             used, holders = defaultdict(Decimal), defaultdict(set)
@@ -1559,7 +1618,9 @@ class Judge:
         by_devices = "broken" if is_dated or self.is_steady(first, key) else "unsure"
         requests = requests_of(tree)
         self.judge_requests(tree, requests, breach)
-        self.judge_constraints(world, tree, breach, by_devices)
+        devices = {device_of(each) for each in results_of(tree)}
+        worlds = list(self.worlds_of_choice(first, key, devices)) if is_dated else []
+        self.judge_constraints(world, tree, breach, by_devices, worlds)
         for index, result in enumerate(results_of(tree)):
             self.judge_result(first, key, result, requests, index, breach)
         return broken
@@ -1583,45 +1644,55 @@ class Judge:
             if is_short or any((at(each, "adminAccess") is True) != is_admin for each in given):
                 breach("request-satisfied", "broken", main)
 
-    def judge_constraints(self, world, tree, breach, by_devices):
+    def judge_constraints(self, world, tree, breach, by_devices, earlier):
         for index, constraint in enumerate(items(tree, "spec", "devices", "constraints")):
-            listed = texts(constraint, "requests")
-            under = [
-                result
-                for result in results_of(tree)
-                if not listed
-                or text(result, "request") in listed
-                or text(result, "request").partition("/")[0] in listed
-            ]
-            match, distinct = (
-                text(constraint, "matchAttribute"),
-                text(constraint, "distinctAttribute"),
-            )
-            name = match or distinct
-            if not name or not under:
-                continue
-            values, is_doubtful = [], False
-            for result in under:
-                device = device_of(result)
-                published = world.device(device)
-                domain, _, short = name.partition("/")
-                attributes = fields(published, "attributes")
-                spelt = name if name in attributes or domain != device[0] else short
-                value, doubtful = world.patched(device, "attributes", spelt)
-                is_doubtful |= doubtful or published is None
-                values.append(None if published is None else values_of(value))
-            if match:
-                known = [value for value in values if value is not None]
-                holds = (
-                    len(known) == len(values)
-                    and len({kind for kind, _ in known}) == 1
-                    and bool(set.intersection(*(found for _, found in known)))
-                )
-            else:
-                names = [text(result, "request").partition("/")[0] for result in under]
-                holds = are_distinct(names, values, by_last=world.switches.distinct_by_last)
+            holds, is_doubtful = self.holds(world, tree, constraint)
+            if not holds and any(
+                one or other
+                for one, other in (self.holds(each, tree, constraint) for each in earlier)
+            ):
+                is_doubtful = True
             if not holds:
                 breach("constraint-holds", "unsure" if is_doubtful else by_devices, index)
+
+    def holds(self, world, tree, constraint):
+        """Whether a constraint holds, and whether that is doubtful."""
+        listed = texts(constraint, "requests")
+        under = [
+            result
+            for result in results_of(tree)
+            if not listed
+            or text(result, "request") in listed
+            or text(result, "request").partition("/")[0] in listed
+        ]
+        match, distinct = (
+            text(constraint, "matchAttribute"),
+            text(constraint, "distinctAttribute"),
+        )
+        name = match or distinct
+        if not name or not under:
+            return True, False
+        values, is_doubtful = [], False
+        for result in under:
+            device = device_of(result)
+            published = world.device(device)
+            domain, _, short = name.partition("/")
+            attributes = fields(published, "attributes")
+            spelt = name if name in attributes or domain != device[0] else short
+            value, doubtful = world.patched(device, "attributes", spelt)
+            is_doubtful |= doubtful or published is None
+            values.append(None if published is None else values_of(value))
+        if match:
+            known = [value for value in values if value is not None]
+            holds = (
+                len(known) == len(values)
+                and len({kind for kind, _ in known}) == 1
+                and bool(set.intersection(*(found for _, found in known)))
+            )
+        else:
+            names = [text(result, "request").partition("/")[0] for result in under]
+            holds = are_distinct(names, values, by_last=world.switches.distinct_by_last)
+        return holds, is_doubtful
 
     def judge_result(self, number, key, result, requests, index, breach):
         state, world = self.states[number], self.worlds[number]
@@ -1635,6 +1706,10 @@ class Judge:
             return
         if text(result, "shareID") and at(published, "allowMultipleAllocations") is not True:
             is_sure = self.is_change(number, key) or self.is_steady(number, key)
+            devices = {device_of(each) for each in results_of(state.objects[key])}
+            for each in self.worlds_of_choice(number, key, devices):
+                was_shared = at(each.device(device), "allowMultipleAllocations") is True
+                is_sure &= not (was_shared and self.is_change(number, key))
             breach("share-of-shared-device", "broken" if is_sure else "unsure", index)
         if (
             text(result, "request") in requests

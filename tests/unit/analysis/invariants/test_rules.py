@@ -189,6 +189,116 @@ def an_allocation_on_top_of_a_shrunken_pool(story):
     ]
 
 
+def less_is_published_before_an_allocation(story, before, less, chosen, after):
+    """A claim gets a result some seconds after a write of its pool, which may be unseen as yet.
+
+    Another one has a result already.
+    """
+    story.publish("p", *before[0], **before[1])
+    story.allocate("x", chosen("a", 1))
+    story.publish("p", *less[0], **less[1])
+    begin = story.allocate("y", chosen("b", 2), after=after)
+    return begin, story.publish("p", *before[0], **before[1])
+
+
+def parts_of(units, *, draw="4"):
+    return [device(name, consumes={"units": draw}) for name in "ab"], {"counters": {"units": units}}
+
+
+def plain(name, _):
+    return result("p", name)
+
+
+def share(_, number):
+    return result("p", "a", shareID=str(number), consumedCapacity={"memory": "5"})
+
+
+def sharing(**options):
+    return [device("a", **options)], {}
+
+
+def counters_shrink_just_before_an_allocation(story):
+    times = less_is_published_before_an_allocation(story, parts_of("8"), parts_of("6"), plain, 3)
+    return [("counters-not-overdrawn", "unsure", "x,y", *times)]
+
+
+def counters_shrink_long_before_an_allocation(story):
+    times = less_is_published_before_an_allocation(story, parts_of("8"), parts_of("6"), plain, 60)
+    return [("counters-not-overdrawn", "broken", "x,y", *times)]
+
+
+def a_device_draws_more_just_before_it_is_allocated(story):
+    more = parts_of("8", draw="5")
+    begin, end = less_is_published_before_an_allocation(story, parts_of("8"), more, plain, 3)
+    return [("counters-not-overdrawn", "unsure", "x,y", begin, end)]
+
+
+def an_incomplete_pool_gave_nothing_before(story):
+    """Parity: allocator.md 2.4: the devices came before the counters that they draw."""
+    devices, _ = parts_of("6")
+    story.put(key_of("resourceslices", "p-2"), slice_("p", *devices, count=2), after=1)
+    story.put(key_of("resourceslices", "p"), slice_("p", counters={"units": "6"}, count=2), after=1)
+    story.allocate("x", result("p", "a"))
+    begin = story.allocate("y", result("p", "b"))
+    return [("counters-not-overdrawn", "broken", "x,y", begin, None)]
+
+
+def capacity_shrinks_just_before_an_allocation(story):
+    before, less = (sharing(shared=True, capacity={"memory": amount}) for amount in ("10", "9"))
+    begin, end = less_is_published_before_an_allocation(story, before, less, share, 3)
+    return [("consumed-within-capacity", "unsure", "x,y", begin, end)]
+
+
+def capacity_shrinks_long_before_an_allocation(story):
+    before, less = (sharing(shared=True, capacity={"memory": amount}) for amount in ("10", "9"))
+    begin, end = less_is_published_before_an_allocation(story, before, less, share, 60)
+    return [("consumed-within-capacity", "broken", "x,y", begin, end)]
+
+
+def a_patch_takes_capacity_away_just_before_an_allocation(story):
+    story.publish("p", device("a", shared=True, capacity={"memory": "10"}))
+    story.allocate("x", share("a", 1))
+    change = {"capacity": {f"{DRIVER}/memory": {"value": "9"}}, "filter": {"pool": "p"}}
+    key = key_of("resourceslicepatches", "less")
+    story.put(key, {"spec": {"devices": change}}, after=1)
+    begin = story.allocate("y", share("a", 2), after=3)
+    end = story.remove(key, after=1)
+    return [("consumed-within-capacity", "unsure", "x,y", begin, end)]
+
+
+def a_device_is_shared_no_more_just_before_an_allocation(story):
+    before, less = sharing(shared=True), sharing()
+    story.publish("p", *before[0])
+    story.publish("p", *less[0])
+    begin = story.allocate("x", result("p", "a", shareID="1"), after=3)
+    return [("share-of-shared-device", "unsure", "x", begin, None)]
+
+
+def a_device_is_shared_no_more_long_before_an_allocation(story):
+    before, less = sharing(shared=True), sharing()
+    story.publish("p", *before[0])
+    story.publish("p", *less[0])
+    begin = story.allocate("x", result("p", "a", shareID="1"), after=60)
+    return [("share-of-shared-device", "broken", "x", begin, None)]
+
+
+def moved_to_another_numa_node(story, after):
+    here, there = ({"numa": {"int": node}} for node in (0, 1))
+    story.publish("p", device("a", attributes=here), device("b", attributes=here))
+    request = {"name": "r", "exactly": {"count": 2}}
+    story.claim("x", request, constraints=[{"matchAttribute": f"{DRIVER}/numa"}])
+    story.publish("p", device("a", attributes=here), device("b", attributes=there))
+    return story.allocate("x", result("p", "a"), result("p", "b"), after=after)
+
+
+def an_attribute_changes_just_before_an_allocation(story):
+    return [("constraint-holds", "unsure", "x", moved_to_another_numa_node(story, 3), None)]
+
+
+def an_attribute_changes_long_before_an_allocation(story):
+    return [("constraint-holds", "broken", "x", moved_to_another_numa_node(story, 60), None)]
+
+
 def shares_of_a_device_draw_its_counters_once(story):
     story.publish("p", device("a", consumes={"units": "6"}, shared=True), counters={"units": "10"})
     story.allocate("x", result("p", "a", shareID="1"))

@@ -99,3 +99,46 @@ def written(number, key, before, tree):
     )
     body = json.dumps({"metadata": metadata, **tree}).encode()
     return Event(revision=Revision(number), type=type_, key=key, uid=uid, body=body, stamp=stamp)
+
+
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "n1")
+
+
+def counting(units):
+    """The slice of a pool whose only device draws 4 units of the counter."""
+    draw = [{"counterSet": "set", "counters": {"units": {"value": "4"}}}]
+    return {
+        "spec": {
+            "driver": "gpu.example",
+            "nodeName": "n1",
+            "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "gpu-0", "consumesCounters": draw}],
+            "sharedCounters": [{"name": "set", "counters": {"units": {"value": units}}}],
+        }
+    }
+
+
+ENOUGH, LESS = (SLICE, counting("4")), (SLICE, counting("3"))
+
+
+@pytest.mark.parametrize(
+    ("is_proved", "writes", "wait"),
+    [
+        (True, [LESS, MADE, NOMINATED, TAKEN], 60),
+        (False, [ENOUGH, MADE, NOMINATED, LESS, TAKEN], 60),
+        (False, [ENOUGH, MADE, LESS, NOMINATED, TAKEN], 1),
+        (True, [ENOUGH, MADE, LESS, NOMINATED, TAKEN], 60),
+        (True, [ENOUGH, MADE, LESS, TAKEN], 60),
+        (False, [ENOUGH, MADE, LESS, TAKEN], 1),
+    ],
+)
+def test_counter_that_shrank_after_a_choice_is_not_overused(is_proved, writes, wait):
+    """The writes come some seconds apart, which is what proves an order without a nomination."""
+    views, before = LiveViews(Profile()), {}
+    audit = OveruseAudit(views, Lacks(()))
+    for number, (key, tree) in enumerate(writes, 1):
+        event = written(number, key, before.get(key), tree)
+        views.fold(event)
+        audit.after(event, before.get(key), Instant(number * wait * SECOND))
+        before[key] = event.object
+    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
