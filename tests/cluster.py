@@ -84,20 +84,25 @@ class Cluster:
             for controller in self.line.controllers:
                 controller.fold(event, self.line.views)
 
-    def stop(self) -> None:
-        """Ends all controllers; what they held in memory is lost."""
-        self.line.controllers = ()
+    def stop(self, name: str = "") -> None:
+        """Ends a controller, or all; what they held in memory is lost."""
+        left = (each for each in self.line.controllers if name and each.name != name)
+        self.controllers = self.line.controllers = tuple(left)
 
     def start(self) -> None:
-        """Starts new controllers, which get the existing objects as a list, as of now."""
-        self.controllers = self.line.controllers = self.fresh_controllers()
+        """Starts those that were ended, which get the existing objects as a list, as of now."""
+        running = {each.name: each for each in self.line.controllers}
+        fresh = self.fresh_controllers()
+        self.controllers = [running.get(each.name, each) for each in fresh]
+        self.line.controllers = self.controllers
         last = {event.key: event for event in self.line.events if event.is_about_object}
         for event in sorted(last.values(), key=lambda each: each.revision):
             if event.type is not EventType.OBJECT_DELETED:
                 stamp = structs.replace(event.stamp, time=self.line.now)
                 listed = structs.replace(event, stamp=stamp)
                 for controller in self.controllers:
-                    controller.fold(listed, self.line.views)
+                    if controller.name not in running:
+                        controller.fold(listed, self.line.views)
 
     # what exists
 

@@ -180,6 +180,26 @@ def nominate_before_the_taint_is_gone(lines: Lines, draw: random.Random) -> Told
     return Told((picked.claim[1],), f"{picked.claim[1]} has a device that was tainted")
 
 
+def replace_the_scheduler_after_the_nomination(lines: Lines, draw: random.Random) -> Told:
+    """The same, and nobody does anything for three seconds after the nomination."""
+    told = nominate_before_the_device_is_given_back(lines, draw)
+    users = [
+        user for each in allocations(lines) if each.claim[1] in told.about for user in _users(each)
+    ]
+    first = min(line["stageTimestamp"] for line in _nominations(lines) if name_of(line) in users)
+
+    def later(match: re.Match[str]) -> str:
+        if match[0][1:] <= first if "." in match[0] else match[0][1:20] <= first[:19]:
+            return match[0]
+        at = datetime.fromisoformat(match[0][1:]) + timedelta(seconds=3)
+        kind = "microseconds" if "." in match[0] else "seconds"
+        return '"' + at.isoformat(timespec=kind).replace("+00:00", "Z")
+
+    for number, line in enumerate(lines):
+        lines[number] = json.loads(re.sub(r'"\d{4}-\d\d-\d\dT[\d:.]+Z', later, json.dumps(line)))
+    return told
+
+
 def let_an_autoscaler_nominate(lines: Lines, draw: random.Random) -> Told:
     """A pod that gets a device later is nominated before that by another than the scheduler."""
     before = {line["auditID"]: _version(line) for line in _nominations(lines)}

@@ -23,7 +23,13 @@ ANSWERS = 30
 
 
 OUTAGE = 20
-"""The seconds without controllers: the lease of the old ones ends after fifteen."""
+"""The seconds without controllers: the lease of the old ones ends after fifteen.
+
+A scheduler that is ended in order gives back its lease, and is replaced within seconds.
+"""
+
+SCHEDULING = "scheduling"
+"""The name of the controller that places pods."""
 
 
 def record(
@@ -34,13 +40,15 @@ def record(
     ahead: int = 0,
     restarts: float = 0,
     outage: int = OUTAGE,
+    amid: bool = False,
     besides: Mapping[Act, int] = MappingProxyType({}),
 ) -> Profile:
     """Writes the recording of a world into a folder; returns the release and gates of the world.
 
     From its middle on, the clock of the scheduler's host is `ahead` by so many microseconds. Before
     each act the control plane stops with the chance `restarts`, and starts anew after an outage
-    of so many seconds. `besides` are more acts with their weights.
+    of so many seconds. With `amid` it is the scheduler alone, milliseconds after an act, amid the
+    writes that follow from it. `besides` are more acts with their weights.
     """
     fate = random.Random(f"restarts {seed}")
     kinds = {**ACTS, **besides}
@@ -48,7 +56,12 @@ def record(
     world = FleetWorld(seed, plane)
     for _ in range(acts):
         if fate.random() < restarts:
-            world.outage(kinds, outage)
+            if amid:
+                world.begin(kinds)
+                world.cluster.wait(fate.uniform(0.01, 0.1))
+                while plane.is_sending(world.cluster.line.now):
+                    world.cluster.wait(0.002)
+            world.outage(kinds, outage, SCHEDULING if amid else "")
         world.step(kinds)
     world.cluster.wait(60)
     while plane.waits_until > world.cluster.line.now:
@@ -93,6 +106,7 @@ def main() -> None:
     parser.add_argument("--ahead", type=int, default=0)
     parser.add_argument("--restarts", type=float, default=0)
     parser.add_argument("--outage", type=int, default=OUTAGE)
+    parser.add_argument("--amid", action="store_true")
     given = vars(parser.parse_args())
     profile = record(given.pop("out"), given.pop("seed"), given.pop("acts"), **given)
     gates = " ".join(f"--gate {name}=true" for name in profile.gates)

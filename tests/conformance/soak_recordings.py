@@ -151,6 +151,13 @@ class SlowControlPlane:
         """Unknown: the looks at binding conditions follow each other at their interval."""
         return None
 
+    def wait_lost(self, pod: str, begun: Instant) -> Instant | None:
+        """Unknown: here processes end and begin."""
+        return None
+
+    def forget_wait(self, pod: str) -> None:
+        """Never called: no wait is lost."""
+
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The version of what has been written by now, not of what waits."""
         done = [revision for at, revision in self._written.get(pod, ()) if at <= now]
@@ -190,6 +197,10 @@ class SlowControlPlane:
     def waits_until(self) -> int:
         """The time at which the last request of the scheduler that waits may be sent."""
         return max(self._writes.last, self._reports.last)
+
+    def is_sending(self, now: Instant) -> bool:
+        """Whether a request that counts as written is to be sent after now."""
+        return any(each.at > now for each in self.late.values())
 
     def conclude(self) -> None:
         """Let the requests about pods that were deleted before their binding be refused."""

@@ -14,6 +14,7 @@ import random
 import pytest
 
 from app.analysis.replay.report import Agreement
+from app.analysis.verify.reallocate import CHOSEN_ANEW
 from app.bootstrap import replays
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
@@ -161,6 +162,16 @@ async def test_nomination_by_another_than_the_scheduler_dates_no_choice(tmp_path
     )
     assert verified.outcome is VerifyOutcome.VERIFIED, told
     assert decided.agreement in (Agreement.AGREES, Agreement.PROVED), told
+
+
+async def test_scheduler_that_paused_after_the_nomination_may_be_another_one(tmp_path):
+    """It chose the device when that was free; nothing in the log says whether it was replaced."""
+    verified, decided, told = await judged(
+        "a-quickstart", crossed.replace_the_scheduler_after_the_nomination, tmp_path
+    )
+    assert verified.outcome is VerifyOutcome.PARTLY, told
+    assert CHOSEN_ANEW in verified.allocations.reasons, told
+    assert decided.agreement is Agreement.PARTLY, told
 
 
 @pytest.mark.parametrize(

@@ -149,12 +149,16 @@ class FleetWorld:
         if self.steps % WHOLE_EVERY == 0 and not self.is_slow:
             self.sound.check_whole()  # slow controllers are not at rest between two acts
 
-    def outage(self, acts: Mapping[Act, int], seconds: int) -> None:
-        """Does one act while no controller works, and starts new ones after some seconds."""
-        self.cluster.stop()
+    def outage(self, acts: Mapping[Act, int], seconds: int, name: str = "") -> None:
+        """Does one act while no controller, or not this one, works; starts new ones afterwards."""
+        self.cluster.stop(name)
         self._do(self._choose(acts))
         self.cluster.wait(seconds)
         self.cluster.start()
+
+    def begin(self, acts: Mapping[Act, int]) -> None:
+        """Does one act, without time for what follows from it."""
+        self._do(self._choose(acts))
 
     def crash(self) -> None:
         """Replaces the controllers by new ones that fold the log from its start."""

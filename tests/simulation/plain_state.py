@@ -15,6 +15,7 @@ from app.domain.log import Event, EventType, ObjectKey
 GROUP = "resource.k8s.io"
 CLAIMS, SLICES, PODS = (GROUP, "resourceclaims"), (GROUP, "resourceslices"), ("", "pods")
 PROTECTION = "resource.kubernetes.io/delete-protection"
+EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 FINISHED = ("Succeeded", "Failed")
 
 Device = tuple[str, str, str]
@@ -131,7 +132,10 @@ class PlainState:
                 continue
             status = claim.get("status") or {}
             is_allocated = status.get("allocation") is not None
-            if is_allocated and PROTECTION not in (claim["metadata"].get("finalizers") or ()):
+            # The scheduler removes the finalizer of a claim that it made just before the claim.
+            is_own = EXTENDED in (claim["metadata"].get("annotations") or {})
+            finalizers = claim["metadata"].get("finalizers") or ()
+            if is_allocated and PROTECTION not in finalizers and not is_own:
                 yield f"{key} is allocated without its finalizer"
             if status.get("reservedFor") and not is_allocated:
                 yield f"{key} is reserved and not allocated"

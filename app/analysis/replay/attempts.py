@@ -216,6 +216,26 @@ def attempts_of(
     return tried
 
 
+def divided(placings: Sequence[Placing], until: Instant) -> list[Placing]:
+    """The placings of a pod where another scheduler took over, whose first write came at `until`.
+
+    What the first one had chosen and not written was lost: the rest is of a placing of its own.
+    """
+    begun = [each for each in placings if each.began < until]
+    if not begun or (begun[-1].bind_at is not None and begun[-1].bind_at < until):
+        return list(placings)
+    last, others = begun[-1], [each for each in placings if each.began >= until]
+    late = [at for at in (last.claims_at, last.bind_at) if at is not None and at >= until]
+    has_claims = last.claims_at is not None and last.claims_at < until
+    known = replace(last, bind_at=None, cut_at=until)
+    rest = replace(last, began=min(late, default=until), earliest=until, written=0)
+    if has_claims:
+        rest = replace(rest, claims_at=None, devices=[])
+    else:
+        known = replace(known, claims_at=None, devices=[])
+    return [*begun[:-1], known, *((rest,) if late else ()), *others]
+
+
 def attempts_decided(decided: Sequence[DecidedAttempt], tries: PodTries) -> list[Try] | None:
     """All attempts of a pod whose decisions are recorded; None where its writes show others.
 

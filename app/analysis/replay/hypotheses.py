@@ -29,6 +29,7 @@ from app.analysis.replay.facts import (
     meets_claim_in_flight,
 )
 from app.analysis.replay.lags import Made, Waits
+from app.analysis.replay.lateness import Process, successions
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
@@ -107,6 +108,8 @@ class Hypothesis:
                     unanswered=variant.unanswered | pods,
                     is_limited=variant.is_limited or self.field != "hidden",
                 )
+            case "lost" if isinstance(self.target, frozenset):
+                return replace(variant, lost=variant.lost | self.target)
             case names:
                 added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
                 return replace(variant, **added)
@@ -116,7 +119,7 @@ class Proposals:
     """Proposes hypotheses about differences, the likeliest first.
 
     `paired_by_time` are the pods with a condition that only its instant assigns to an attempt,
-    `waits` those of the scheduler's requests.
+    `waits` those of the scheduler's requests, `scheduler` is its process.
     """
 
     def __init__(
@@ -124,10 +127,12 @@ class Proposals:
         recorded: Trace,
         paired_by_time: Set[str] = frozenset(),
         waits: Waits = Waits((), ()),
+        scheduler: Process = Process(()),
     ) -> None:
         self._recorded = recorded
         self._paired_by_time = paired_by_time
         self._waits = waits
+        self._scheduler = scheduler
 
     def group_of(self, sides: Sides, again: Trace) -> str:
         """The uid of the pod that the subject belongs to, or of the subject itself."""
@@ -221,6 +226,13 @@ class Proposals:
                 target=self._reserved_again(sides),
             )
         yield from self._attempts(sides, uid)
+        certain, bound = successions(uid, self._recorded, self._scheduler, self._waits)
+        for lost in dict.fromkeys((certain, certain | bound)):
+            detail = "the scheduler was replaced, and the next one tried the pod anew"
+            if lost:
+                yield Hypothesis(
+                    reason=DifferenceClass.TIMING, detail=detail, field="lost", target=lost
+                )
         yield from self._hiding(self._hidden(sides, again) | self._place_in_vain(again, uid), sides)
         is_placed_otherwise = _is_placed(sides)
         if is_placed_otherwise:

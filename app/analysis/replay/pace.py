@@ -32,12 +32,14 @@ from app.analysis.replay.attempts import (
     Try,
     attempts_decided,
     attempts_of,
+    divided,
     waits_of,
 )
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lags import Refused, Waits
 from app.analysis.replay.traces import is_event_object
+from app.analysis.replay.variants import Succession
 from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.pacing import AttemptOutcome
@@ -53,12 +55,14 @@ class RecordedPace:
 
     `reasons` has the instants at which nodes got other reasons for their taints and labels;
     `entered` the versions without which the scheduler could try no pod: the last object made.
+    `lost` are placements as in a variant.
     """
 
     def __init__(
         self,
         reasons: Mapping[str, Sequence[Instant]] = MappingProxyType({}),
         entered: Mapping[str, int] = MappingProxyType({}),
+        lost: Iterable[Succession] = (),
     ) -> None:
         self._acts: dict[QueueKey, list[Instant]] = defaultdict(list)
         self._noted: dict[tuple[QueueKey, Instant], Act] = {}
@@ -75,6 +79,7 @@ class RecordedPace:
         self._unseen: dict[QueueKey, Instant] = {}
         self._reasons = reasons
         self._entered = entered
+        self._lost = sorted(lost)
 
     def learn(
         self,
@@ -93,8 +98,8 @@ class RecordedPace:
 
         `removed` has the instants at which pods were deleted: an attempt whose claims were written
         afterwards was made before. `apart` and `waited` are pods as in a variant. Clocks differ by
-        `skew`. `decided` are recorded decisions about attempts, also such that wrote nothing, and
-        `refused` the scheduler's requests that were refused. `stated` has the messages that
+        `skew`. `decided` are recorded decisions about attempts, also such that wrote nothing,
+        and `refused` the scheduler's requests that were refused. `stated` has the messages that
         conditions of pods had where the recording was entered.
         """
         for act in acts:
@@ -118,6 +123,9 @@ class RecordedPace:
         waits = self.waits = waits_of(self._tries, self._writes, replace(refused, slack=slack))
         if is_coarse:
             self._note_order()
+        for each in self._lost:
+            tries = self._tries[each.pod]
+            tries.placings = divided(tries.placings, each.until)
         for uid in dict.fromkeys((*self._tries, *decided)):
             tries, gone = self._tries[uid], removed.get(uid)
             tries.stated = stated.get(uid, "")

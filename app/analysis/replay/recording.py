@@ -113,10 +113,8 @@ class Recording:
         self.untraced: frozenset[str] = frozenset()
         self.acts: list[Act] = []
         self.removed: dict[str, Instant] = {}
-        self.trace = Trace(schemas)
-        self.later = Trace(schemas)
+        self.trace, self.later = Trace(schemas), Trace(schemas)
         self.later.owner_of = self.trace.owner_of
-        self.is_over = False
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()
         self.reached: dict[tuple[str, str], Instant] = {}
@@ -139,9 +137,8 @@ class Recording:
         self.ranks: dict[str, tuple[str, int]] = {}
         self.written_by: dict[str, Counter[str]] = {}
         self.observations = Observations()
-        self._number = 0
-        self._has_begun = False
-        self.skew = 0
+        self._number, self.skew = 0, 0
+        self._has_begun = self.is_over = False
         self.node_reasons: dict[str, list[Instant]] = {}
         self._beginning: Beginning | None = None
         self._reports_made: list[Input] = []
@@ -182,9 +179,11 @@ class Recording:
             if len(self._audit.found) > before:
                 self._forbidden[event.uid] = self._rule_of(self._audit.found[-1][1])
             self._views.fold(event)
-            if event.is_about_object:
-                self._overuse.after(event, self._objects.get(event.key), known)
+        old, acts = self._objects.get(event.key), len(self.acts)
         self._sort(event, known)
+        if event.is_about_object and not self.is_over:
+            author = self.acts[-1].user if len(self.acts) > acts else ""
+            self._overuse.after(event, old, known, is_of_scheduler=author == SCHEDULER)
 
     def take_implied(self, event: Event, known: Instant) -> None:
         """Takes a write of an object that no line shows, like a write from outside.
@@ -221,6 +220,7 @@ class Recording:
         self.lacks.conclude()
         self.skew = self.lacks.odd_times.skew
         self.not_comparable.update(self._condition_times.odd())
+        self.not_comparable.update(self._overuse.unsure)
         if self._beginning is not None:
             self._take_under_way(self._beginning)
 

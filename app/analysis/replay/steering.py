@@ -4,14 +4,14 @@ A variant never determines the outcome of an act, only whether it is made earlie
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
-from app.analysis.replay.variants import Variant
+from app.analysis.replay.variants import Succession, Variant
 from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.garbage import pod_gc
@@ -78,6 +78,7 @@ class SteeredPace:
         self._imposed = {(author, keys[uid]) for author, uid in variant.imposed if uid in keys}
         self._held = dict(variant.held)
         self._hidden = dict(variant.hidden)
+        self._lost = sorted(variant.lost, reverse=True)
         self._finished: set[tuple[str, ...]] = set()
         self._looked_at: set[tuple[str, ...]] = set()
         self._finalized: set[ObjectKey] = set()
@@ -225,6 +226,17 @@ class SteeredPace:
         ends = () if self._control is not None else self._timers.waits_ended.get(pod, ())
         number = bisect_right(ends, now)
         return ends[number] if number < len(ends) else None
+
+    def wait_lost(self, pod: str, begun: Instant) -> Instant | None:
+        """The end of the process that the variant lets be replaced, until the wait is lost."""
+        return next((each.since for each in self._lost_of(pod) if begun < each.until), None)
+
+    def forget_wait(self, pod: str) -> None:
+        """Notes that the process of the next wait is the one that took over."""
+        self._lost.remove(next(self._lost_of(pod)))
+
+    def _lost_of(self, pod: str) -> Iterator[Succession]:
+        return (each for each in reversed(self._lost) if each.pod == pod)
 
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The pod version of the recorded attempt, or the newest one, marked."""

@@ -45,6 +45,18 @@ class Switches:
         return Switches(profile=self.profile, gates=self.gates, quirks={**self.quirks, **quirks})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Succession:
+    """The end of a scheduler that had a node for a pod, of which its successor knew nothing.
+
+    It came between its last write (`since`) and the first one of its successor (`until`).
+    """
+
+    pod: PodUid
+    since: Instant
+    until: Instant
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One run.
@@ -62,6 +74,8 @@ class Variant:
     - `untried`: pods that are tried only when the recording shows it; in a changed world also
       when they can be placed there alone.
     - `held`: pods that are not tried before an instant.
+    - `lost`: pods whose placement was under way when the scheduler was replaced, and which the next
+      one tried anew.
     - `reported`: pods about which the scheduler's Events are written when they were recorded, not
       with the attempt or the binding.
     - `repeated`: pods about which repeated reports of the scheduler are written when they were
@@ -99,6 +113,7 @@ class Variant:
     skipped: frozenset[PodUid] = frozenset()
     untried: frozenset[PodUid] = frozenset()
     held: frozenset[tuple[PodUid, Instant]] = frozenset()
+    lost: frozenset[Succession] = frozenset()
     reported: frozenset[PodUid] = frozenset()
     repeated: frozenset[PodUid] = frozenset()
     joined: frozenset[PodUid] = frozenset()

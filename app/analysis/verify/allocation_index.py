@@ -66,6 +66,8 @@ class Written:
     """Whether the revision is known, and not a guess from a time."""
     chosen_by: Revision = Revision(0)
     """The nomination of the pod, before which the allocation was chosen; 0 if it is not known."""
+    is_sure: bool = True
+    """Whether no other scheduler may have taken over between that nomination and the write."""
     entered: Revision = Revision(0)
     """When the last of the claim and its pod was made, before which nothing is chosen; or 0."""
 
@@ -234,6 +236,11 @@ class AllocationIndex:
         written = self._written_at(revision)
         return Revision(0) if written is None or self.lost.has_any else written.chosen_by
 
+    def may_be_chosen_anew(self, revision: Revision) -> bool:
+        """Whether another scheduler may have taken over after that nomination, and chosen anew."""
+        written = self._written_at(revision)
+        return bool(written and written.chosen_by and not written.is_sure)
+
     def entered(self, pod: str, claims: Iterable[str]) -> Revision:
         """When the last of a pod and claims that others than a scheduler made for it was made."""
         made = [self._pods_made.get(pod, Revision(0))]
@@ -271,6 +278,8 @@ class AllocationIndex:
         uids, user = outlines.pods_of(parts), event.stamp.actor.user
         decided_from, made = self.queues.decided_from(event, uids), self._made(event)
         pod = uids[0] if len(uids) == 1 else ""
+        busy = self.queues.begun(user, event.stamp.time)
+        chosen_by, is_sure = self._nominations.of(pod, user, decided_from, busy)
         return Written(
             revision=event.revision,
             time=event.stamp.time,
@@ -279,7 +288,8 @@ class AllocationIndex:
             allocation=outlines.allocation_of(parts),
             decided_from=decided_from,
             made=made,
-            chosen_by=self._nominations.of(pod, user, decided_from),
+            chosen_by=chosen_by,
+            is_sure=is_sure,
             entered=max(made, self._pods_made.get(pod, Revision(0))),
         )
 

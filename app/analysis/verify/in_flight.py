@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator
 from app.analysis.verify.allocation_index import AllocationIndex, Written, is_placed
 from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.views import LiveViews
-from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.values import api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
+from projections import outlines
 
 WINDOW = 15 * SECOND
 """How long before its write an allocation may have been chosen, besides the wait for a limit."""
@@ -30,6 +32,8 @@ class AllocationsInFlight:
         self._next = 0
         self._freed: deque[Written] = deque()
         self._new: dict[ObjectKey, Instant] = {}
+        self.is_chosen_anew = False
+        """Whether the one who allocates is asked as one who took over after the nomination."""
 
     @property
     def made(self) -> Revision:
@@ -38,7 +42,7 @@ class AllocationsInFlight:
 
     def chosen_by(self, event: Event) -> Revision:
         """The nomination before which the allocation that an event writes was chosen, or 0."""
-        return self._index.chosen_by(event.revision)
+        return Revision(0) if self.is_chosen_anew else self._index.chosen_by(event.revision)
 
     def decided_from(self, event: Event) -> Instant:
         """The earliest instant at which the allocation that an event writes may be chosen."""
@@ -159,3 +163,18 @@ class AllocationsInFlight:
 def devices_of(allocation: JsonView) -> set[DeviceId]:
     """The devices of an allocation."""
     return {result.id for result in dra.results_of(allocation)}
+
+
+def is_about_claim(event: Event) -> bool:
+    """Whether an event is a write of a ResourceClaim."""
+    return event.is_about_object and event.key[:2] == api_resources.RESOURCE_CLAIMS
+
+
+def allocation_written(event: Event) -> JsonObject | None:
+    """The allocation that a claim has after an event about it, if any."""
+    if event.type is EventType.OBJECT_DELETED or b'"allocation"' not in event.body:
+        return None
+    if outlines.claim(event.body).status.allocation is None:
+        return None
+    allocation: JsonObject = dra.allocation(event.object)
+    return allocation

@@ -28,7 +28,13 @@ from app.analysis.verify.compare import (
     Tally,
     first_difference,
 )
-from app.analysis.verify.in_flight import WINDOW, AllocationsInFlight, devices_of
+from app.analysis.verify.in_flight import (
+    WINDOW,
+    AllocationsInFlight,
+    allocation_written,
+    devices_of,
+    is_about_claim,
+)
 from app.analysis.verify.other_choices import ChoiceJudge
 from app.analysis.verify.selector_judge import SelectorJudge
 from app.analysis.verify.unread_changes import EarlierState, UnreadChanges
@@ -50,10 +56,12 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
-from projections import outlines
 
 ASSUMED_MAX = 64
 """How many allocations are assumed to be in flight before an answer counts as different."""
+
+CHOSEN_ANEW = "another scheduler may have taken over after the nomination of the pod"
+"""The reason why an allocation is not comparable that only such a one would have chosen."""
 
 UNRECORDED = "a write that it depends on was not recorded, or without its body"
 """The reason why an allocation is not comparable that such a write can explain."""
@@ -97,8 +105,8 @@ class AllocationChecker:
         self._unseen.follow(event)
         self._unread.follow(event)
         self._unwritten.follow(event)
-        if _is_about_claim(event):
-            self._in_flight.note(event, self._held(event), _allocation(event))
+        if is_about_claim(event):
+            self._in_flight.note(event, self._held(event), allocation_written(event))
 
     def before(self, event: Event, *, is_ours: bool) -> None:
         """Decide again when the event allocates a claim; the views stand before it.
@@ -108,13 +116,13 @@ class AllocationChecker:
         self._unseen.follow(event)
         self._unread.follow(event)
         self._unwritten.follow(event)
-        if not _is_about_claim(event):
+        if not is_about_claim(event):
             if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
                 self._not_comparable(
                     event, "a write of the claim was not recorded, or without its body"
                 )
             return
-        held, allocation = self._held(event), _allocation(event)
+        held, allocation = self._held(event), allocation_written(event)
         self._in_flight.note(event, held, allocation)
         if allocation is None or allocation == held:
             return
@@ -188,10 +196,7 @@ class AllocationChecker:
         def decide(inputs: AllocatorInputs) -> list[JsonObject]:
             return self._answers(question, inputs)[0]
 
-        state = self._unread.at_choice(self._in_flight.chosen_by(event), node)
-        here = AllocatorInputs(
-            inventory=state.inventory, allocated=self._views.allocated, objects=state.objects
-        )
+        here = self._known(event, node)
         answers, assumed, used = self._attempt(question, here)
         if assumed is not None:
             self._tally.authors[event.stamp.actor.user] += 1
@@ -202,6 +207,8 @@ class AllocationChecker:
             if used:
                 self._note_excuse(question, here)
             return ""
+        if self._index.may_be_chosen_anew(event.revision) and self._agrees_anew(question):
+            return CHOSEN_ANEW
         differing = replace(question, answers=answers)
         if self._unseen.may_explain(differing, decide):
             return UNRECORDED
@@ -214,6 +221,22 @@ class AllocationChecker:
         judged = self._judged(differing, claim, allocation, alike, decide)
         self._note_different(event, name, recorded, alike, judged)
         return ""
+
+    def _known(self, event: Event, node: JsonObject) -> AllocatorInputs:
+        """What was known on a node when the allocation of an event was chosen."""
+        state = self._unread.at_choice(self._in_flight.chosen_by(event), node)
+        return AllocatorInputs(
+            inventory=state.inventory, allocated=self._views.allocated, objects=state.objects
+        )
+
+    def _agrees_anew(self, question: DifferingAllocation) -> bool:
+        """Whether one who took over after the nomination would choose what is recorded."""
+        self._in_flight.is_chosen_anew = True
+        try:
+            here = self._known(question.event, question.node)
+            return self._attempt(question, here)[1] is not None
+        finally:
+            self._in_flight.is_chosen_anew = False
 
     def _attempt(
         self, question: DifferingAllocation, here: AllocatorInputs
@@ -470,25 +493,3 @@ def _is_look(event: Event) -> bool:
     if origin is None or Loss.COLLAPSED not in origin.losses:
         return False
     return origin.time_quality in UNDATED
-
-
-def _is_about_claim(event: Event) -> bool:
-    key = event.key
-    return (
-        event.is_about_object
-        and key.resource == "resourceclaims"
-        and key.group == api_groups.RESOURCE
-    )
-
-
-def _is_allocated(event: Event) -> bool:
-    if event.type is EventType.OBJECT_DELETED or b'"allocation"' not in event.body:
-        return False
-    return outlines.claim(event.body).status.allocation is not None
-
-
-def _allocation(event: Event) -> JsonObject | None:
-    if not _is_allocated(event):
-        return None
-    allocation: JsonObject = dra.allocation(event.object)
-    return allocation

@@ -67,6 +67,17 @@ class Pace(Protocol):
         """
         ...
 
+    def wait_lost(self, pod: str, begun: Instant) -> Instant | None:
+        """When the process ended in which a pod (a uid) waits since `begun`; None if unknown.
+
+        Its successor knows nothing of the wait, and tries the pod anew.
+        """
+        ...
+
+    def forget_wait(self, pod: str) -> None:
+        """Notes that the wait that was lost has ended: the next one is of the successor."""
+        ...
+
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         """The version of the pod (a uid) that its current attempt saw; usually the newest.
 

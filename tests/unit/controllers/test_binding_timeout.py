@@ -33,6 +33,26 @@ class RecordedEnd(SlowControlPlane):
         return self._end if now < self._end else None
 
 
+class LostWait(SlowControlPlane):
+    """A pace that knows when the process ended that waits."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(Load())
+        self._end: Instant | None = Instant(T0 + end * SECOND)
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        return now
+
+    def version_seen(self, pod: str, newest: str, now: Instant) -> str:
+        return newest
+
+    def wait_lost(self, pod: str, begun: Instant) -> Instant | None:
+        return self._end
+
+    def forget_wait(self, pod: str) -> None:
+        self._end = None
+
+
 def waiting(options: ControllerOptions) -> Cluster:
     """A pod whose device is never made ready."""
     cluster = Cluster(options=options)
@@ -103,3 +123,13 @@ def test_recorded_wait_ends_with_the_check_that_was_recorded(recorded: int, seco
     assert not has_timed_out(cluster)
     cluster.wait(1)
     assert has_timed_out(cluster)
+
+
+def test_pod_whose_wait_was_lost_with_its_process_is_tried_anew() -> None:
+    cluster = waiting(ControllerOptions(pace=LostWait(12)))
+    outcomes = []
+    for _ in range(2):
+        cluster.wait(6)
+        outcomes.append([outcome for _, outcome in cluster.decisions("scheduling")])
+    assert outcomes == [["WaitingForBinding"], ["WaitingForBinding"] * 2]
+    assert cluster.must("resourceclaims", "claim")["status"]["reservedFor"]

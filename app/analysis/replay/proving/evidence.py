@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches
 from app.domain.log import ObjectKey
@@ -55,7 +56,7 @@ class Evidence:
     seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
     that no missing record and no wrong clock can explain. `paired_by_time` are the pods with a
     condition that only its instant assigns to an attempt. `waits` are those of the scheduler's
-    requests.
+    requests, and `scheduler` is its process.
     """
 
     overused: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Evidence:
     impossible: Mapping[ObjectKey, str] = field(default_factory=dict)
     paired_by_time: Set[str] = frozenset()
     waits: Waits = field(default_factory=lambda: Waits((), ()))
+    scheduler: Process = field(default_factory=lambda: Process(()))
 
     @property
     def turned(self) -> set[str]:

@@ -54,8 +54,7 @@ class Prover:
         variant: Variant,
         budget: Budget,
     ) -> None:
-        self._recorded = recorded
-        self._end = end
+        self._recorded, self._end = recorded, end
         self._evidence = evidence
         self._races = races
         self._run = run
@@ -63,7 +62,8 @@ class Prover:
         self._variant = variant
         self.budget = budget
         self._sought: Sought | None = None
-        self._proposals = Proposals(recorded, evidence.paired_by_time, evidence.waits)
+        by_time, process = evidence.paired_by_time, evidence.scheduler
+        self._proposals = Proposals(recorded, by_time, evidence.waits, process)
         self._doubting = Doubting.of(
             recorded=recorded,
             end=end.at,
@@ -179,9 +179,9 @@ class Prover:
         self, variant: Variant, again: Trace, left: Open, reasons: Mapping[DifferenceKey, Judgement]
     ) -> None:
         """Continues from a variant: differences that vanished get their judgement, or follow."""
+        detail = "gone when an earlier difference is as recorded"
+        follows = Judgement(reason=DifferenceClass.FOLLOWS, detail=detail)
         for key in [key for key in self._open if key not in left]:
-            detail = "gone when an earlier difference is as recorded"
-            follows = Judgement(reason=DifferenceClass.FOLLOWS, detail=detail)
             self._settle(key, reasons.get(key, follows))
         self._variant, self._again = variant, again
         self._open = {key: left.get(key, sides) for key, sides in self._open.items()}

@@ -9,12 +9,14 @@ nomination, and given back after it, was not free when it was chosen; one that l
 was tainted. Versions prove both. A pod that is refused after its nomination, or nominated anew, is
 decided again; one that another user than the scheduler nominates is decided later, and so is one
 that was nominated when it was refused: pre-emption may nominate it again in equal words. These
-prove nothing.
+prove nothing. If the scheduler paused after the nomination, another process may have taken over
+that chose anew: whether it did is not known.
 
 Counters that were published differently after the choice prove nothing either: the invariants
 judge whether they were overdrawn before.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +25,7 @@ from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.lifted_taints import LiftedTaints
 from app.analysis.verify.invariants.violations import IN_FLIGHT
+from app.analysis.verify.nominations import HANDED_OVER
 from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
@@ -33,6 +36,9 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
+
+CHOSEN_ANEW = "an allocation that another scheduler may have chosen after the nomination"
+"""The reason why it is not known whether a device was free when it was chosen."""
 
 _NODE = ("status", "nominatedNodeName")
 
@@ -68,6 +74,9 @@ class OveruseAudit:
         self._lifted = LiftedTaints()
         self._held: dict[DeviceId, _Held] = {}
         self._published: dict[PoolId, tuple[int, Instant]] = {}
+        self._wrote: dict[str, Instant] = {}
+        self._back: dict[str, int] = {}
+        self.unsure: Counter[str] = Counter()
 
     def overused(self) -> Mapping[str, str]:
         """The overused resources, by the uids of the claims concerned.
@@ -84,11 +93,18 @@ class OveruseAudit:
     def _may_have_given_back(self, holder: ObjectKey, at: Instant) -> bool:
         return self._lacks.was_unseen(holder, at) or self._lacks.may_have_changed_unseen(holder, at)
 
-    def after(self, event: Event, before: JsonView | None, known: Instant) -> None:
+    def after(
+        self, event: Event, before: JsonView | None, known: Instant, *, is_of_scheduler: bool
+    ) -> None:
         """Checks an event that the views already contain; `before` is the object before it.
 
         Others could see the event from instant `known` on.
         """
+        if is_of_scheduler:
+            user = event.stamp.actor.user
+            if known - self._wrote.get(user, known) >= HANDED_OVER:
+                self._back[user] = version_of(event)
+            self._wrote[user] = known
         if event.key[:2] == api_resources.PODS:
             self._note_nomination(event, before or {})
         elif event.key[:2] == api_resources.RESOURCE_SLICES:
@@ -155,6 +171,7 @@ class OveruseAudit:
     def _check_choice(self, event: Event, known: Instant) -> None:
         """Checks that the devices of a new allocation were free when it was chosen."""
         chosen = self._chosen(event)
+        may_be_chosen_anew = chosen < self._back.get(event.stamp.actor.user, 0)
         for result in dra.results(event.object):
             if result.admin_access:
                 continue
@@ -165,19 +182,23 @@ class OveruseAudit:
                 problem = (
                     f"{device} was chosen for {of_claim} before it lost its taint {taint.text}"
                 )
-                self._accuse(event, known, problem, key)
+                self._accuse(event, known, problem, key, is_sure=not may_be_chosen_anew)
             if not self._views.allocated.is_dedicated(result.id):
                 continue
             held = self._held.get(result.id)
             if held is not None and 0 < held.given < chosen < held.given_back:
                 holder = f"{held.claim.namespace}/{held.claim.name}"
                 problem = f"{device} was chosen for {of_claim} before {holder} gave it back"
-                self._accuse(event, known, problem, held.claim)
+                self._accuse(event, known, problem, held.claim, is_sure=not may_be_chosen_anew)
             self._held[result.id] = _Held(claim=event.key, given=version_of(event))
 
-    def _accuse(self, event: Event, known: Instant, problem: str, rests_on: ObjectKey) -> None:
+    def _accuse(
+        self, event: Event, known: Instant, problem: str, rests_on: ObjectKey, *, is_sure: bool
+    ) -> None:
         """Accuses a claim, unless a write of the object on which that rests is not recorded."""
-        if not self._lacks.was_unseen(rests_on, known):
+        if not is_sure:
+            self.unsure[CHOSEN_ANEW] += 1
+        elif not self._lacks.was_unseen(rests_on, known):
             self._seen.append(
                 _Overuse(problem=problem, at=known, holders=(rests_on,), accused=(event.uid,))
             )

@@ -357,7 +357,9 @@ class SchedulingReconciler:
 
     def _next(self, views: DeviceViews, now: Instant) -> Plan | None:
         while (held := self._bindings.take(now)) is not None:
-            plan = self._act(views, held, now)
+            plan = None if held.is_lost else self._act(views, held, now)
+            if held.is_lost:
+                self._lose(held, now)
             if plan is not None:
                 self._assumed.note(touched_by(plan))
                 return plan
@@ -477,6 +479,15 @@ class SchedulingReconciler:
         held = self._bindings.get(place)
         if held is None or held.assumed is None:
             self._end_binding(place)
+
+    def _lose(self, held: Wait, now: Instant) -> None:
+        """Forgets a wait, as a process does that ends; its successor tries the pod anew."""
+        if self._rules.pace is not None:
+            self._rules.pace.forget_wait(held.uid)
+        self._end_binding(held.place)
+        pod = self.queue.get(held.place)
+        if pod is not None and pod.spec.facts.uid == held.uid:
+            self.queue.activate(pod, now, held.cause)
 
     def _end_binding(self, place: NamespacedName) -> None:
         if self._bindings.end(place):

@@ -13,7 +13,7 @@ from app.analysis.replay.lags import Refused
 from app.analysis.replay.lateness import Process, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
-from app.analysis.replay.variants import Variant
+from app.analysis.replay.variants import Succession, Variant
 from app.analysis.replay.writers import MANAGED
 from app.domain.controllers.pods import facts_of
 from app.domain.log import Event, EventType
@@ -40,15 +40,15 @@ class Paces:
         self._recording = recording
         self._names = names
         self._beginning = beginning
-        self._learned: dict[tuple[Set[str], Set[str]], RecordedPace] = {}
+        self._learned: dict[tuple[Set[str], Set[str], Set[Succession]], RecordedPace] = {}
 
     def of(self, variant: Variant) -> RecordedPace:
         """The pace of a variant, at its beginning."""
         waited = frozenset(self._recording.trace.keys) if variant.is_limited else variant.waited
-        learned = self._learned.get((variant.apart, waited))
+        place = variant.apart, waited, variant.lost
+        learned = self._learned.get(place)
         if learned is None:
-            learned = self._learn(variant.apart, waited)
-            self._learned[variant.apart, waited] = learned
+            learned = self._learned[place] = self._learn(*place)
         return learned.afresh()
 
     @cached_property
@@ -145,9 +145,9 @@ class Paces:
                 entered[event.uid] = max(version_of(event), *versions)
         return entered
 
-    def _learn(self, apart: Set[str], waited: Set[str]) -> RecordedPace:
+    def _learn(self, apart: Set[str], waited: Set[str], lost: Set[Succession]) -> RecordedPace:
         recording = self._recording
-        pace = RecordedPace(recording.node_reasons, self._entered)
+        pace = RecordedPace(recording.node_reasons, self._entered, lost)
         pace.learn(
             recording.acts,
             self._names,

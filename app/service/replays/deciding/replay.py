@@ -290,6 +290,7 @@ def prover_of(
             impossible=impossible,
             paired_by_time=pace.paired_by_time,
             waits=pace.waits,
+            scheduler=runs.scheduler,
         ),
         races=Races(recording.trace, pace),
         run=made,

@@ -11,7 +11,7 @@ from app.analysis.replay import differences
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End
 from app.analysis.replay.differences import Aspect
-from app.analysis.replay.lateness import Delay, PacedRun, queued_since
+from app.analysis.replay.lateness import Delay, PacedRun, Process, queued_since
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.runs import IsOver
 from app.analysis.replay.readiness import FirstTurns, Readiness
@@ -89,6 +89,11 @@ class Runs:
     @cached_property
     def _paces(self) -> Paces:
         return Paces(self.recording, self.writers.names, self.beginning)
+
+    @property
+    def scheduler(self) -> Process:
+        """The process that places pods, as the recording shows it at work."""
+        return self._paces.timers.processes.get("scheduling", Process(()))
 
     @cached_property
     def end(self) -> End:

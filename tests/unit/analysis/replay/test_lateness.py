@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.analysis.replay import facts
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, EVICTION
@@ -9,11 +10,16 @@ from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import (
     FirstAttempt,
     PacedAct,
+    Process,
     Silences,
     late_acts,
     late_attempts,
+    successions,
 )
+from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.variants import Succession
 from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -155,3 +161,49 @@ def test_pod_may_wait_for_longer_while_nobody_writes():
     assert late_pods([("a", 10, 80)], written=(10, 80)) == set()
     assert late_pods([("a", 10, 140)], written=(10, 30, 105, 140)) == set()
     assert late_pods([("a", 10, 140)], written=(10, 75, 140)) == {"a"}
+
+
+CHOSEN, GIVEN_BACK = facts.Nominated("n"), facts.Unreserved("p", "pod")
+REFUSED = facts.ConditionSet("PodScheduled", "False", "Unschedulable", "no node")
+FAILED = facts.EventSeen("Warning", "FailedScheduling", "no node")
+IN_VAIN = facts.EventSeen("Warning", "FailedScheduling", messages.prebind_failure("timeout"))
+PENDING = facts.EventSeen("Normal", "BindingConditionsPending", "waits")
+SUCCESSIONS = [
+    ("it paused, and tried anew", [(1, CHOSEN), (3, REFUSED)], (), [(1, 3)], []),
+    ("its pause was shorter", [(1, CHOSEN), (2.9, REFUSED)], (), [], []),
+    ("it wrote of others meanwhile", [(1, CHOSEN), (3, REFUSED)], (2,), [], []),
+    ("it had refused the pod", [(1, REFUSED), (3, FAILED)], (), [], []),
+    ("it tried the pod long after its pause", [(1, CHOSEN), (9, REFUSED)], (4, 5.9, 7.8, 8.9), [], []),
+    ("it tried the pod soon after its pause", [(1, CHOSEN), (5, REFUSED)], (4,), [(1, 4)], []),
+    ("its wait ended", [(1, CHOSEN), (9, GIVEN_BACK), (9.01, IN_VAIN)], (), [], []),
+    ("its devices were given back", [(1, CHOSEN), (9, facts.Released())], (), [(1, 9)], []),
+    ("it had said that it waits", [(1, CHOSEN), (1.1, PENDING), (9, FAILED)], (), [(1.1, 9)], []),
+    ("it bound the pod", [(1, CHOSEN), (9, facts.Bound("n"))], (), [], [(1, 9)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "others", "certain", "bound"),
+    [row[1:] for row in SUCCESSIONS],
+    ids=[row[0] for row in SUCCESSIONS],
+)
+def test_scheduler_that_paused_amid_a_placement_may_have_been_replaced(
+    steps, others, certain, bound
+):
+    trace, pod = Trace(), ObjectKey("", "pods", "ns", "p")
+    for at, fact in steps:
+        is_said = isinstance(fact, facts.EventSeen)
+        step = Step(
+            revision=1, time=instant(at), writer="scheduler", key=pod, uid="pod", facts=(fact,)
+        )
+        (trace.said if is_said else trace.of_pod)["pod"].append(step)
+    written = [instant(at) for at in (*(at for at, _ in steps), *others)]
+    found = successions("pod", trace, Process(written), Waits((), written))
+    expected = (
+        {Succession(pod="pod", since=since, until=until) for since, until in spans}
+        for spans in (
+            [(Instant(instant(since) + 1), instant(until)) for since, until in each]
+            for each in (certain, bound)
+        )
+    )
+    assert found == tuple(expected)

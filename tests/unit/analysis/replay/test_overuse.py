@@ -9,7 +9,7 @@ import json
 import pytest
 
 from app.analysis.replay.unsure.lacks import Lacks
-from app.analysis.replay.unsure.overuse import OveruseAudit
+from app.analysis.replay.unsure.overuse import CHOSEN_ANEW, OveruseAudit
 from app.analysis.views import LiveViews
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.event import Origin
@@ -74,16 +74,40 @@ STORIES = {
 }
 
 
+PAUSES = {
+    "a scheduler that wrote no longer than two seconds before": (True, 19, []),
+    "one that paused, and may be another one": (False, 20, []),
+    "one that wrote meanwhile": (True, 20, [(ObjectKey("", "pods", "default", "q"), pod("n2"))]),
+}
+
+
 @pytest.mark.parametrize(("is_proved", "writes"), STORIES.values(), ids=STORIES)
 def test_device_that_was_held_when_it_was_chosen_is_overused(is_proved, writes):
+    audit = audited(writes, range(len(writes)))
+    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
+    assert not audit.unsure
+
+
+@pytest.mark.parametrize(("is_proved", "pause", "meanwhile"), PAUSES.values(), ids=PAUSES)
+def test_scheduler_that_paused_may_have_been_replaced_and_chosen_anew(is_proved, pause, meanwhile):
+    writes = [HELD, MADE, NOMINATED, FREE, *meanwhile, TAKEN]
+    audit = audited(writes, [0, 1, 2, 10, *(12 for _ in meanwhile), 2 + pause])
+    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
+    assert audit.unsure == ({} if is_proved else {CHOSEN_ANEW: 1})
+
+
+def audited(writes, tenths):
+    """The audit of these writes, each at its tenth of a second."""
     views, before = LiveViews(Profile()), {}
     audit = OveruseAudit(views, Lacks(()))
-    for number, (key, tree) in enumerate(writes, 1):
+    for (number, (key, tree)), tenth in zip(enumerate(writes, 1), tenths, strict=True):
         event = written(number, key, before.get(key), tree)
         views.fold(event)
-        audit.after(event, before.get(key), Instant(number * SECOND))
+        is_of_scheduler = key == TAKER or "nominatedNodeName" in event.object.get("status", {})
+        known = Instant(tenth * SECOND // 10)
+        audit.after(event, before.get(key), known, is_of_scheduler=is_of_scheduler)
         before[key] = None if tree is None else event.object
-    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
+    return audit
 
 
 def written(number, key, before, tree):

@@ -55,7 +55,8 @@ class Wait:
     """The wait of one pod that has its devices but no binding yet.
 
     `assumed` is set while its claims are still to be written. `refused` is set after a refused
-    write: the name of the claim that could not be written, and the reason.
+    write: the name of the claim that could not be written, and the reason. `is_lost` is set when
+    the process that waited has ended.
     """
 
     place: NamespacedName
@@ -66,6 +67,7 @@ class Wait:
     cause: Revision
     assumed: Assumed | None = None
     refused: tuple[str, str] | None = None
+    is_lost: bool = False
 
 
 class BindingWaits:
@@ -80,6 +82,8 @@ class BindingWaits:
     def begin(self, held: Wait) -> None:
         """Adds a wait; its first check is due at `next_look`."""
         self._waits[held.place] = held
+        if (lost := self._lost_at(held)) is not None:
+            held.next_look = min(held.next_look, lost)
         heapq.heappush(self._heap, (held.next_look, held.place))
 
     def get(self, place: NamespacedName) -> Wait | None:
@@ -103,16 +107,27 @@ class BindingWaits:
         while (due := self.due()) is not None and due <= now:
             _, place = heapq.heappop(self._heap)
             waiting = self._waits[place]
+            lost = self._lost_at(waiting)
+            if lost is not None and lost <= now:
+                waiting.is_lost = True
+                return waiting
             passed, rest = divmod(now - waiting.started, POLL)
             waiting.next_look = Instant(waiting.started + (passed + 1) * POLL)
             end = self._end(waiting, now)
             is_later = end is not None and now < end < waiting.next_look
             if end is not None and is_later:
                 waiting.next_look = end
+            if lost is not None:
+                waiting.next_look = min(waiting.next_look, lost)
             heapq.heappush(self._heap, (waiting.next_look, place))
             if not is_later and (now - due < POLL or rest == 0):
                 return waiting
         return None
+
+    def _lost_at(self, waiting: Wait) -> Instant | None:
+        """When the process that waits ends, but not before the wait; None if it does not."""
+        lost = None if self._pace is None else self._pace.wait_lost(waiting.uid, waiting.started)
+        return None if lost is None else max(lost, waiting.started)
 
     def _end(self, waiting: Wait, now: Instant) -> Instant | None:
         """The recorded end of a wait for binding conditions; None while claims are not written."""
