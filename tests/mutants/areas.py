@@ -149,10 +149,16 @@ AREAS = {
     "diff": Area(
         sources=("app/analysis/diff/*.py",),
         tests=(
+            f"{UNIT}/analysis/test_answers_of_comparisons.py",
             f"{UNIT}/analysis/test_changed_inputs.py",
             f"{UNIT}/analysis/test_changed_words.py",
             f"{UNIT}/analysis/test_contrasts.py",
+            f"{UNIT}/analysis/test_courses.py",
+            f"{UNIT}/analysis/test_divergences.py",
+            f"{UNIT}/analysis/test_diverging_courses.py",
+            f"{UNIT}/analysis/test_first_writes.py",
             f"{UNIT}/analysis/test_named_lists.py",
+            f"{UNIT}/analysis/test_outcomes.py",
             f"{UNIT}/analysis/test_pages_of_causes.py",
             f"{UNIT}/analysis/test_parted_courses.py",
             "tests/acceptance/test_diff_command.py",
