@@ -245,3 +245,41 @@ def test_kubelets_of_a_changed_world_see_all_else_but_nodes():
     for event in log.events:
         stray.fold(event, "views")
     assert kubelet.shown == ["c"]
+
+
+def space(name, **metadata):
+    key = ObjectKey("", "namespaces", "", name)
+    return key, {"kind": "Namespace", "metadata": {"name": name, "uid": "space", **metadata}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "spaces", "said"),
+    [
+        pytest.param("CREATED", None, [space("ns")], "", id="free"),
+        pytest.param("CREATED", "uid-p", [space("ns")], "", id="there already"),
+        pytest.param("CREATED", "uid-q", [space("ns")], altered._NAME_IN_USE, id="another one"),
+        pytest.param("UPDATED", "uid-q", [space("ns")], "", id="change of another one"),
+        pytest.param("CREATED", None, [], altered._NO_NAMESPACE, id="no namespace"),
+        pytest.param(
+            "CREATED",
+            None,
+            [space("ns", **GOING["metadata"])],
+            altered._NO_NAMESPACE,
+            id="namespace that goes",
+        ),
+        pytest.param("CREATED", "uid-p", [], "", id="there, in no namespace"),
+    ],
+)
+def test_recorded_object_cannot_be_made_where_another_one_is(kind, ours, spaces, said):
+    log = LogOf(ObjectsProjection())
+    for key, tree in spaces:
+        log.append(EventType.OBJECT_CREATED, key, tree)
+    tree = pod("p")
+    event = made(tree)
+    if kind == "UPDATED":
+        event = next(iter(reports(tree, "Running"))).event
+    mine = None if ours is None else pod("p", metadata={"uid": ours})
+    for known in (frozenset(("ns",)), frozenset(("other",))):
+        # Of a namespace that was not there before the changes nothing is known.
+        wanted = said if "ns" in known or said == altered._NAME_IN_USE else ""
+        assert altered.collision(event, mine, log.view, known) == wanted

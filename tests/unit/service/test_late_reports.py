@@ -4,11 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.analysis.replay import tolerances
+from app.analysis.replay.recording import ReportTime
 from app.analysis.replay.variants import Variant
-from app.domain.log import ObjectKey
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision
+from app.domain.log.event import Stamp
 from app.domain.objects.write.commands import CreateObject
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
-from app.service.replays.deciding.late_reports import LateReports
+from app.service.replays.deciding.late_reports import LateReports, is_refusal
 
 POD = "uid-p"
 KEY = ObjectKey("", "events", "default", "p.1")
@@ -80,3 +84,118 @@ def test_report_of_another_controller_does_not_wait_for_the_scheduler():
     assert late.is_late(theirs)
     assert not late.is_late(evicted)
     assert not late.is_late({**theirs, **failure("", "another")})
+
+
+def event(tree, key=KEY, user="system:kube-scheduler", type_=EventType.OBJECT_CREATED):
+    stamp = Stamp(time=Instant(1), actor=Actor(user=user), verb="create")
+    return Event(
+        revision=Revision(1), type=type_, key=key, uid=Uid("e"), body=b"", stamp=stamp, tree=tree
+    )
+
+
+def recorded(**times):
+    """Of a recording with these instants."""
+    nothing = {"evicted": {}, "reported": {}, "repeated": {}}
+    variant = Variant(repeated=frozenset((POD,)))
+    return LateReports(SimpleNamespace(**nothing | times), variant)
+
+
+def report_at(at, *, is_after_marking=False):
+    return ReportTime(at=Instant(at), is_after_marking=is_after_marking)
+
+
+@pytest.mark.parametrize(
+    ("times", "written"),
+    [
+        ({}, [50, 50]),
+        ({"reported": {(POD, "FailedScheduling"): [report_at(60), report_at(70)]}}, [60, 70]),
+        ({"reported": {(POD, "FailedScheduling"): [report_at(40)]}}, [50, 50]),
+        ({"reported": {(POD, "Scheduled"): [report_at(60)]}}, [50, 50]),
+        ({"reported": {("another", "FailedScheduling"): [report_at(60)]}}, [50, 50]),
+        # A report that repeats a late one is written with the next repetition.
+        ({"repeated": {(POD, 0): [60, 80], (POD, 1): [70]}}, [60, 70]),
+        ({"repeated": {(POD, 0): [40, 60], (POD, 1): [70]}}, [70, 50]),
+        ({"repeated": {(POD, 0): [50]}}, [50, 50]),
+        ({"repeated": {("another", 0): [60]}}, [50, 50]),
+        (
+            {
+                "reported": {(POD, "FailedScheduling"): [report_at(60)]},
+                "repeated": {(POD, 0): [90]},
+            },
+            [60, 90],
+        ),
+    ],
+)  # fmt: skip
+def test_report_is_written_at_its_recorded_instant_or_at_once(times, written):
+    late = recorded(**times)
+    assert [late.put_off(created(failure("7")), Instant(50)) for _ in written] == written
+
+
+def test_report_of_a_pod_without_late_repetitions_takes_no_instant_of_theirs():
+    times = SimpleNamespace(evicted={}, reported={}, repeated={(POD, 0): [60]})
+    assert LateReports(times, Variant()).put_off(created(failure("7")), Instant(50)) == 50
+
+
+@pytest.mark.parametrize(
+    ("is_after_marking", "evicted", "written"),
+    [
+        (True, {POD: 90}, 90 + tolerances.MILLI),
+        (True, {POD: 60}, 60),
+        (True, {"another": 90}, 60),
+        (True, {}, 60),
+        (False, {POD: 90}, 60),
+    ],
+)
+def test_report_after_the_mark_of_an_eviction_is_written_after_it(
+    is_after_marking, evicted, written
+):
+    report = report_at(60, is_after_marking=is_after_marking)
+    late = recorded(evicted=evicted, reported={(POD, "FailedScheduling"): [report]})
+    assert late.put_off(created(failure("7")), Instant(50)) == written
+
+
+def test_repetitions_are_those_of_the_report_by_its_number():
+    """The reports of a pod are counted as they are written; only the scheduler's are."""
+    late = recorded(repeated={(POD, 0): [60, 70], (POD, 1): [80]})
+    other, third = KEY._replace(name="p.2"), KEY._replace(name="p.3")
+    late.follow(event(failure("7"), third, user="alice"))
+    late.follow(event(failure("7"), third, type_=EventType.OBJECT_UPDATED))
+    late.follow(event(failure("7"), third._replace(resource="pods")))
+    late.follow(event(failure("7")))
+    late.follow(event(failure("8"), other))
+    assert [late.repetition(KEY) for _ in range(3)] == [60, 70, None]
+    assert late.repetition(other._replace(group="events.k8s.io")) == 80
+    assert late.repetition(third) is None
+    assert [late.is_repeated(key) for key in (KEY, other, third)] == [True, True, False]
+
+
+def test_report_that_is_written_is_waited_for_no_more():
+    late = reports()
+    late.put_off(created(failure("7")), Instant(5))
+    late.follow(event(failure("8")))
+    assert late.waiting(failure("7")) == (KEY, 5)
+    late.follow(event(failure("7")))
+    assert late.waiting(failure("7")) is None
+
+
+def told(**fields):
+    return {"status": {"conditions": [{"type": "PodScheduled", **fields}]}}
+
+
+REFUSED = {"status": "False", "reason": "Unschedulable", "message": "m"}
+
+
+@pytest.mark.parametrize(
+    ("body", "pod", "is_one"),
+    [
+        (told(**REFUSED), {}, True),
+        (told(message="m"), told(**REFUSED), True),
+        (told(message="m"), told(**REFUSED | {"status": "True"}), False),
+        (told(message="m", status="False"), told(reason="Unschedulable", status="True"), True),
+        (told(message="m", reason="Unschedulable"), told(reason="", status="False"), True),
+        (told(message="m"), {}, False),
+        ({"status": {"phase": "Failed"}}, told(**REFUSED), False),
+    ],
+)
+def test_patch_with_changed_fields_alone_refuses_a_pod_with_what_was_there(body, pod, is_one):
+    assert is_refusal(body, pod) is is_one

@@ -234,3 +234,113 @@ def test_shares_get_their_recorded_ids_allocation_by_allocation():
     assert shares_given(names, shared("x", "one", "two")) == ["one", "two"], "a later write"
     assert shares_given(names, shared("x", "own-3", "own-4")) == ["three", "four"]
     assert shares_given(names, shared("y", "own-5", "own-6")) == ["own-5", "own-6"]
+
+
+def test_shares_of_a_whole_device_are_none_and_a_used_id_is_not_given_again():
+    names = names_of()
+    key = CLAIMS._replace(name="a")
+    whole = shared("x", "")
+    names.learn(event(key, whole, user="system:kube-scheduler"))
+    assert shares_given(names, whole) == [""]
+    mixed = shared("x", "one", "")
+    names.learn(event(key, mixed, user="system:kube-scheduler"))
+    assert shares_given(names, shared("x", "own", "")) == ["one", ""]
+    gone = shared("x", "late", "")
+    names.learn(event(key, gone, user="alice", type_=EventType.OBJECT_DELETED))
+    names.follow(event(key, mixed, user="system:kube-scheduler"))
+    assert shares_given(names, shared("x", "own", "")) == ["own", ""]
+
+
+def test_claim_that_is_made_and_allocated_at_once_gets_the_recorded_shares():
+    """The plan knows no uid of what it makes."""
+    names = names_of()
+    names.learn(made("a-gpu-x1", "u"))
+    names.learn(event(CLAIMS._replace(name="a-gpu-x1"), shared("x", "one"), user="s", uid="u"))
+    key = CLAIMS._replace(name="a-gpu-own")
+    tree = shared("x", "own")
+    tree["metadata"] = claim("a-gpu-own")["metadata"]
+    _, update = names.adapt(
+        [
+            CreateObject(key=key, version="v1", tree=claim("a-gpu-own")),
+            UpdateObject(key=key, version="v1", tree=tree, subresource="status"),
+        ]
+    )
+    assert isinstance(update, UpdateObject)
+    assert update.tree["status"]["allocation"]["devices"]["results"][0]["shareID"] == "one"
+
+
+ADDED = {
+    "app": "x",
+    "example.com/a": "x",
+    "notkubernetes.io/a": "x",
+    "a.kubernetes.io/a": "x",
+    "kubernetes.io/a": "x",
+    "sub.k8s.io/a": "x",
+}
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+@pytest.mark.parametrize(
+    ("own", "wanted"),
+    [
+        (None, {"app": "x", "example.com/a": "x", "notkubernetes.io/a": "x"}),
+        (
+            {"app": "own", "more": "y"},
+            {"app": "own", "more": "y", "example.com/a": "x", "notkubernetes.io/a": "x"},
+        ),
+    ],
+)
+def test_what_webhooks_add_to_a_recorded_object_is_added_here(field, own, wanted):
+    """Not what Kubernetes itself writes; a value of this world stays."""
+    names = names_of()
+    tree = claim("a-gpu-x1")
+    tree["metadata"][field] = ADDED
+    names.learn(
+        event(
+            CLAIMS._replace(name="a-gpu-x1"),
+            tree,
+            user="u",
+            type_=EventType.OBJECT_CREATED,
+            uid="f",
+        )
+    )
+    ours = claim()
+    if own is not None:
+        ours["metadata"][field] = own
+    (command,) = names.adapt([CreateObject(key=CLAIMS, version="v1", tree=ours)])
+    assert isinstance(command, CreateObject)
+    assert command.tree["metadata"][field] == wanted
+    other = "annotations" if field == "labels" else "labels"
+    assert other not in command.tree["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_counterpart"),
+    [
+        ({}, True),
+        ({"namespace": "other"}, False),
+        ({"resource": "pods"}, False),
+        ({"group": "other"}, False),
+        ({"generate_name": "b-gpu-"}, False),
+        ({"owner": "another"}, False),
+    ],
+)
+def test_counterpart_has_the_same_place_and_owners(change, is_counterpart):
+    names = names_of()
+    names.learn(made("a-gpu-x1", "first"))
+    tree = claim()
+    tree["metadata"]["generateName"] = change.pop("generate_name", "a-gpu-")
+    tree["metadata"]["ownerReferences"][0]["uid"] = change.pop("owner", "pod")
+    command = CreateObject(key=CLAIMS._replace(**change), version="v1", tree=tree)
+    (adapted,) = names.adapt([command])
+    assert isinstance(adapted, CreateObject)
+    assert adapted.key.name == ("a-gpu-x1" if is_counterpart else "")
+
+
+def test_objects_of_one_plan_get_one_counterpart_each():
+    names = names_of()
+    names.learn(made("a-gpu-x1", "first"))
+    names.learn(made("a-gpu-x2", "second"))
+    command = CreateObject(key=CLAIMS, version="v1", tree=claim())
+    assert [each.key.name for each in names.adapt([command] * 3)] == ["a-gpu-x1", "a-gpu-x2", ""]
+    assert [names.uid(), names.uid(), names.uid()] == ["first", "second", DerivedUids(1).uid()]
