@@ -380,3 +380,48 @@ def test_change_of_a_specification_is_of_its_user_whatever_shows_beside_it(key, 
     made = event(key, before, EventType.OBJECT_CREATED, user="bob")
     last = event(key, {**after, **told(condition, "X")}, user="alice")
     assert Authors(acting([*others, made, last])).of(last, before) == who
+
+
+SHOWN = {
+    "metadata": {"labels": {"beta.kubernetes.io/os": "x"}},
+    "spec": {"nodeName": "n", "taints": [{"key": "k"}]},
+    "status": {
+        "nominatedNodeName": "n",
+        "resourceClaimStatuses": [{"name": "x"}],
+        "extendedResourceClaimStatus": {"resourceClaimName": "x"},
+        "conditions": [
+            {"type": "PodScheduled", "reason": "Unschedulable", "message": "m"},
+            {"type": "DisruptionTarget", "reason": "PreemptionByScheduler", "message": "m"},
+        ],
+        "allocation": {"devices": {"results": []}},
+        "reservedFor": [{"uid": "p"}],
+    },
+}
+"""An object that shows all that controllers write."""
+
+
+@pytest.mark.parametrize("key", [POD, CLAIM, NODE, RULE, HOME])
+def test_what_a_controller_wrote_before_says_nothing_of_a_later_write(key):
+    after = {**SHOWN, "metadata": {**SHOWN["metadata"], "annotations": {"seen": "yes"}}}
+    assert author(key, SHOWN, after) == UNNAMED
+
+
+def without(*path):
+    tree = {part: dict(SHOWN[part]) for part in SHOWN}
+    del tree[path[0]][path[1]]
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("path", "who"),
+    [
+        (("spec", "nodeName"), SCHEDULER),
+        (("status", "nominatedNodeName"), SCHEDULER),
+        (("status", "extendedResourceClaimStatus"), SCHEDULER),
+        (("status", "resourceClaimStatuses"), CLAIMS),
+        (("status", "conditions"), SCHEDULER),
+    ],
+)
+def test_one_field_alone_shows_who_wrote_it_or_took_it(path, who):
+    assert author(POD, without(*path), SHOWN) == who
+    assert author(POD, SHOWN, without(*path)) == who

@@ -125,7 +125,7 @@ def written(number, key, before, tree):
     return Event(revision=Revision(number), type=type_, key=key, uid=uid, body=body, stamp=stamp)
 
 
-SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "n1")
+COUNTED = ObjectKey("resource.k8s.io", "resourceslices", "", "n1")
 
 
 def counting(units):
@@ -142,7 +142,7 @@ def counting(units):
     }
 
 
-ENOUGH, LESS = (SLICE, counting("4")), (SLICE, counting("3"))
+ENOUGH, LESS = (COUNTED, counting("4")), (COUNTED, counting("3"))
 
 
 @pytest.mark.parametrize(
@@ -158,11 +158,119 @@ ENOUGH, LESS = (SLICE, counting("4")), (SLICE, counting("3"))
 )
 def test_counter_that_shrank_after_a_choice_is_not_overused(is_proved, writes, wait):
     """The writes come some seconds apart, which is what proves an order without a nomination."""
-    views, before = LiveViews(Profile()), {}
-    audit = OveruseAudit(views, Lacks(()))
-    for number, (key, tree) in enumerate(writes, 1):
-        event = written(number, key, before.get(key), tree)
-        views.fold(event)
-        audit.after(event, before.get(key), Instant(number * wait * SECOND))
-        before[key] = event.object
-    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
+    assert list(problems_of(writes, 10 * wait)) == (["uid-taker"] if is_proved else [])
+
+
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
+DEVICE = {"request": "r", "driver": "gpu.example", "pool": "n1"}
+
+
+def published(**more):
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": more.pop("slices", 1)}
+    return {"spec": {"driver": "gpu.example", "nodeName": "n1", "pool": pool, **more}}
+
+
+def counted(name, value):
+    draws = [{"counterSet": "set", "counters": {"memory": {"value": value}}}]
+    return {"name": name, "consumesCounters": draws}
+
+
+COUNTERS = {"name": "set", "counters": {"memory": {"value": "8Gi"}}}
+WITH_COUNTERS = [
+    (SLICE._replace(name="counters"), published(slices=2, sharedCounters=[COUNTERS])),
+    (
+        SLICE,
+        published(
+            slices=2, devices=[counted("a", "6Gi"), counted("b", "2Gi"), counted("c", "3Gi")]
+        ),
+    ),
+]
+PLAIN = (SLICE, published(devices=[{"name": "a"}, {"name": "b"}]))
+SHARED = (SLICE, published(devices=[{"name": "a", "allowMultipleAllocations": True}]))
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "x")
+X, Y, Z = (CLAIM._replace(name=name) for name in "xyz")
+
+
+def holding(*names, **more):
+    results = [{**DEVICE, "device": name, **more} for name in names]
+    return {"status": {"allocation": {"devices": {"results": results}}}}
+
+
+def problems_of(writes, tenths=600):
+    """The problems by the claims that are accused; the writes come some tenths of a second apart."""
+    times = range(tenths, tenths * (len(writes) + 1), tenths)
+    return dict(audited(writes, times).overused())
+
+
+TWICE = "device n1/a is allocated to default/x and to default/y"
+OVERDRAWN = "counter memory of set set in pool n1 is overdrawn"
+
+
+@pytest.mark.parametrize(
+    ("writes", "problems"),
+    [
+        pytest.param([PLAIN, (X, holding("a")), (Y, holding("b"))], {}, id="one each"),
+        pytest.param(
+            [PLAIN, (X, holding("a")), (Y, holding("a"))],
+            {"uid-x": TWICE, "uid-y": TWICE},
+            id="one for two",
+        ),
+        pytest.param(
+            [PLAIN, (X, holding("a")), (X, None), (Y, holding("a"))], {}, id="one after the other"
+        ),
+        pytest.param(
+            [SHARED, (X, holding("a", shareID="1")), (Y, holding("a", shareID="2"))],
+            {},
+            id="shares",
+        ),
+        pytest.param(
+            [PLAIN, (X, holding("a")), (Y, holding("a", adminAccess=True))], {}, id="for an admin"
+        ),
+        pytest.param(
+            [*WITH_COUNTERS, (X, holding("a")), (Y, holding("b"))], {}, id="all of a counter"
+        ),
+        pytest.param(
+            [*WITH_COUNTERS, (X, holding("a")), (Y, holding("c")), (Z, holding("b"))],
+            {"uid-y": OVERDRAWN, "uid-z": OVERDRAWN},
+            id="more than a counter has",
+        ),
+        pytest.param(
+            [*WITH_COUNTERS, (X, holding("a")), (Y, holding("c", adminAccess=True))],
+            {},
+            id="counters for an admin",
+        ),
+        pytest.param(
+            [*WITH_COUNTERS, (X, holding("a")), (X, None), (Y, holding("c"))],
+            {},
+            id="counter given back",
+        ),
+        pytest.param(
+            [PLAIN, (X, holding("a")), (Y, holding("a")), (Y, holding("a"))],
+            {"uid-x": TWICE, "uid-y": TWICE},
+            id="written again",
+        ),
+    ],
+)
+def test_resource_that_has_more_users_than_room_is_named_with_the_claims(writes, problems):
+    """Of a counter the claims are named that overdraw it, of a device all that have it."""
+    assert problems_of(writes) == problems
+
+
+def test_device_that_was_chosen_while_it_was_tainted_is_named():
+    taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
+    tainted = (SLICE, published(devices=[{"name": "a", "taints": [taint]}]))
+    taken = (X, {**holding("a"), "status": {**holding("a")["status"], **RESERVED}})
+    lifted = [tainted, MADE, NOMINATED, PLAIN, taken]
+    said = "device n1/a was chosen for default/x before it lost its taint k=v:NoSchedule"
+    assert problems_of(lifted, 5) == {"uid-x": said}
+    assert problems_of([tainted, MADE, PLAIN, NOMINATED, taken], 5) == {}
+    assert problems_of([MADE, NOMINATED, tainted, PLAIN, taken], 5) == {}
+
+
+RESERVED = {"reservedFor": [{"resource": "pods", "name": "p", "uid": "uid-p"}]}
+
+
+def test_device_that_was_chosen_before_it_was_given_back_is_named_with_its_holder():
+    stories = [HELD, MADE, NOMINATED, FREE, TAKEN]
+    said = "device n1/gpu-0 was chosen for default/taker before default/holder gave it back"
+    assert problems_of(stories, 5) == {"uid-taker": said}

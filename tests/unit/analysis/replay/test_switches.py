@@ -135,3 +135,34 @@ def test_bound_that_ends_the_proofs_is_named(runs, events, half, spent, named):
     budget.note(0, is_whole=False)
     assert (budget.is_half_spent, budget.is_spent) == (half, spent)
     assert budget.words() == f"not proved within {named}"
+
+
+@pytest.mark.parametrize(
+    ("switches", "words"),
+    [
+        (Switches(), []),
+        (Switches(profile="1.36"), ["profile 1.36"]),
+        (
+            Switches(gates={"B": True, "A": False}, quirks={"c1": True, "q2": False}),
+            ["gate B=true", "gate A=false", "quirk c1=on", "quirk q2=off"],
+        ),
+    ],
+)
+def test_switches_are_said_as_they_are_given(switches, words):
+    assert list(switches.words()) == words
+
+
+def test_later_switches_have_precedence_and_the_others_stay():
+    first = Switches(profile="1.36", gates={"A": True, "B": True}, quirks={"c1": True})
+    second = Switches(gates={"B": False}, quirks={"c2": False})
+    both = first | second
+    assert (both.profile, both.gates, both.quirks) == (
+        "1.36",
+        {"A": True, "B": False},
+        {"c1": True, "c2": False},
+    )
+    assert (second | first).gates == {"A": True, "B": True}
+    assert (first | Switches(profile="1.37")).profile == "1.37"
+    more = both.with_quirks(c1=False, c3=True)
+    assert more.quirks == {"c1": False, "c2": False, "c3": True}
+    assert (more.profile, more.gates) == (both.profile, both.gates)
