@@ -16,7 +16,7 @@ from app.analysis.diff.matching import Pair
 from app.analysis.diff.outcomes import EndEntry, EndReport
 from app.analysis.diff.partings import Parting
 from app.analysis.diff.refusals import RefusedCreation
-from app.analysis.diff.sides import Side
+from app.analysis.diff.sides import Side, switches_of
 from app.analysis.replay.classes import Judgement
 from app.analysis.replay.unapplied import Unapplied
 from app.domain.controllers.registry import ControllerOptions
@@ -454,3 +454,71 @@ def test_moment_of_an_ended_pod_is_before_its_end() -> None:
 def test_key_of_a_witness_is_that_of_its_pod() -> None:
     witness = answers.Witness(is_b=True, namespace="ns", name="q")
     assert witness.key == ObjectKey("", "pods", "ns", "q")
+
+
+def test_texts_that_only_one_side_has_are_changes_from_nothing() -> None:
+    """Pods that say the same of another object are one change with two examples."""
+    a = course(said=((1, "no node has 2 gpus"), (2, "same")))
+    b = course(said=((1, "no node has 3 gpus"), (2, "same"), (3, "one more")))
+    said = [
+        difference(RUN, pair=Pair(number=number, a=a, b=b), classes=(Class.SAID,))
+        for number in (1, 2)
+    ]
+    moved = difference(Root(kind=RootKind.RUN, name="s"))
+    texts = report(*said, moved, counts=NONE).to_json()["texts"]
+    assert [(each["root"], each["before"], each["after"], each["count"]) for each in texts] == [
+        ("r", "2", "3", 2),
+        ("r", "", "one more", 2),
+    ]
+    turned = difference(RUN, pair=Pair(number=1, a=b, b=a), classes=(Class.SAID,))
+    assert [
+        (each["before"], each["after"], each["whole"])
+        for each in report(turned, counts=NONE).to_json()["texts"]
+    ] == [("3", "2", "no node has 2 gpus"), ("one more", "", "one more")]
+    again = course(said=((1, "same"), (2, "no node has 2 gpus")))
+    order = difference(RUN, pair=Pair(number=1, a=a, b=again), classes=(Class.SAID,))
+    (only,) = report(order, counts=NONE).to_json()["texts"]
+    assert (only["before"], only["after"], only["count"]) == ("", "", 1)
+
+
+def test_settings_in_effect_are_named_as_on_the_command_line() -> None:
+    options = ControllerOptions()
+    shown = switches_of(Side(name="h", profile=Profile(), options=options))
+    assert shown["profile"] == "1.37"
+    kinds = {name.partition(" ")[0] for name in shown if name != "profile"}
+    assert kinds == {"quirk", "rule", "gate"}
+    for name, value in shown.items():
+        if name.startswith("gate "):
+            assert value == str(Profile().enabled(name.removeprefix("gate "))).lower()
+        elif name != "profile":
+            assert value in ("on", "off"), name
+    rules = {name.removeprefix("rule ") for name in shown if name.startswith("rule ")}
+    for version in ("1.34", "1.37"):
+        profile = Profile(version=version)
+        older = switches_of(Side(name="h", profile=profile, options=options))
+        followed = {name for name in rules if profile.follows(name)}
+        assert {name for name in rules if older[f"rule {name}"] == "on"} == followed
+        assert (len(followed) == len(rules)) is (version == "1.37")
+
+
+def test_change_that_refuses_an_object_and_is_a_root_is_not_named_twice() -> None:
+    write = Write(at=moment(1), what="created")
+    changes = tuple(
+        InputDifference(key=key, verb=Verb.ONLY_B, since=SECOND, a=None, b=write)
+        for key in (CLASS, QUOTA)
+    )
+    refused = {
+        REFUSED: RefusedCreation(by=QUOTA, side="b", text="why"),
+        CLASS: RefusedCreation(by=QUOTA, side="b", text="why"),
+    }
+    alone = report(changes=changes, refused=refused)
+    assert [each.key for each in alone.refusing()] == [QUOTA]
+    assert alone.idle() == []
+    root = Root(kind=RootKind.CHANGE, name=str(QUOTA), text="only in B")
+    named = report(difference(root), changes=changes, refused=refused)
+    assert named.refusing() == []
+    words = report(difference(root, classes=(Class.SAID,)), changes=changes, refused=refused)
+    assert words.refusing() == []
+    other = report(difference(CHANGE), changes=changes)
+    assert [each.key for each in other.idle()] == [CLASS, QUOTA]
+    assert other.refusing() == []

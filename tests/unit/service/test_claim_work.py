@@ -41,10 +41,7 @@ def event(key, tree, *, at=1, kind=EventType.OBJECT_UPDATED, user="x"):
         uid=f"uid-{key.name}",
         body=b"",
         stamp=Stamp(time=Instant(at), actor=Actor(user=user), verb="update"),
-        tree={
-            "metadata": {"name": key.name, "namespace": "ns", **tree.pop("metadata", {})},
-            **tree,
-        },
+        tree={**tree, "metadata": metadata},
     )
 
 
