@@ -115,6 +115,22 @@ class TimelineProjection(PagedView):
                     is_late = after_gap and old is not None
                     new.append(_entry(event, key, saying, is_late=is_late))
 
+    def begin(self, last: Sequence[Event]) -> None:
+        """Take in the last events of objects before the first fold of them, without entries.
+
+        Gaps that follow them count, too.
+        """
+        page = Page(last)
+        for place in page.kinds:
+            kind = None if place[1] == "events" else timeline_kinds.kind_of(place)
+            if kind is not None:
+                for event, state in kind.states(page, place):
+                    if state is not None:
+                        self._states[event.key] = state
+        for event in page.facts:
+            if event.type is EventType.GAP_OBSERVED:
+                self._gaps.setdefault(event.key, []).append(event.revision)
+
     def _ends_gap(self, event: Event) -> bool:
         """Whether the object of an event had a gap since the event before it."""
         gaps = self._gaps.get(event.key, [])
@@ -206,10 +222,12 @@ class TimelineProjection(PagedView):
 
     def _because(self, cause: int) -> str:
         number = self._find(cause) if cause else None
-        if number is None:
-            return ""
-        entry = self._entries[number]
-        return f"{entry.kind} {entry.subject}"
+        return "" if number is None else named(self._entries[number])
+
+
+def named(entry: Entry) -> str:
+    """The text that names an entry as the cause of another one."""
+    return f"{entry.kind} {entry.subject}"
 
 
 def _entry(

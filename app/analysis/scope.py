@@ -63,6 +63,11 @@ class Scope:
         """Whether judging an event requires the folded uses."""
         return bool(self.namespace or self.device or self.node)
 
+    @property
+    def needs_objects(self) -> bool:
+        """Whether judging an event requires what objects were before it."""
+        return self.needs_uses or bool(self.labels)
+
     def has_moment(self, time: Instant, revision: int) -> bool:
         """Whether a moment is within the scope."""
         return (

@@ -267,7 +267,7 @@ def _print_here(
                     rows = await _with_findings(store, source.settings, info, rows, scope)
                 rows = shown(rows, request)
                 if not printer.is_followed:
-                    reader.check()
+                    await reader.check()
                 printer.begin(await recorded_doubts.doubts_of(store.log, info))
                 read_part = msgspec.structs.asdict(reader.extent)
                 printer.print_rows(rows[-last:], _nothing(wanted, read_part))

@@ -8,7 +8,7 @@ import msgspec
 
 from app.analysis.scope import Scope, Selector, no_kind
 from app.domain.errors import InputError, RevisionTooLarge
-from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Row
 from app.domain.objects import registry
@@ -17,7 +17,7 @@ from app.domain.values.selectors import SelectorError
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
-from projections.timeline import TimelineProjection
+from projections.timeline import TimelineProjection, named
 from projections.timeline_kinds import DECISION
 
 FINDING = "Finding"
@@ -25,6 +25,10 @@ FINDING = "Finding"
 
 _TURN_MAX = 100
 """Events that are folded before the reader yields to the loop: a few milliseconds."""
+
+
+_MORE = 16
+"""How many times more events of an object are read when none of the newest is about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +128,8 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
 class TimelineReader:
     """Reads the rows of one timeline in order, from its beginning and as it grows.
 
-    `page_max` events are read at a time. Findings are separate rows
+    `page_max` events are read at a time. A window that is shorter than what lies before it is read
+    without that, unless the scope asks what objects were. Findings are separate rows
     (`app/service/replays/findings.py`).
     """
 
@@ -136,6 +141,7 @@ class TimelineReader:
         self._page_max = page_max
         self._view = TimelineProjection()
         self._selector = Selector(self._scope)
+        self._before: _BeforeWindow | None = None
         self.revision = Revision(0)
         self._began = self._ended = Instant(0)
 
@@ -162,6 +168,8 @@ class TimelineReader:
     async def pages(self) -> AsyncGenerator[list[Row], None]:
         """The same rows, grouped by the page of events they come from; a group may be empty."""
         head = await self._log.head(self._info.id)
+        if not self.revision and head.revision:
+            await self._begin(head.revision)
         while self.revision < head.revision:
             events = await self._log.read(
                 self._info.id, after=self.revision, until=head.revision, limit=self._page_max
@@ -170,28 +178,116 @@ class TimelineReader:
                 return
             rows: list[Row] = []
             for first in range(0, len(events), _TURN_MAX):
-                rows += self._rows(events[first : first + _TURN_MAX])
+                rows += await self._rows(events[first : first + _TURN_MAX])
                 await anyio.lowlevel.checkpoint()
             if not self.revision:
                 self._began = events[0].stamp.time
             self.revision, self._ended = events[-1].revision, events[-1].stamp.time
             yield rows
 
-    def _rows(self, events: Sequence[Event]) -> list[Row]:
+    async def _begin(self, head: Revision) -> None:
+        """Begin after what lies before a window, if that is longer and not needed."""
+        scope, history = self._scope, self._info.id
+        after = max(scope.first - 1, 0)
+        if scope.since is not None:
+            after = max(after, await self._log.revision_at(history, Instant(scope.since - 1)))
+        after = min(after, head)
+        if scope.needs_objects or after <= head - after:
+            return
+        self._before = _BeforeWindow(self._log, history, Revision(after))
+        (first,) = await self._log.read(history, after=Revision(0), limit=1)
+        (last,) = await self._log.read(history, after=Revision(after - 1), limit=1)
+        self._began, self._ended = first.stamp.time, last.stamp.time
+        self.revision = Revision(after)
+
+    async def _rows(self, events: Sequence[Event]) -> list[Row]:
         entries = self._view.entries
         count = len(entries)
+        if self._before is not None:
+            await self._before.prepare(self._view, events)
         self._view.fold_page(Page(events))
         selected = self._selector.select(events, entries[count:])
-        return [] if self._has_only_findings else [self._view.row_of(each) for each in selected]
+        if self._has_only_findings:
+            return []
+        rows = [self._view.row_of(entry) for entry in selected]
+        if self._before is not None:
+            for row in rows:
+                row["because"] = row["because"] or await self._before.because(row["cause"])
+        return rows
 
     @property
     def knows_all_names(self) -> bool:
         """Whether every requested name has occurred in the events read so far."""
         return self._selector.knows_all_names
 
-    def check(self) -> None:
-        """Raise InputError for a name that has not occurred, naming the nearest ones."""
+    async def check(self) -> None:
+        """Raise InputError for a name that has not occurred, naming the nearest ones.
+
+        A name that does not occur in a window is looked for in the whole history.
+        """
+        if self._before is not None and not self.knows_all_names:
+            whole = replace(self._scope, since=None, first=0)
+            reader = TimelineReader(self._log, self._info, whole, page_max=self._page_max)
+            async for _ in reader.pages():
+                pass
+            self._selector = reader._selector
         self._selector.check()
+
+
+class _BeforeWindow:
+    """What the events of a window need of those before it: states of their objects, and causes.
+
+    Each is read from the log when an event of the window needs it.
+    """
+
+    def __init__(self, log: EventLog, history: HistoryId, until: Revision) -> None:
+        """`until` is the last revision before the window."""
+        self._log = log
+        self._history = history
+        self._until = until
+        self._seen: set[ObjectKey] = set()
+        self._causes: dict[int, str] = {}
+
+    async def prepare(self, view: TimelineProjection, events: Iterable[Event]) -> None:
+        """Give a view the states of the objects of events that it is about to fold."""
+        keys = {event.key for event in events if event.is_about_object} - self._seen
+        self._seen |= keys
+        view.begin(await self._last(sorted(keys), self._until))
+
+    async def because(self, cause: int) -> str:
+        """The text of a cause before the window; empty when nothing is shown of it."""
+        if not 0 < cause <= self._until:
+            return ""
+        text = self._causes.get(cause)
+        if text is None:
+            after = Revision(cause - 1)
+            events = await self._log.read(self._history, after=after, limit=1)
+            view = TimelineProjection()
+            view.begin(await self._last([event.key for event in events], after))
+            view.fold_page(Page(events))
+            text = self._causes[cause] = named(view.entries[0]) if view.entries else ""
+        return text
+
+    async def _last(self, keys: Sequence[ObjectKey], until: Revision) -> list[Event]:
+        """The last event of each object up to a revision, and a gap that follows it."""
+        last: list[Event] = []
+        limit = 1
+        while keys and until:
+            newest = await self._log.read_object(self._history, *keys, until=until, limit=limit)
+            of_key: dict[ObjectKey, list[Event]] = {}
+            for event in newest:
+                of_key.setdefault(event.key, []).append(event)
+            open_keys: list[ObjectKey] = []
+            for key, events in of_key.items():
+                about = next((each for each in events if each.is_about_object), None)
+                if about is None and len(events) == limit:
+                    open_keys.append(key)
+                    continue
+                later = Revision(0) if about is None else about.revision
+                last += [each for each in events if each.revision > later]
+                last += [] if about is None else [about]
+            keys, limit = open_keys, limit * _MORE
+        return last
 
 
 async def timeline(
@@ -204,7 +300,7 @@ async def timeline(
     """
     reader = TimelineReader(log, info, scope, page_max=page_max)
     rows = await reader.read()
-    reader.check()
+    await reader.check()
     return rows
 
 

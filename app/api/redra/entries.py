@@ -71,7 +71,7 @@ class EntriesApi:
                 count = await self._count(inquiry, reader, wanted, is_whole=bool(last))
             left_out = max(count - last, 0) if last else 0
             if is_checked:
-                reader.check()
+                await reader.check()
         doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
         return self._sent(
             inquiry, self._reader(inquiry, scope), wanted, doubts, left_out, pinned.as_of

@@ -4,15 +4,18 @@ import difflib
 import functools
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
+from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis import scope
 from app.analysis.scope import Scope
 from app.domain.errors import InputError
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, Head, ObjectKey, Revision
 from app.domain.values import moments
 from app.domain.values.timestamps import Instant
 from app.service import timelines
@@ -272,6 +275,67 @@ async def test_scope_keeps_what_the_objects_of_each_moment_concern(wanted: dict[
         log, info = await history_of(altered)
         reader = timelines.TimelineReader(log, info, Scope(**wanted), page_max=1 + seed * 3)
         assert [row["revision"] for row in await reader.read()] == modelled(altered, wanted)
+
+
+class CountingLog(MemoryLog):
+    """A log that counts the events that are read in order."""
+
+    count = 0
+
+    async def read(self, *args: Any, **options: Any) -> list[Event]:
+        events = await super().read(*args, **options)
+        self.count += len(events)
+        return events
+
+
+def with_gaps(events: Sequence[Event], seed: int) -> list[Event]:
+    """The events with gaps in place of some, and causes that lie anywhere before."""
+    chance = random.Random(seed)
+    altered = []
+    for event in events:
+        cause = Revision(chance.randrange(event.revision))
+        kind = EventType.GAP_OBSERVED if chance.random() < 0.2 else event.type
+        stamp = msgspec.structs.replace(event.stamp, cause=cause)
+        altered.append(msgspec.structs.replace(event, type=kind, stamp=stamp))
+    return altered
+
+
+async def test_window_is_a_part_of_the_whole_and_read_without_what_lies_before_it() -> None:
+    shown: list[dict[str, Any]] = []
+    for seed in range(8):
+        events = with_gaps(crossed(ended_story(), seed), seed) if seed else list(ended_story())
+        log = CountingLog(MemoryStore())
+        info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
+        await log.append(info.id, expected=Head(), events=events)
+        whole = await timelines.timeline(log, info, page_max=7)
+        for first in range(len(events) // 2 + 2, len(events), 3):
+            for wanted in (
+                {"first": first, "final": first + 4},
+                {"since": events[first - 1].stamp.time},
+                {"first": first, "kinds": frozenset(("PodScheduled", "ClaimAllocated"))},
+                {"first": first, "name": "pod-a"},
+            ):
+                scope_wanted = Scope(**wanted)
+                names = scope_wanted.kinds | {scope_wanted.name}
+                log.count = 0
+                reader = timelines.TimelineReader(log, info, scope_wanted, page_max=2)
+                rows = await reader.read()
+                assert rows == [
+                    row
+                    for row in whole
+                    if scope_wanted.has_moment(Instant(row["time"]), row["revision"])
+                    and (not scope_wanted.kinds or row["kind"] in scope_wanted.kinds)
+                    and scope_wanted.name in ("", row["name"])
+                ]
+                begun = replace(scope_wanted, final=0)
+                window = [one for one in events if begun.has_moment(one.stamp.time, one.revision)]
+                assert log.count <= len(window) + len(rows) + 2  # a cause of each, both ends
+                known = {"", *(row[part] for row in whole for part in ("kind", "name"))}
+                with nullcontext() if known >= names else pytest.raises(InputError):
+                    await reader.check()
+                shown += rows
+    assert {"", "gap"} == {row["doubt"] for row in shown}
+    assert any(row["because"] for row in shown)
 
 
 def labelled() -> Cluster:
