@@ -320,6 +320,16 @@ def list_items(tree: JsonObject) -> list[JsonObject] | None:
     return listed
 
 
+def has_typed_items(tree: JsonObject) -> bool:
+    """True for a list of a kind whose items name no kind.
+
+    A client with a type for each kind prints it so, and so does a server. The former leaves out
+    the fields that its release does not know.
+    """
+    items = [item for item in tree.get("items") or () if isinstance(item, dict)]
+    return bool(items) and not any("kind" in item for item in items)
+
+
 def lacks_status(tree: JsonView) -> bool:
     """Whether an object is shown without a status although its kind has one, or may have one."""
     if tree.get("status"):

@@ -164,7 +164,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     the uid of the service account that sent the request, if it was one. `asked_at` is the instant
     at which the request arrived, in records whose `observed_at` is the instant of the answer.
     `settled_at` is set when sources are joined: an instant near `observed_at` that never decreases
-    along the order.
+    along the order. `is_typed` is true for an item of a list that names no kind: a client with a
+    type for each kind may have left out fields that it does not know.
     """
 
     source: str
@@ -198,6 +199,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effect: Effect | None = None
     asked_at: Instant | None = None
     settled_at: Instant | None = None
+    is_typed: bool = False
 
     @property
     def key(self) -> ObjectKey:

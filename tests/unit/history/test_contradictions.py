@@ -90,6 +90,35 @@ def test_what_a_source_may_leave_out_is_no_contradiction(tmp_path):
     assert report.contradictions == ()
 
 
+CONDITION = {"type": "Ready", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "kinds", "is_contradicted"),
+    [
+        (CONDITION, {}, False),
+        (CONDITION, {"apiVersion": "v1", "kind": "Pod"}, True),
+        (CONDITION | {"status": "False"}, {}, True),
+        (CONDITION | {"reason": "x"}, {}, True),
+    ],
+    ids=["older client", "whole", "another value", "one more"],
+)
+def test_field_that_an_older_client_does_not_know(tmp_path, condition, kinds, is_contradicted):
+    def pod(condition):
+        return tree(PODS, rv=7, status={"conditions": [condition]})
+
+    whole = pod(CONDITION | {"observedGeneration": 1})
+    stream = write_lines(tmp_path / "watch.jsonl", [watch("MODIFIED", whole)])
+    item = {name: part for name, part in pod(condition).items() if name[:4] not in ("apiV", "kind")}
+    listed = {"kind": "PodList", "apiVersion": "v1", "items": [kinds | item]}
+    dump = write_lines(tmp_path / "a-dump.json", [listed])
+    for paths in ((stream, dump), (dump, stream)):
+        records, _ = read(*paths)
+        assert (Loss.CONTRADICTED in losses(records)) == is_contradicted
+        if not is_contradicted:
+            assert records[-1].object["status"] == whole["status"]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "path"),
     [

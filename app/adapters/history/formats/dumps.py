@@ -59,7 +59,7 @@ def read(
     """
     versions: dict[ObjectKey, str] = {}
     index = 0
-    for position, list_version, tree in _objects(source, notes):
+    for position, list_version, tree, is_typed in _objects(source, notes):
         index += 1
         reason = _no_object(tree, source.name)
         if reason and kinds.is_stored(meta.metadata(tree)):
@@ -83,6 +83,8 @@ def read(
             record = _record(
                 source.name, position, (number, index), tree, list_version, options, versions
             )
+            if is_typed:
+                record = msgspec.structs.replace(record, is_typed=True)
             if losses:
                 record = msgspec.structs.replace(
                     record,
@@ -250,8 +252,11 @@ def _manifest(record: Record) -> Record:
     )
 
 
-def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonObject]]:
-    """The position, list version and tree of each object and each item of a list or array."""
+def _objects(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, JsonObject, bool]]:
+    """The position, list version and tree of each object and each item of a list or array.
+
+    The last one is true for an item without a kind, as clients with types print it.
+    """
     repeated = Notes(keep_going=True)
     unfinished: dict[tuple[str, str], DumpedPage] = {}
     for position, value in documents.read_documents(source, repeated):
@@ -300,8 +305,8 @@ def _is_of_a_log(value: Any) -> bool:
 
 
 def _open(
-    position: str, list_version: str, value: Any, source: str
-) -> Iterator[tuple[str, str, JsonObject]]:
+    position: str, list_version: str, value: Any, source: str, *, is_typed: bool = False
+) -> Iterator[tuple[str, str, JsonObject, bool]]:
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _open(f"{position}[{index}]", list_version, item, source)
@@ -316,10 +321,12 @@ def _open(
     if items is None:
         if keyed.is_keyed(value):
             for place, tree in keyed.items(value):
-                yield place if position == "1" else f"{position}/{place}", list_version, tree
+                yield place if position == "1" else f"{position}/{place}", list_version, tree, False
         else:
-            yield position, list_version, value
+            yield position, list_version, value, is_typed
         return
     list_version = meta.resource_version(value)
+    is_typed = kinds.has_typed_items(value)
     for index, item in enumerate(items):
-        yield from _open(f"{position}[{index}]", list_version, item, source)
+        place = f"{position}[{index}]"
+        yield from _open(place, list_version, item, source, is_typed=is_typed)

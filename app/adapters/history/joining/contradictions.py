@@ -2,7 +2,8 @@
 
 A server has one content per resource version, so at least one source is wrong, or the sources are
 from different clusters. Content that a source may omit (managed fields, empty values, kind and API
-version of a list's items) is not a difference. Parity: history-formats.md 3.4.
+version of a list's items) is not a difference, nor what a client of an older release leaves out
+because it does not know the field. Parity: history-formats.md 3.4.
 """
 
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ def find(rows: Sequence[Row]) -> Contradiction | None:
     tree = first.tree() or {}
     for other in shown[1:]:
         path = difference(tree, other.tree() or {})
-        if path:
+        if path and not _is_shortened(first, other):
             return Contradiction(
                 key=first.record.key,
                 version=first.record.resource_version,
@@ -127,6 +128,23 @@ def marked(record: Record, loss: Loss = Loss.CONTRADICTED) -> Record:
 def difference(one: JsonObject, other: JsonObject) -> str:
     """The path of the first difference between two objects; empty when they are equivalent."""
     return _difference(_content(one), _content(other), "")
+
+
+def _is_shortened(one: Row, other: Row) -> bool:
+    """True if a client with types printed one of them, which has nothing that the other lacks."""
+    trees = [_content(row.tree() or {}) for row in (one, other)]
+    return (one.record.is_typed and _covers(trees[1], trees[0])) or (
+        other.record.is_typed and _covers(trees[0], trees[1])
+    )
+
+
+def _covers(whole: Any, part: Any) -> bool:
+    """Whether a value has all that another one has, which may lack fields of objects in it."""
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return all(_covers(whole.get(name, _ABSENT), each) for name, each in part.items())
+    if isinstance(whole, list) and isinstance(part, list) and len(whole) == len(part):
+        return all(map(_covers, whole, part))
+    return bool(whole == part) or (_is_empty(whole) and _is_empty(part))
 
 
 def _is_whole(row: Row) -> bool:

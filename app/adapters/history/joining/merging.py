@@ -83,11 +83,12 @@ def _by_key(rows: list[Row]) -> list[list[Row]]:
     return list(by_key.values())
 
 
-def _object_rank(row: Row) -> tuple[bool, bool, int, int]:
+def _object_rank(row: Row) -> tuple[bool, bool, bool, int, int]:
     record = row.record
     return (
         row.body is None or record.effect is not None,
         Loss.NO_MANAGED_FIELDS in record.losses,
+        record.is_typed,
         _QUALITIES.index(record.object_quality),
         _TIMES.index(record.time_quality),
     )
