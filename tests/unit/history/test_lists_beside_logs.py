@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from app.domain.log.records import Op
+from app.bootstrap.rules import rules_for
+from app.domain.log.records import Loss, Op
+from app.domain.objects.profile import Profile
 from tests.unit.history.worlds import CLAIMS, PODS, audit, brief, read_records, tree, write_lines
 
 NODES = ("", "v1", "nodes", "Node")
@@ -188,3 +190,88 @@ def test_object_that_an_eviction_ended_is_not_gone_twice(tmp_path):
         Op.ADDED,
         Op.DELETED,
     ]
+
+
+def row(status, node="<none>"):
+    titles = "NAME   READY   STATUS        RESTARTS   AGE   IP       NODE"
+    cells = f"p1     0/1     {status.ljust(11)}   0          5m    <none>   {node}"
+    return f"$ kubectl get pods -n default -o wide\n{titles}\n{cells}\n"
+
+
+def claim_row(state):
+    titles = f"NAME   {'STATE'.ljust(18)}   AGE"
+    return f"$ kubectl get resourceclaims -n default\n{titles}\nc1     {state.ljust(18)}   5m\n"
+
+
+def claim_page(version, device=""):
+    lines = [
+        "Name:         c1",
+        "Namespace:    default",
+        "API Version:  resource.k8s.io/v1",
+        "Kind:         ResourceClaim",
+        "Metadata:",
+        f"  Resource Version:  {version}",
+        "  UID:               uid-c1",
+    ]
+    if device:
+        lines += ["Status:", "  Allocation:", "    Devices:", "      Results:"]
+        lines += [f"        Device:   {device}", "        Driver:   d", "        Pool:     p"]
+        lines += ["        Request:  r"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+BOUND = audit(
+    "create",
+    type_=PODS,
+    name="p1",
+    subresource="binding",
+    request={"target": {"kind": "Node", "name": "n1"}},
+    code=201,
+    second=3,
+)
+MADE = [
+    audit("create", tree(PODS, "p1", rv=3, status={"phase": "Pending"}), type_=PODS, second=1),
+    audit("create", tree(CLAIMS, rv=4), second=2),
+]
+RESULTS = {
+    "devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "gpu-1"}]}
+}
+GIVEN = audit(
+    "update", tree(CLAIMS, rv=7, status={"allocation": RESULTS}), subresource="status", second=4
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "printed", "fact"),
+    [
+        (MADE, row("Pending"), ""),
+        (MADE, row("Running", "n1"), "the node n1"),
+        ([*MADE, BOUND], row("Running", "n1"), ""),
+        ([*MADE, BOUND], row("Pending"), ""),
+        ([*MADE, BOUND], row("Running", "n2"), "the node n2"),
+        ([*MADE, BOUND], row("Completed", "n1"), "the phase Succeeded"),
+        ([*MADE, BOUND], row("Terminating", "n1"), "its deletion"),
+        (MADE, claim_row("pending"), ""),
+        (MADE, claim_row("allocated,reserved"), "its allocation"),
+        ([*MADE, GIVEN], claim_row("allocated,reserved"), ""),
+        ([*MADE, GIVEN], claim_row("pending"), ""),
+        ([*MADE, GIVEN], claim_page(4), ""),
+        ([*MADE, GIVEN], claim_page(7, "gpu-1"), ""),
+        ([*MADE, GIVEN], claim_page(7, "gpu-2"), "the device d/p/gpu-2"),
+        ([*MADE, GIVEN], claim_page(9, "gpu-1"), "version 9"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_is_printed_of_an_object_and_no_log_shows(tmp_path, log, printed, fact, is_first):
+    path = tmp_path / ("a.txt" if is_first else "z.txt")
+    path.write_text(printed)
+    audited = write_lines(tmp_path / "audit.log", log)
+    records = read_records(*sorted([path, audited]), rules=rules_for(Profile()))
+    gaps = [record for record in records if record.op is Op.GAP and "printed" in record.message]
+    assert [each.message.removeprefix("kubectl printed ").partition(",")[0] for each in gaps] == (
+        [fact] if fact else []
+    )
+    if fact:
+        assert records[-1] is gaps[0]
+        assert gaps[0].name == ("p1" if "p1" in printed else "c1")
+        assert (Loss.NO_DELETE_STATE in gaps[0].losses) == (fact == "its deletion")

@@ -4,25 +4,55 @@ A table and a description may show the same object, and a dump may hold it compl
 objects are therefore held back until all other sources are read. Those that no other source shows
 become one record for each state, with the fields of all places that print it: two tables of one
 text that contradict each other show two states (`printed_states`).
+
+What is printed of an object that other sources show whole is left out, unless it shows that they
+lack a write. Most of it has no version and no time, and may be older or newer than they are. But
+some facts an object gets once: a pod its node and its end, a claim devices, both their deletion. If
+no recorded state has such a fact, or if a description has a later version than all of them, nobody
+knows what else happened: the object has a gap at the end. Parity: history-formats.md 6.
 """
 
 import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
 from app.adapters.history import kinds
 from app.adapters.history.formats.dumps import DERIVED_UIDS
-from app.adapters.history.joining.spool import Spool
+from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.printouts import event_objects, printed_states
 from app.adapters.history.reading import Notes
 from app.domain.log import ObjectKey
-from app.domain.log.records import Loss, Op, Record, join_losses
+from app.domain.log.records import (
+    BoundEffect,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    comparable_version,
+    join_losses,
+)
 from app.domain.values import api_groups, api_resources, json_tree, patches
-from app.domain.values.fields import dra, entries, meta
+from app.domain.values.fields import core, dra, entries, meta
+from app.domain.values.json_tree import JsonView
 
 _GROUPS_OF_EVENTS = ("", api_groups.EVENTS)
+_COMPARED = (
+    api_resources.PODS,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_SLICES,
+    api_resources.DEVICE_CLASSES,
+    api_resources.DEVICE_TAINT_RULES,
+)
+"""The kinds whose printed states are compared with the recorded ones."""
+
+_END = "SELECT max(own) FROM record WHERE epoch = 0"
+_UNSEEN = (
+    "kubectl printed {fact}, which no other source shows: what happened to the object is not known"
+)
+_DELETION = "its deletion"
 
 
 class PrintedObjects:
@@ -67,14 +97,18 @@ class PrintedObjects:
         shown = self._spool.shown(self._records)
         named = self._named_uids()
         left_out = 0
+        left: dict[ObjectKey, list[Record]] = {}
         for key, states in self._records.items():
             if states[-1].resource == "events" and self._is_whole_elsewhere(states[-1]):
                 left_out += 1
             elif key in shown:
                 last, is_new = shown[key]
-                left_out += not (is_new and self._is_added(last, states[-1]))
+                if not (is_new and self._is_added(last, states[-1])):
+                    left_out += 1
+                    left[key] = states
             else:
                 yield from _numbered(key, states, named.get(key, ""))
+        yield from _gaps(self._spool, {key: left[key] for key in left if key[:2] in _COMPARED})
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
 
@@ -138,6 +172,76 @@ class PrintedObjects:
             if "involvedObject" in tree:
                 tree["involvedObject"] = {**tree["involvedObject"], "namespace": namespace}
             _add(self._records, msgspec.structs.replace(record, namespace=namespace, object=tree))
+
+
+@dataclass(slots=True)
+class _Recorded:
+    """What the records of the other sources have of an object: its facts, and its last version."""
+
+    facts: set[str] = field(default_factory=set)
+    newest: str = ""
+    has_gap: bool = False
+
+    def add(self, row: Row) -> None:
+        record = row.record
+        self.newest = max(self.newest, row.own)
+        self.has_gap = self.has_gap or record.op is Op.GAP
+        self.facts.update(_facts(record.key, row.tree() or {}))
+        if isinstance(record.effect, BoundEffect):
+            self.facts.add(f"the node {record.effect.node}")
+        elif record.effect is not None or record.op is Op.DELETED:
+            self.facts.add(_DELETION)
+
+    def lacks(self, printed: Record) -> list[str]:
+        """What is printed and not known; nothing of an object that has a gap already."""
+        tree = printed.object or {}
+        version = meta.resource_version(tree)
+        facts = [fact for fact in _facts(printed.key, tree) if fact not in self.facts]
+        is_later = self.newest and comparable_version(version) > self.newest
+        return [] if self.has_gap else [*facts, *([f"version {version}"] if is_later else [])]
+
+
+def _gaps(spool: Spool, printed: Mapping[ObjectKey, Sequence[Record]]) -> Iterator[Record]:
+    """The gaps of the objects of which a printed state has what no record in the spool has."""
+    known = {key: _Recorded() for key in printed}
+    for row in spool.rows_of(printed) if printed else ():
+        known[row.record.key].add(row)
+    (end,) = spool.database.execute(_END).fetchone()
+    for key, states in printed.items():
+        for state in states:
+            if facts := known[key].lacks(state):
+                yield _gap(state, facts, end or "")
+                break
+
+
+def _gap(state: Record, facts: Sequence[str], end: str) -> Record:
+    return Record(
+        source=state.source,
+        position=state.position,
+        op=Op.GAP,
+        group=state.group,
+        resource=state.resource,
+        namespace=state.namespace,
+        name=state.name,
+        object_quality=Quality.IDENTITY,
+        order_key=(0, end, 4, *state.order_key[3:]),
+        losses=(Loss.GAP, Loss.NO_DELETE_STATE) if _DELETION in facts else (Loss.GAP,),
+        message=_UNSEEN.format(fact=facts[0]),
+    )
+
+
+def _facts(key: ObjectKey, tree: JsonView) -> Iterator[str]:
+    """What an object has once it got it."""
+    if meta.is_deleting(tree):
+        yield _DELETION
+    if _is_claim(key) and dra.allocation(tree) is not None:
+        yield "its allocation"
+        yield from (f"the device {one.text}" for one in dra.results(tree))
+    elif key[:2] == api_resources.PODS:
+        if node := core.node_name(tree):
+            yield f"the node {node}"
+        if core.is_finished(tree):
+            yield f"the phase {meta.phase(tree)}"
 
 
 def _is_claim(key: ObjectKey) -> bool:

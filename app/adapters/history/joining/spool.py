@@ -270,17 +270,27 @@ class Spool:
 
         The flag is true when each such row of the key says that the object was added.
         """
-        self.flush()
-        texts = {"\0".join(key): key for key in keys}
-        self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
-        self.database.executemany("INSERT INTO wanted VALUES (?)", ((text,) for text in texts))
-        rows = self.database.execute(
+        rows = self._of_keys(
             "SELECT key, max(row), min(op = 'ADDED') FROM record NATURAL JOIN wanted "
-            "WHERE body IS NOT NULL GROUP BY key"
+            "WHERE body IS NOT NULL GROUP BY key",
+            keys,
         )
-        shown = {texts[text]: (row, bool(is_new)) for text, row, is_new in rows}
+        return {key_of(text): (row, bool(is_new)) for text, row, is_new in rows}
+
+    def rows_of(self, keys: Collection[ObjectKey]) -> Iterator[Row]:
+        """All records of the keys, in no order."""
+        columns = _SELECT.replace(" record", " record NATURAL JOIN wanted")
+        yield from map(self._row, self._of_keys(columns, keys))
+
+    def _of_keys(self, query: str, keys: Collection[ObjectKey]) -> list[tuple[Any, ...]]:
+        self.flush()
+        self.database.execute("CREATE TEMP TABLE wanted (key TEXT PRIMARY KEY)")
+        self.database.executemany(
+            "INSERT INTO wanted VALUES (?)", (("\0".join(key),) for key in keys)
+        )
+        rows = self.database.execute(query).fetchall()
         self.database.execute("DROP TABLE wanted")
-        return shown
+        return rows
 
     def keys(self) -> Iterator[ObjectKey]:
         """The keys of all stored records with an object."""
