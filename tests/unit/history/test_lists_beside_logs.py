@@ -1,6 +1,7 @@
 """Lists beside an audit log: what of the log they show to be gone, and what they leave open."""
 
 import json
+import re
 
 import pytest
 
@@ -241,6 +242,40 @@ GIVEN = audit(
 )
 
 
+def klog(node):
+    line = 'I0102 03:04:05.000003       1 schedule_one.go:314] "Successfully bound pod to node"'
+    return f'{line} pod="default/p1" node="{node}" evaluatedNodes=1\n'
+
+
+def event(node, uid="uid-p1"):
+    """An Event as `kubectl get events -o json` gives it."""
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": "p1.1",
+                "namespace": "default",
+                "uid": "e",
+                "resourceVersion": "9",
+            },
+            "reason": "Scheduled",
+            "message": f"Successfully assigned default/p1 to {node}",
+            "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p1", "uid": uid},
+        }
+    )
+
+
+def event_row(node):
+    titles = "LAST SEEN   TYPE     REASON      OBJECT   MESSAGE"
+    said = f"Successfully assigned default/p1 to {node}"
+    cells = f"5m          Normal   Scheduled   pod/p1   {said}"
+    return f"$ kubectl get events -n default\n{titles}\n{cells}\n"
+
+
+GONE = audit("delete", tree(PODS, "p1", rv=8), type_=PODS, second=5)
+
+
 @pytest.mark.parametrize(
     ("log", "printed", "fact"),
     [
@@ -259,6 +294,15 @@ GIVEN = audit(
         ([*MADE, GIVEN], claim_page(7, "gpu-1"), ""),
         ([*MADE, GIVEN], claim_page(7, "gpu-2"), "the device d/p/gpu-2"),
         ([*MADE, GIVEN], claim_page(9, "gpu-1"), "version 9"),
+        (MADE, klog("n1"), "the node n1"),
+        (MADE, event("n1"), "the node n1"),
+        (MADE, event("n1", uid="uid-of-another"), ""),
+        (MADE, event_row("n1"), "the node n1"),
+        ([*MADE, BOUND], klog("n1"), ""),
+        ([*MADE, BOUND], event("n1"), ""),
+        ([*MADE, GONE], event("n1"), ""),
+        ([*MADE, GONE], klog("n1"), ""),
+        ([MADE[1]], klog("n1"), ""),
     ],
 )
 @pytest.mark.parametrize("is_first", [False, True])
@@ -267,11 +311,13 @@ def test_what_is_printed_of_an_object_and_no_log_shows(tmp_path, log, printed, f
     path.write_text(printed)
     audited = write_lines(tmp_path / "audit.log", log)
     records = read_records(*sorted([path, audited]), rules=rules_for(Profile()))
-    gaps = [record for record in records if record.op is Op.GAP and "printed" in record.message]
-    assert [each.message.removeprefix("kubectl printed ").partition(",")[0] for each in gaps] == (
-        [fact] if fact else []
-    )
+    gaps = [record for record in records if record.op is Op.GAP and "no other" in record.message]
+    said = [
+        re.match("(?:kubectl printed|a log or an Event says) (.*?), ", each.message)[1]
+        for each in gaps
+    ]
+    assert said == ([fact] if fact else [])
     if fact:
-        assert records[-1] is gaps[0]
         assert gaps[0].name == ("p1" if "p1" in printed else "c1")
+        assert [each.op for each in records if each.name == gaps[0].name][-1] is Op.GAP
         assert (Loss.NO_DELETE_STATE in gaps[0].losses) == (fact == "its deletion")

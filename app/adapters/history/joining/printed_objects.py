@@ -9,10 +9,13 @@ What is printed of an object that other sources show whole is left out, unless i
 lack a write. Most of it has no version and no time, and may be older or newer than they are. But
 some facts an object gets once: a pod its node and its end, a claim devices, both their deletion. If
 no recorded state has such a fact, or if a description has a later version than all of them, nobody
-knows what else happened: the object has a gap at the end. Parity: history-formats.md 6.
+knows what else happened: the object has a gap at the end. So it has where a log of the scheduler,
+or an Event that kubectl printed or that stands in another source, says that a pod was bound.
+Parity: history-formats.md 6.
 """
 
 import hashlib
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,10 +52,14 @@ _COMPARED = (
 """The kinds whose printed states are compared with the recorded ones."""
 
 _END = "SELECT max(own) FROM record WHERE epoch = 0"
-_UNSEEN = (
-    "kubectl printed {fact}, which no other source shows: what happened to the object is not known"
-)
+_UNSEEN = "{who} {fact}, which no other source shows: what happened to the object is not known"
 _DELETION = "its deletion"
+_NODE = "the node {}"
+_SAID = {
+    "bound": re.compile(r".* node (?P<node>[a-z0-9.-]+)", re.DOTALL),
+    "Scheduled": re.compile(r"Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)"),
+}
+"""The messages of an attempt and of an Event that name the node of a pod."""
 
 
 class PrintedObjects:
@@ -69,11 +76,13 @@ class PrintedObjects:
         self._records: dict[ObjectKey, list[Record]] = {}
         self._guessed: list[Record] = []
         self._whole_events: set[bytes] = set()
+        self._bound: dict[ObjectKey, Record] = {}
 
     def held_back(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records of other sources; records of printed objects are held back."""
         for record in records:
             if Loss.PRINTED not in record.losses:
+                self._note_binding(record)
                 yield record
                 continue
             is_guess = bool(record.namespace) and not meta.namespace(record.object or {})
@@ -98,6 +107,8 @@ class PrintedObjects:
         named = self._named_uids()
         left_out = 0
         left: dict[ObjectKey, list[Record]] = {}
+        for states in self._records.values():
+            self._note_binding(states[-1])
         for key, states in self._records.items():
             if states[-1].resource == "events" and self._is_whole_elsewhere(states[-1]):
                 left_out += 1
@@ -108,9 +119,47 @@ class PrintedObjects:
                     left[key] = states
             else:
                 yield from _numbered(key, states, named.get(key, ""))
-        yield from _gaps(self._spool, {key: left[key] for key in left if key[:2] in _COMPARED})
+        left = {key: states for key, states in left.items() if key[:2] in _COMPARED}
+        for key, state in self._unbound():
+            left.setdefault(key, []).append(state)
+        yield from _gaps(self._spool, left)
         if left_out:
             self._notes.count("printed objects that another source shows whole, left out", left_out)
+
+    def _note_binding(self, record: Record) -> None:
+        """Keep what an attempt or an Event says of the node of its pod, as a state of the pod."""
+        tree = record.object or {}
+        pattern = _SAID.get(record.verb if record.op is Op.CONTEXT else str(tree.get("reason")))
+        match = (
+            None if pattern is None else pattern.match(record.message or str(tree.get("message")))
+        )
+        involved = json_tree.mapping(tree, "involvedObject")
+        key = ObjectKey(
+            *api_resources.PODS,
+            meta.namespace(record.object or {}) or record.namespace,
+            entries.name(involved) if involved else record.name,
+        )
+        if match is not None:
+            bound = {
+                "metadata": {"uid": involved.get("uid") or ""},
+                "spec": {"nodeName": match["node"]},
+            }
+            self._bound[key] = msgspec.structs.replace(
+                record,
+                group=key.group,
+                resource=key.resource,
+                name=key.name,
+                namespace=key.namespace,
+                object=bound,
+            )
+
+    def _unbound(self) -> Iterator[tuple[ObjectKey, Record]]:
+        """The bound pods that no state of another source than the one that says so shows bound."""
+        for key, (last, _) in self._spool.shown(self._bound).items():
+            tree, bound = self._spool.tree(last) or {}, self._bound[key]
+            is_other = meta.uid(bound.object or {}) not in ("", meta.uid(tree))
+            if not core.node_name(tree) and not is_other:
+                yield key, bound
 
     def _named_uids(self) -> dict[ObjectKey, str]:
         """The uids of printed pods by which claims name them; none where claims name several."""
@@ -181,24 +230,36 @@ class _Recorded:
     facts: set[str] = field(default_factory=set)
     newest: str = ""
     has_gap: bool = False
+    sources: set[str] = field(default_factory=set)
 
     def add(self, row: Row) -> None:
         record = row.record
+        if record.op is not Op.CONTEXT:
+            self.sources.add(record.source)
         self.newest = max(self.newest, row.own)
         self.has_gap = self.has_gap or record.op is Op.GAP
         self.facts.update(_facts(record.key, row.tree() or {}))
         if isinstance(record.effect, BoundEffect):
-            self.facts.add(f"the node {record.effect.node}")
+            self.facts.add(_NODE.format(record.effect.node))
         elif record.effect is not None or record.op is Op.DELETED:
             self.facts.add(_DELETION)
 
     def lacks(self, printed: Record) -> list[str]:
-        """What is printed and not known; nothing of an object that has a gap already."""
+        """What is printed and not known.
+
+        Nothing of an object that has a gap already; what an attempt or an Event says counts only
+        of a pod that another source shows, and that is not deleted.
+        """
+        is_said = Loss.PRINTED not in printed.losses
+        if self.has_gap or (
+            is_said and (printed.source in self.sources or _DELETION in self.facts)
+        ):
+            return []
         tree = printed.object or {}
         version = meta.resource_version(tree)
         facts = [fact for fact in _facts(printed.key, tree) if fact not in self.facts]
         is_later = self.newest and comparable_version(version) > self.newest
-        return [] if self.has_gap else [*facts, *([f"version {version}"] if is_later else [])]
+        return [*facts, *([f"version {version}"] if is_later else [])]
 
 
 def _gaps(spool: Spool, printed: Mapping[ObjectKey, Sequence[Record]]) -> Iterator[Record]:
@@ -215,6 +276,7 @@ def _gaps(spool: Spool, printed: Mapping[ObjectKey, Sequence[Record]]) -> Iterat
 
 
 def _gap(state: Record, facts: Sequence[str], end: str) -> Record:
+    who = "kubectl printed" if Loss.PRINTED in state.losses else "a log or an Event says"
     return Record(
         source=state.source,
         position=state.position,
@@ -226,7 +288,7 @@ def _gap(state: Record, facts: Sequence[str], end: str) -> Record:
         object_quality=Quality.IDENTITY,
         order_key=(0, end, 4, *state.order_key[3:]),
         losses=(Loss.GAP, Loss.NO_DELETE_STATE) if _DELETION in facts else (Loss.GAP,),
-        message=_UNSEEN.format(fact=facts[0]),
+        message=_UNSEEN.format(who=who, fact=facts[0]),
     )
 
 
@@ -239,7 +301,7 @@ def _facts(key: ObjectKey, tree: JsonView) -> Iterator[str]:
         yield from (f"the device {one.text}" for one in dra.results(tree))
     elif key[:2] == api_resources.PODS:
         if node := core.node_name(tree):
-            yield f"the node {node}"
+            yield _NODE.format(node)
         if core.is_finished(tree):
             yield f"the phase {meta.phase(tree)}"
 
