@@ -1,8 +1,10 @@
-"""Selectors of DeviceTaintRules that match no published device: which part, and what there is."""
+"""Selectors that match no published device: which part of them, and what there is."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
+from app.domain.cel.program import Program
+from app.domain.cel.syntax.tree import EQUALS, LOGICAL_AND, Call, Ident, Literal, Node, Select
 from app.domain.values import counts
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
@@ -39,6 +41,49 @@ def unmatched(selector: object, devices: Iterable[DeviceId]) -> str:
         left = [device for device in left if device[index] == wanted]
         parts.append(f"{part} {wanted}")
     return "" if left else "it selects no device: there is none"
+
+
+def unpublished(program: Program, published: Collection[str]) -> str:
+    """The driver that a selector requires and that publishes nothing, with the nearest names.
+
+    Empty when it requires none, or one of those that publish.
+    """
+    for driver in required_drivers(program):
+        if driver not in published:
+            return f"there is no driver {driver}{_near(driver, published)}"
+    return ""
+
+
+def required_drivers(program: Program) -> tuple[str, ...]:
+    """The names that a selector compares `device.driver` with, each once.
+
+    Only conditions count that must be true in any case: the expression, or the operands of its
+    outermost `&&`. A selector that names two drivers matches no device.
+    """
+    return tuple(dict.fromkeys(_compared(program.checked.root)))
+
+
+def _compared(node: Node) -> Iterator[str]:
+    if not isinstance(node, Call):
+        return
+    if node.function == LOGICAL_AND:
+        for operand in node.args:
+            yield from _compared(operand)
+    elif node.function == EQUALS and any(map(_is_driver, node.args)):
+        for side in node.args:
+            if isinstance(side, Literal) and isinstance(side.value, str):
+                yield side.value
+
+
+def _is_driver(node: Node) -> bool:
+    """Whether a node is `device.driver`."""
+    return (
+        isinstance(node, Select)
+        and node.field == "driver"
+        and not node.test_only
+        and isinstance(node.operand, Ident)
+        and node.operand.name == "device"
+    )
 
 
 def _near(wanted: object, known: Collection[str]) -> str:

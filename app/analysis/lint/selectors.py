@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from app.analysis import device_selectors
 from app.analysis.lint.findings import LintFinding, LintRule, LintSeverity
 from app.analysis.lint.subjects import (
     LintedObject,
@@ -127,6 +128,13 @@ class Choices:
             self._asked[key] = self._choose(own, of_class.devices)
         return self._asked[key]
 
+    def lacks_driver(self, text: str) -> str:
+        """The driver without devices that a selector requires, as the end of a message."""
+        published = {device.id[0] for device in self.subjects.devices}
+        program = self.subjects.compiler.compile(text).program
+        lack = device_selectors.unpublished(program, published)
+        return f": {lack}" if lack else ""
+
     def _choose(self, texts: Sequence[str], devices: tuple[Device, ...]) -> ChosenDevices:
         kept = devices
         failure: _Failure | None = None
@@ -171,7 +179,8 @@ def _class(subject: LintedObject, choices: Choices) -> Iterator[LintFinding]:
     elif choice.emptied is not None:
         count = len(choices.subjects.devices)
         place = subject.at(f"{FIRST_OF_CLASS}[{choice.emptied}].cel.expression")
-        yield CLASS_EMPTY.at(place, f"none of {counts.of(count, 'device')} matches")
+        reason = choices.lacks_driver(class_selectors(subject)[choice.emptied])
+        yield CLASS_EMPTY.at(place, f"none of {counts.of(count, 'device')} matches{reason}")
 
 
 def _ask(ask: LintedRequest, subjects: Subjects, choices: Choices) -> Iterator[LintFinding]:

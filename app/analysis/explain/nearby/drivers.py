@@ -6,11 +6,10 @@ from functools import partial
 from itertools import takewhile
 
 from app.analysis import scope
+from app.analysis.device_selectors import required_drivers
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.cel import STORED, CompileError, compile_expression
-from app.domain.cel.program import Program
-from app.domain.cel.syntax.tree import EQUALS, LOGICAL_AND, Call, Ident, Literal, Node, Select
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import ObjectKey
@@ -118,35 +117,3 @@ def _has(expression: str, tree: JsonView) -> bool:
         for wish in (request.exactly, *request.first_available):
             own += [] if wish is None else map(dra.selector_expression, wish.selectors)
     return expression in own
-
-
-def required_drivers(program: Program) -> tuple[str, ...]:
-    """The names that a selector compares `device.driver` with, each once.
-
-    Only conditions count that must be true in any case: the expression, or the operands of its
-    outermost `&&`. A selector that names two drivers matches no device.
-    """
-    return tuple(dict.fromkeys(_compared(program.checked.root)))
-
-
-def _compared(node: Node) -> Iterator[str]:
-    if not isinstance(node, Call):
-        return
-    if node.function == LOGICAL_AND:
-        for operand in node.args:
-            yield from _compared(operand)
-    elif node.function == EQUALS and any(map(_is_driver, node.args)):
-        for side in node.args:
-            if isinstance(side, Literal) and isinstance(side.value, str):
-                yield side.value
-
-
-def _is_driver(node: Node) -> bool:
-    """Whether a node is `device.driver`."""
-    return (
-        isinstance(node, Select)
-        and node.field == "driver"
-        and not node.test_only
-        and isinstance(node.operand, Ident)
-        and node.operand.name == "device"
-    )

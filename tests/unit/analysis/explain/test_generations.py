@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.analysis.device_selectors import required_drivers
 from app.analysis.explain.hardware import generations
-from app.analysis.explain.nearby.drivers import required_drivers
 from app.domain.cel import STORED, compile_expression
 from app.domain.log import EventType
 from tests.cluster import Cluster
