@@ -72,6 +72,16 @@ def full_of_cpu(name):
             "spec": {"nodeName": name, "containers": [container]}}  # fmt: skip
 
 
+UNMATCHED = "node(s) didn't match Pod's node affinity/selector"
+ON_SECOND = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}
+            ]
+        }
+    }
+}
 LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
 REFUSED = "cannot allocate all claims"
 HOT = {"key": "x.test/hot", "effect": "NoSchedule"}
@@ -207,7 +217,19 @@ ROWS = {
          closed("n2", unschedulable=True), claim("want", "lab", ask("c")),
          with_spec(pod("job", "lab", claim="want"), nodeSelector={HOST: "n2"},
                    tolerations=[{"key": "x.test/hot", "operator": "Exists"}])],
-        ["node n2 is cordoned"],
+        ["node n2 is cordoned",
+         f"its claims could be allocated on node n1, which refuses it: {UNMATCHED}",
+         f"the nodeSelector of the pod wants {HOST}=n2: node n1 has {HOST}=n1"],
+    ),
+    "no cpu on the only node": (
+        [*hardware()[:4], full_of_cpu("n1"), *wanting(ask("c"))],
+        ["its claims could be allocated on node n1, which refuses it: Insufficient cpu",
+         "node n1 has 16 cpu, of which its pod requests 16; this pod requests 1"],
+    ),
+    "a pod of a DaemonSet for a node without devices": (
+        [*hardware()[:4], node("n2"), claim("want", "lab", ask("c")),
+         with_spec(pod("job", "lab", claim="want"), affinity=ON_SECOND)],
+        ["no device can be used on 1 node; 1 other node refuses the pod for another reason"],
     ),
 }  # fmt: skip
 
@@ -274,8 +296,67 @@ async def test_claim_that_is_allocated_for_another_node_is_named():
              {"apply": [second]}, {"wait": 5})  # fmt: skip
     made = Invented(told=(), steps=steps).incident()
     assert await causes_on(await stored(made)) == [
-        "claim lab/want is allocated on node n2, and reserved for first"
+        "claim lab/want is allocated on node n2, and reserved for first",
+        f"the nodeSelector of the pod wants {HOST}=n1: node n2 has {HOST}=n2",
     ]
+
+
+SECOND = (pod("second", "lab", claim="more"), claim("more", "lab", ask("c")))
+GPU_ALONE = (space("lab"), class_of("c", D), node("n1"),
+             slice_of("n1", D, "n1", [{"name": "x0"}], nodeName="n1"))  # fmt: skip
+ONE = "request dev wants 1 of class c: 1 device on 1 node allocated"
+CRASHING = {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 3,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (({"apply": [*SECOND]},), [ONE, "claim lab/want has d.test/n1/x0, for pod lab/job"]),
+        (({"delete": "pod/lab/job"}, {"apply": [*SECOND]}),
+         [ONE, "claim lab/want is reserved for pod lab/job, which was deleted and is to end by "
+               "2026-01-02T03:00:40Z"]),
+        (({"status": {"phase": "Running", "containerStatuses": [CRASHING]}, "of": "pod/lab/job"},
+          {"apply": [*SECOND]}),
+         [ONE, "claim lab/want is reserved for pod lab/job, which fails on its node: container "
+               "main waits: CrashLoopBackOff and was restarted 3 times"]),
+    ],
+    ids=["in-use", "ending", "crashing"],
+)  # fmt: skip
+async def test_holder_of_the_only_device_is_named(steps, expected):
+    wanted, user = wanting(ask("c"))
+    user["metadata"]["annotations"] = {"redra.dev/stop-seconds": "25"}
+    steps = ({"apply": [*GPU_ALONE, wanted, user]}, {"wait": 10}, *steps, {"wait": 5})
+    store = await stored(Invented(told=(), steps=steps).incident())
+    assert await causes_on(store) == expected
+
+
+@pytest.mark.parametrize(
+    ("gone", "left", "expected"),
+    [
+        (template("one", "lab", ask("c")), template("one", "other", ask("c")),
+         ["there is a resourceclaimtemplate one in namespace other, and a pod can only use "
+          "templates of its own namespace", "resourceclaimtemplate lab/one was deleted, by redra"]),
+        (template("one", "lab", ask("c")), template("ones", "lab", ask("c")),
+         ["there is no resourceclaimtemplate one in namespace lab; do you mean ones?",
+          "resourceclaimtemplate lab/one was deleted, by redra"]),
+        (class_of("cards", D), class_of("card", D),
+         ["there is no device class cards; do you mean card?",
+          "deviceclass cards was deleted, by redra", "deviceclass c has the selectors that cards "
+          "had", "deviceclass card has the selectors that cards had"]),
+    ],
+    ids=["template-of-another-namespace", "template-of-a-like-name", "class"],
+)  # fmt: skip
+async def test_what_a_pod_names_and_somebody_deleted_is_told(gone, left, expected):
+    is_class = gone["kind"] == "DeviceClass"
+    made = wanting(ask("cards")) if is_class else [pod("job", "lab", template="one")]
+    steps = (
+        {"apply": [*GPU_ALONE, space("other"), gone, left]}, {"wait": 5},
+        {"delete": "deviceclass/cards" if is_class else "resourceclaimtemplate/lab/one"},
+        {"apply": made}, {"wait": 20},
+    )  # fmt: skip
+    causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
+    assert [cause.partition(":incidents at ")[0] for cause in causes] == expected
 
 
 async def test_causes_are_left_out_where_the_nodes_refuse_otherwise_than_recorded():

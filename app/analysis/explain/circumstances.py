@@ -6,7 +6,7 @@ meant for its taint, or the nodes for which devices were published that no node 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
@@ -55,7 +55,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     return (
         *_passed_over(views, nodes),
         *dropped.fields(views, pod, _pools(nodes)),
-        *_useless_holders(views, nodes),
+        *useless_holders(views, _holders(views, nodes)),
         *older,
         *_failing_selectors(views, pod, nodes),
         *drivers_nearby.unpublished(views, pod),
@@ -119,11 +119,14 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         )
 
 
-def _useless_holders(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The claims that keep devices from the pod although nobody uses the claims."""
+def useless_holders(views: LiveViews, holders: Iterable[str]) -> Iterator[Reason]:
+    """The holders (`NAMESPACE/CLAIM`) that keep devices from a pod although nobody uses them.
+
+    Those whose pods do not start, fail or do not end are told, too.
+    """
     groups: dict[str, list[ObjectKey]] = {}
     ending: dict[ObjectKey, Reason] = {}
-    for holder in list(_holders(views, nodes))[:HOLDERS_MAX]:
+    for holder in list(holders)[:HOLDERS_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
         tree = views.objects.get(key)

@@ -45,6 +45,10 @@ STEP_MAX = 256
 """The number of events folded between two yields to other tasks."""
 
 
+KEPT = ", because the node is kept for "
+"""The words of a refusal for a pod that was nominated before those that name the pod."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenNode:
     """The answer that a closed node would give if it were open.
@@ -90,6 +94,7 @@ class NodeAnswer:
     without: Answer | None = None
     made: MadeClaim | None = None
     has_devices: bool = False
+    wants_devices: bool = True
     detail: str = ""
 
     def looking_for_help(
@@ -266,7 +271,10 @@ def answers(
 def with_devices(
     rules: SchedulerRules, views: MergingViews, nodes: NodeIndex, tree: JsonObject, now: Instant
 ) -> Generator[None, None, list[NodeAnswer]]:
-    """The answers of the nodes that refuse a pod although its claims could be allocated there."""
+    """The answers of the nodes that refuse a pod although its claims could be allocated there.
+
+    Nodes on which no claim is to be allocated are among them.
+    """
     having: list[NodeAnswer] = []
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(views.objects, pod.facts)
@@ -277,7 +285,10 @@ def with_devices(
         if refusal is not None and refusal.plugin in CLOSING:
             continue
         text = _refused_for_pods(cycle, info) if refusal is None else ", ".join(refusal.reasons)
-        if text and (answer := _apart_from_devices(cycle, info, text)).has_devices:
+        if not text:
+            continue
+        answer = _apart_from_devices(cycle, info, text)
+        if answer.has_devices or not answer.wants_devices:
             having.append(answer)
     return having
 
@@ -286,7 +297,7 @@ def _refused_for_pods(cycle: Cycle, info: NodeInfo) -> str:
     """The reason of a node that refuses the pod because of other pods; empty if it does not."""
     if (refusal := cycle.check_rivals(info)) is not None:
         kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
-        return f"{', '.join(refusal.reasons)}, because the node is kept for {kept}"
+        return f"{', '.join(refusal.reasons)}{KEPT}{kept}"
     refusal = None if cycle.spread is None else cycle.spread.check_node(info)
     if refusal is None and cycle.hood is not None:
         refusal = cycle.hood.check_node(info)
@@ -319,7 +330,13 @@ def _apart_from_devices(cycle: Cycle, info: NodeInfo, text: str) -> NodeAnswer:
         *pod_topology_spread.UNLABELLED.reasons,
     )
     detail = _spread_detail(cycle.spread, info) if cycle.spread and is_skewed else ""
-    return NodeAnswer(node=info.name, text=text, has_devices=has_devices, detail=detail)
+    return NodeAnswer(
+        node=info.name,
+        text=text,
+        has_devices=has_devices,
+        wants_devices=bool(wanted) or devices.refusal is not None,
+        detail=detail,
+    )
 
 
 def _with_claims(

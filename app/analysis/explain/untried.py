@@ -117,10 +117,19 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
         *_ending(views, tree),
         *_elsewhere(views, tree),
         *(_not_made(views, tree) if reads_events else ()),
-        *names.classes(views, missing_classes(views, tree)),
-        *names.templates(views, pods.facts(tree)),
-        *names.claims(views, pods.facts(tree)),
+        *_named_alike(views, tree),
     )
+
+
+def nearby(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
+    """The facts of `background` that no message of a controller tells."""
+    return (*_ending(views, tree), *_elsewhere(views, tree), *_named_alike(views, tree))
+
+
+def _named_alike(views: Views, tree: JsonObject) -> Iterator[Reason]:
+    yield from names.classes(views, missing_classes(views, tree))
+    yield from names.templates(views, pods.facts(tree))
+    yield from names.claims(views, pods.facts(tree))
 
 
 def remedies(

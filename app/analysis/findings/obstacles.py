@@ -1,20 +1,23 @@
 """The nodes and claims that keep pods waiting, which the scheduler's message leaves unnamed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 from app.analysis import scheduler_messages
-from app.analysis.explain import waits
-from app.analysis.explain.nearby import closings, labels
+from app.analysis.explain import circumstances, waits
+from app.analysis.explain.nearby import affinities, closings, labels, ports
+from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings.devices import REFUSED
 from app.analysis.views import LiveViews
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import core
+from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _ELSEWHERE = NOT_AVAILABLE.reasons[0]
@@ -33,18 +36,47 @@ def are_other(text: str) -> bool:
 def elsewhere(
     views: LiveViews, pod: JsonObject, text: str, nodes: Sequence[NodeAnswer]
 ) -> Iterator[str]:
-    """Nodes whose devices would do for a pod, and that refuse it for this reason, with details."""
+    """Nodes whose devices would do for a pod, and that refuse it for this reason, with details.
+
+    Of nodes on which it needs no devices the details are all.
+    """
     names = [one.node for one in nodes]
-    noun, refuses = (counts.plural(len(names), word) for word in ("node", "refuses"))
-    shown = listed(names, len(names))
-    yield f"its claims could be allocated on {noun} {shown}, which {refuses} it: {text}"
+    having = [one.node for one in nodes if one.has_devices]
+    noun, refuses = (counts.plural(len(having), word) for word in ("node", "refuses"))
+    if having:
+        shown = listed(having, len(having))
+        yield f"its claims could be allocated on {noun} {shown}, which {refuses} it: {text}"
     yield from [*dict.fromkeys(one.detail for one in nodes if one.detail)][:1]
     details: Iterator[Reason] = iter(())
     if text in filters.AFFINITY.reasons:
         details = labels.unmatched(views, pod, names)
     elif lacking := scheduler_messages.lacking(text):
         details = nearby_nodes.short(views, pod, dict.fromkeys(names, lacking))
-    yield from (reason.text for reason in details)
+    refusals = dict.fromkeys(names, text)
+    near = affinities.keeping_away(views, pod, refusals), ports.in_use(views, pod, refusals)
+    yield from (reason.text for reason in chain(details, *near))
+
+
+def held(views: LiveViews, pod: JsonObject, holders: Mapping[str, str]) -> Iterator[str]:
+    """A line for each holder (`NAMESPACE/CLAIM`) of a device that a pod waits for.
+
+    `holders` names a device of each. The line says what keeps the holder, or which pod uses it.
+    """
+    for holder, device in holders.items():
+        near = chain(
+            circumstances.useless_holders(views, (holder,)),
+            holders_nearby.users(views, pod, (holder,)),
+        )
+        yield next((reason.text for reason in near), _use(views, holder, device))
+
+
+def _use(views: LiveViews, holder: str, device: str) -> str:
+    namespace, _, name = holder.rpartition("/")
+    claim = views.objects.get(claim_key(namespace, name)) or {}
+    users = [f"{namespace}/{each.name}" for each in dra.consumers(claim)]
+    text = f"claim {holder} has {device}"
+    noun = counts.plural(len(users), "pod")
+    return f"{text}, for {noun} {listed(users, len(users))}" if users else text
 
 
 class Obstacles:

@@ -11,6 +11,7 @@ from functools import partial
 from app.analysis.explain import sources, untried
 from app.analysis.explain.circumstances import NO_SLICES, without_devices
 from app.analysis.explain.nearby import accounts as accounts_nearby
+from app.analysis.explain.nearby import names as names_nearby
 from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import named
@@ -28,13 +29,14 @@ from app.service.explaining.former_circumstances import loss
 
 
 async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The deletions of claims and classes that the pod names."""
+    """The deletions of claims, templates and classes that the pod names."""
     pod = pods.facts(tree)
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
     wanted += [
         ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
         for name in untried.missing_classes(evidence.views, tree)
     ]
+    wanted += names_nearby.missing_templates(evidence.views, pod)
     reasons: list[Reason] = []
     for key in wanted:
         if evidence.views.objects.get(key) is not None:

@@ -59,7 +59,7 @@ async def reasons(
         or any(circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR))
     ):
         return []
-    wishes = [*_wishes(evidence, pod)]
+    wishes = [*requests_of(evidence, pod)]
     reasons: list[Reason] = []
     if any(one.is_error for one in nodes):
         # The devices of a selector that is false have their patches below them.
@@ -84,7 +84,7 @@ async def reasons(
 
 def patched_away(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[Reason]:
     """The patches without which devices would match a request of a pod."""
-    wishes = [*_wishes(evidence, pod)]
+    wishes = [*requests_of(evidence, pod)]
     for wish, devices in findings_outgrown.patched_away(evidence.views, wishes):
         texts = [text for _, text in patches.changes(devices[0])]
         names = [device.text for device in devices]
@@ -110,7 +110,7 @@ async def reclassed(
     A class that was made anew is another one: its former selectors are in its former states alone.
     """
     reasons: list[Reason] = []
-    wishes = [*_wishes(evidence, pod)]
+    wishes = [*requests_of(evidence, pod)]
     for name in sorted({wish.class_name for wish in wishes}):
         key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
         events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
@@ -120,7 +120,7 @@ async def reclassed(
         for after, before in pairwise(states):
             if dra.class_selectors(after.object) == dra.class_selectors(before.object):
                 continue
-            former = [*_wishes(evidence, pod, {name: before.object})]
+            former = [*requests_of(evidence, pod, {name: before.object})]
             lost = devices.first(former, wishes)
             if lost is not None and evidence.sight.sees(after):
                 how = "made anew" if after.type is EventType.OBJECT_CREATED else "changed"
@@ -274,7 +274,7 @@ def _outgrown(
     return None
 
 
-def _wishes(
+def requests_of(
     evidence: ExplainedMoment, pod: JsonObject, classes: Mapping[str, JsonView] | None = None
 ) -> Iterator[SelectingRequest]:
     """The requests of the pod's claims that have no devices yet; `classes` as in `wishes_of`."""

@@ -1,32 +1,41 @@
 """The causes of waiting pods, for findings: those of devices from recorded or repeated attempts,
 and the taints, cordons and allocated claims that close nodes to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
 
+from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
-from app.analysis.explain import node_answers, waits
+from app.analysis.explain import node_answers, untried, waits
 from app.analysis.explain.node_answers import NodeAnswer
-from app.analysis.explain.reasons import NAMES_MAX, listed
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings import devices, obstacles
 from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.outgrown import LostDevices
 from app.analysis.findings.report import Finding, FindingKind, Findings
 from app.analysis.recordings import uncertainty
+from app.analysis.views import LiveViews
+from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.summary import SummaryBounds
+from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.devices.model import Device
+from app.domain.devices.pools import newest
 from app.domain.log import DECISION, ObjectKey
-from app.domain.values import api_resources
-from app.domain.values.fields import core, decision_body
+from app.domain.values import api_resources, condition_types
+from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import DecisionSummary
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import selections
+from app.service.explaining import absent, selections
 from app.service.explaining.evidence import ExplainedMoment
 
 _OF_ATTEMPTS = (devices.REFUSED, waits.NOT_YET)
 """Words of findings about pods whose attempts are read or made again."""
+
+_HELD_MAX = 100
+"""Allocated devices that are looked at to name the holders of those that a pod waits for."""
 
 _DECISIONS_MAX = 10
 """Decisions about objects of a pod's name that are read to find its last attempt."""
@@ -57,6 +66,8 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
             if is_about_devices:
                 changed += await selections.reclassed(evidence, pod, lost)
+            elif untried.cause(evidence.views, pod, evidence.rules):
+                changed += await _unasked(evidence, pod)
             lines = (*closed.lines(item.text, pod), *(reason.text for reason in changed))
             summary = None
             if waits.NOT_YET in item.text:
@@ -65,14 +76,52 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
                 summary = await attempts.last(subject.key, pod)
             if summary is not None:
                 of_devices = devices.lines(summary, evidence.views, pod, is_local=is_local)
-                lines = (*of_devices, *lines)
+                lines = (*of_devices, *_held(evidence, summary, pod), *lines)
                 if obstacles.are_other(item.text):
-                    lines = (*await attempts.elsewhere(pod), *lines)
+                    lines = (*await attempts.elsewhere(pod, item.text), *lines)
+            elif not is_about_devices and _is_counted(pod) and obstacles.are_other(item.text):
+                lines = (*lines, *await attempts.elsewhere(pod, item.text))
             if lines:
                 causes.setdefault(lines, subject.key)
                 explained += summary is not None or not is_about_devices
         items.append(replace(item, causes=_together(causes, are_all=explained == item.present)))
     return replace(answer, items=tuple(items))
+
+
+async def _unasked(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """What keeps a pod waiting about which no node is asked: similar names, and deletions."""
+    near = Reason(text="", children=(*untried.nearby(evidence.views, pod),))
+    seen = near.seen_by(evidence.sight.sees_key).as_recorded(evidence.lacks)
+    return [*seen.children, *await absent.reasons(evidence, pod)]
+
+
+def _is_counted(pod: JsonObject) -> bool:
+    """Whether the condition of a pod counts the nodes that refuse it."""
+    placed = meta.condition(pod, condition_types.POD_SCHEDULED)
+    message = "" if placed is None or placed.status != "False" else placed.message
+    return any(scheduler_messages.reasons(message))
+
+
+def _held(evidence: ExplainedMoment, summary: DecisionSummary, pod: JsonObject) -> Iterator[str]:
+    """The holders of the devices that a pod waits for, where these are few."""
+    count = sum(each.devices for each in summary.causes if each.cause == CauseKind.ALLOCATED.value)
+    if not count or count > NAMES_MAX:
+        return
+    views, wishes = evidence.views, [*selections.requests_of(evidence, pod)]
+    holders: dict[str, str] = {}
+    for looked_at, device in enumerate(_allocated(views)):
+        if any(wish.matches(device) for wish in wishes):
+            for holder in views.allocated.holders(device.id):
+                holders.setdefault(holder, "/".join(device.id))
+        if looked_at == _HELD_MAX or len(holders) > NAMES_MAX:
+            return
+    yield from obstacles.held(views, pod, holders)
+
+
+def _allocated(views: LiveViews) -> Iterator[Device]:
+    for place in views.inventory.pool_ids():
+        for one in newest(views.inventory.slices_of(place)):
+            yield from (each for each in one.devices if views.allocated.is_allocated(each.id))
 
 
 def _shares(items: Sequence[Finding], pods_max: int) -> list[int]:
@@ -135,9 +184,11 @@ class _Attempts:
             return None
         return await self._made_again(pod)
 
-    async def elsewhere(self, pod: JsonObject) -> tuple[str, ...]:
+    async def elsewhere(self, pod: JsonObject, told: str) -> tuple[str, ...]:
         """The nodes whose devices would do for a pod, and the reasons for which they refuse it.
 
+        Reasons that are not among those of the finding, `told`, are left out, and nodes for which
+        the pod is not, as for those of others that a DaemonSet's is not.
         In one answer no more nodes are asked for all pods together than for one alone.
         """
         evidence, nodes = self._evidence, await self._index()
@@ -150,6 +201,9 @@ class _Attempts:
         )
         refusing: dict[str, list[NodeAnswer]] = {}
         for each in answers:
+            reasons = each.text.partition(node_answers.KEPT)[0].split(", ")
+            if filters.NOT_NAMED.reasons[0] in reasons or not all(one in told for one in reasons):
+                continue
             refusing.setdefault(each.text, []).append(each)
         return tuple(
             line
