@@ -33,6 +33,10 @@ ROWS = [
     (thread_incidents.runtime_chooses_its_nodes, '"runtimeClassName": "kata237"',
      '"nodeSelector": {"x.test/runtime682": "true"}',
      "RuntimeClass"),
+    (thread_incidents.leader_waits_itself, '"role": "leader237"}}, "spec"',
+     '"role": "other"}}, "spec"', "waits for one"),
+    (thread_incidents.class_names_no_extended_resource, '"spec": {"selectors"',
+     '"spec": {"extendedResourceName": "x.test/gpu237", "selectors"', "stands for no resource"),
 ]  # fmt: skip
 
 

@@ -119,6 +119,12 @@ def job_without_leave():
     return world(("x",)), {"apply": [workload("Job", "train", suspend=True)]}, {"wait": 5}
 
 
+def job_of_a_queue():
+    job = workload("Job", "train", suspend=True)
+    job["metadata"]["labels"] = {"x.test/queue-name": "night", "x.test/team": "a"}
+    return world(("x",)), {"apply": [job]}, {"wait": 5}
+
+
 def driver_that_tolerates_no_taint():
     taint = {"key": "x.test/card", "value": "present", "effect": "NoSchedule"}
     return (
@@ -226,7 +232,9 @@ ROWS = [
     (container_that_is_not_made_again, "pod/job",
      f"container main waits: CreateContainerError: {WITHOUT_DEVICE}; it ended before with exit "
      "code 255 (Unknown) and was restarted 2 times"),
-    (job_without_leave, "job/train", "spec.suspend is true: its controller makes no pods"),
+    (job_without_leave, "job/train", "spec.suspend is true: its controller makes no pods (rev"),
+    (job_of_a_queue, "job/train", "makes no pods; it may wait for its queue: "
+     "x.test/queue-name=night (rev"),
 ]  # fmt: skip
 
 

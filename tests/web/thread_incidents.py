@@ -1,6 +1,6 @@
 """Incidents after threads of trackers, with the words of their causes, fixed before a look."""
 
-from tests.web.invented import Invented, ask, node, pod, template
+from tests.web.invented import Invented, ask, claim, node, pod, template
 from tests.web.reported_incidents import lab, one
 
 
@@ -112,6 +112,71 @@ def holder_is_out_of_memory(new):
     )  # fmt: skip
 
 
+def kubelet_does_not_admit_the_pods(new):
+    """The kubelet of the only node refuses each pod of a Deployment, by its topology policy."""
+    words = f"Resources cannot be allocated with Topology {new('locality')}"
+    refused = {"phase": "Failed", "reason": "TopologyAffinityError", "message": words}
+    return Invented(
+        about="job",
+        told=(rf"TopologyAffinityError: {words}",),
+        steps=(hardware(new), {"apply": [asking()]}, {"wait": 5},
+               {"status": refused, "of": "pod/lab/job"}, {"wait": 5}),
+    )  # fmt: skip
+
+
+def claim_is_reserved_for_a_gang(new):
+    """Another scheduler reserved a claim for its gang, and nobody takes that back."""
+    gang, group = new("gang"), "scheduling.x.test"
+    consumers = [{"apiGroup": group, "resource": "podgroups", "name": gang, "uid": "7"}]
+    driver = f"{new('d')}.test"
+    return Invented(
+        about="resourceclaim/shared",
+        told=(rf"podgroups\.{group} {gang}, which is no pod: its own controller ends",),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), claim("shared", "lab", ask("c")),
+                       pod("first", "lab", claim="shared")]},
+            {"wait": 5},
+            {"status": {"reservedFor": consumers}, "of": "resourceclaim/lab/shared"},
+            {"delete": "pod/lab/first", "now": True},
+            {"delete": "resourceclaim/lab/shared"},
+            {"wait": 60},
+        ),
+    )  # fmt: skip
+
+
+def leader_waits_itself(new):
+    """A pod has to be beside a leader, which needs more devices than there are."""
+    name = new("leader")
+    leader = pod(name, "lab", template="two")
+    leader["metadata"]["labels"] = {"role": name}
+    term = {"labelSelector": {"matchLabels": {"role": name}},
+            "topologyKey": "kubernetes.io/hostname"}  # fmt: skip
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return Invented(
+        about="job",
+        told=(rf"no such pod has a node; pod lab/{name} waits for one",),
+        steps=(
+            hardware(new, template("two", "lab", ask("c", count=2)), leader),
+            {"apply": [asking(affinity=near)]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+def class_names_no_extended_resource(new):
+    """A chart asks for the resource of a device plugin, and no class stands for it."""
+    resource = f"x.test/{new('gpu')}"
+    made = pod("job", "lab", claim="none")
+    del made["spec"]["resourceClaims"]
+    amounts = {"cpu": "1", resource: "1"}
+    made["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return Invented(
+        about="job",
+        told=(rf"no deviceclass stands for {resource}; deviceclass c stands for no resource",),
+        steps=(hardware(new), {"apply": [made]}, {"wait": 5}),
+    )
+
+
 THREADS = (
     init_container_wants_most,
     runtime_adds_its_overhead,
@@ -119,4 +184,8 @@ THREADS = (
     runtime_chooses_its_nodes,
     holder_has_no_configuration,
     holder_is_out_of_memory,
+    kubelet_does_not_admit_the_pods,
+    claim_is_reserved_for_a_gang,
+    leader_waits_itself,
+    class_names_no_extended_resource,
 )

@@ -227,7 +227,8 @@ def _consumer(
     since = sources.since(events, lambda state: _has_consumer(state, uid))
     key = pod_key(meta.namespace(tree), consumer.name)
     if consumer.resource != "pods":
-        return Reason(text=f"{consumer.resource} {consumer.name}")
+        text = f"{stuck.consumer_text(consumer)}, which is no pod"
+        return sources.made(since, f"{text}: its own controller ends the reservation; reserved")
     pod = views.objects.get(key)
     if pod is None and sources.is_recorded(events) and not users_are_shown(views, key.namespace):
         state = "which is not among the recorded pods"

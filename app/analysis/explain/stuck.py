@@ -13,6 +13,7 @@ from app.domain.values.json_tree import JsonObject
 
 IN_USE = "deletion waits until the pods that use them end"
 UNPROTECTED = "deletion waits for a finalizer, although no pod uses them"
+OTHERS = "deletion waits for consumers that are no pods"
 UNSHOWN = "deletion is not over, and the recording does not show what it waits for"
 CONSUMER_GONE = "reserved for a pod that does not exist"
 CONSUMER_ENDED = "reserved for a pod that has ended"
@@ -33,8 +34,16 @@ def cause(views: Views, key: ObjectKey, tree: JsonObject) -> str:
     if meta.is_deleting(tree):
         if pods:
             return IN_USE
+        if dra.consumers(tree):
+            return OTHERS
         return UNSHOWN if _is_row(views, key, tree) else UNPROTECTED
     return ""
+
+
+def consumer_text(consumer: Consumer) -> str:
+    """A consumer of a claim as text: `podgroups.x.test gang-1`."""
+    group = f".{consumer.api_group}" if consumer.api_group else ""
+    return f"{consumer.resource}{group} {consumer.name}"
 
 
 def foreign(key: ObjectKey, finalizer: str) -> Reason:

@@ -16,6 +16,7 @@ from app.domain.values.fields import core, dra, meta
 _SEVERITY = {
     stuck_claims.IN_USE: Severity.NOTICE,
     stuck_claims.UNPROTECTED: Severity.ERROR,
+    stuck_claims.OTHERS: Severity.WARNING,
     stuck_claims.UNSHOWN: Severity.WARNING,
     stuck_claims.CONSUMER_GONE: Severity.WARNING,
     stuck_claims.CONSUMER_ENDED: Severity.WARNING,
@@ -43,6 +44,11 @@ def stuck(views: LiveViews, namespace: str = "", *, has_pods: bool = True) -> It
             trees = [views.objects.get(key) or {} for key, _ in claims]
             names = [*dict.fromkeys(name for tree in trees for name in meta.finalizers(tree))]
             text += f": {listed(names, len(names))}"
+        if cause == stuck_claims.OTHERS:
+            trees = [views.objects.get(key) or {} for key, _ in claims]
+            text_of = stuck_claims.consumer_text
+            names = [*dict.fromkeys(text_of(one) for tree in trees for one in dra.consumers(tree))]
+            text += f", whose controllers have to end it: {listed(names, len(names))}"
         yield _finding(views, FindingKind.STUCK_CLAIMS, _SEVERITY[cause], text, claims)
 
 

@@ -13,7 +13,7 @@ from app.analysis import scheduler_messages, scope
 from app.analysis.explain import circumstances, lives, sources, waits
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.node_reasons import NodeReason
-from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.devices.inventory import Inventory
@@ -309,8 +309,22 @@ def _unserved(evidence: ExplainedMoment, resource: str) -> str:
         near = scope.nearest(name, sorted(map(meta.name, _classes(evidence))))
     else:
         known = map(dra.extended_resource_name, _classes(evidence))
-        near = scope.nearest(resource, sorted({*known} - {""}))
+        near = scope.nearest(resource, sorted({*known} - {""})) or _nameless(evidence, resource)
     return f"{text}; {near}" if near else text
+
+
+def _nameless(evidence: ExplainedMoment, resource: str) -> str:
+    """The classes that stand for no extended resource, where no node offers the resource itself."""
+    objects = evidence.views.objects
+    nodes = (objects.get(key) or {} for key in objects.keys(*api_resources.NODES))
+    if any(resource in core.allocatable(node) for node in nodes):
+        return ""
+    names = [meta.name(one) for one in _classes(evidence) if not dra.extended_resource_name(one)]
+    if not names:
+        return ""
+    noun, stands = ("deviceclass", "stands") if len(names) == 1 else ("deviceclasses", "stand")
+    shown = listed(names, len(names))
+    return f"{noun} {shown} {stands} for no resource: spec.extendedResourceName is not set"
 
 
 def _classes(evidence: ExplainedMoment) -> Iterator[JsonObject]:

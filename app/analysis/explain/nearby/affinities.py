@@ -50,7 +50,7 @@ def keeping_away(
         for term in spec.anti_affinity:
             yield from _avoided(views, term, bound, nodes)
     if refusing[affinity.NO_AFFINITY]:
-        yield _wanted(views, spec.affinity, bound)
+        yield _wanted(views, pod, spec.affinity, bound)
     if nodes := refusing[affinity.EXISTING]:
         yield from _avoiding(views, pod, bound, nodes)
 
@@ -65,13 +65,27 @@ def _avoided(
         yield _reason(f"{text}, by {term.topology_key}", near)
 
 
-def _wanted(views: LiveViews, terms: Sequence[AffinityTerm], bound: Sequence[_Bound]) -> Reason:
+def _wanted(
+    views: LiveViews, pod: JsonObject, terms: Sequence[AffinityTerm], bound: Sequence[_Bound]
+) -> Reason:
     """The pods beside which the pod has to be: all its terms have to select them."""
     keys = [*dict.fromkeys(term.topology_key for term in terms)]
     text = f"the affinity of the pod wants a pod that it selects in the same {' and '.join(keys)}"
     near = _selected(views, terms, bound)
     if not near:
-        return Reason(text=f"{text}: no such pod has a node", is_kept=True)
+        text += ": no such pod has a node"
+        others = (one for one in _unbound_pods(views) if meta.uid(one[1]) != meta.uid(pod))
+        waiting = [one[0] for one in others if _is_selected(views, terms, one)]
+        if not waiting:
+            return Reason(text=text, is_kept=True)
+        names = [f"{key.namespace}/{key.name}" for key in waiting]
+        text += f"; {counts.plural(len(names), 'pod')} {listed(names, len(names))} "
+        return Reason(
+            text=f"{text}{'waits' if len(names) == 1 else 'wait'} for one",
+            about=waiting[0] if len(waiting) == 1 else None,
+            rests_on=tuple(waiting[:NAMES_MAX]),
+            is_kept=True,
+        )
     are = "such a pod is" if len(near) == 1 else "such pods are"
     return _reason(f"{text}: {are} {listed([one.text for one in near], len(near))}", near)
 
@@ -80,15 +94,15 @@ def _selected(
     views: LiveViews, terms: Sequence[AffinityTerm], bound: Sequence[_Bound]
 ) -> list[_Bound]:
     """The pods that all the terms select."""
+    return [one for one in bound if _is_selected(views, terms, (one.key, one.tree))]
+
+
+def _is_selected(
+    views: LiveViews, terms: Sequence[AffinityTerm], pod: tuple[ObjectKey, JsonObject]
+) -> bool:
+    key, tree = pod
     labels = _of(views)
-    return [
-        one
-        for one in bound
-        if all(
-            affinity.selects(term, one.key.namespace, meta.labels(one.tree), labels)
-            for term in terms
-        )
-    ]
+    return all(affinity.selects(term, key.namespace, meta.labels(tree), labels) for term in terms)
 
 
 def _avoiding(
@@ -141,6 +155,14 @@ def _bound_pods(views: LiveViews) -> Iterator[_Bound]:
         node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) if name else None
         if node is not None and not core.is_finished(tree):
             yield _Bound(key, tree, name, meta.labels(node))
+
+
+def _unbound_pods(views: LiveViews) -> Iterator[tuple[ObjectKey, JsonObject]]:
+    """The pods that wait for a node."""
+    for key in views.objects.keys(*api_resources.PODS):
+        tree = views.objects.get(key) or {}
+        if not core.needs_no_node(tree) and not meta.is_deleting(tree):
+            yield key, tree
 
 
 def _of(views: LiveViews) -> affinity.NamespaceLabels:

@@ -261,11 +261,21 @@ def held_back(key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
         )
     if spec.get("suspend") is True:
         yield Reason(
-            text="spec.suspend is true: its controller makes no pods",
+            text=f"spec.suspend is true: its controller makes no pods{_queue(tree)}",
             about=key,
             holds=lambda state: meta.spec(state).get("suspend") is True,
             is_kept=True,
         )
+
+
+def _queue(tree: JsonView) -> str:
+    """The labels of a suspended workload that name a queue: it may wait until that admits it."""
+    labels = [
+        f"{label}={value}"
+        for label, value in sorted(meta.labels(tree).items())
+        if label.endswith("queue-name")
+    ]
+    return f"; it may wait for its queue: {', '.join(labels[:NAMES_MAX])}" if labels else ""
 
 
 def in_turn(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
