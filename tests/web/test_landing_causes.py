@@ -359,6 +359,24 @@ async def test_what_a_pod_names_and_somebody_deleted_is_told(gone, left, expecte
     assert [cause.partition(":incidents at ")[0] for cause in causes] == expected
 
 
+async def test_write_of_a_slice_without_the_only_device_is_told():
+    had = {"name": "x1", "attributes": {"gen": {"int": 4}}}
+    first, later = (
+        slice_of("s", D, "n1", devices, generation=number, nodeName="n1")
+        for number, devices in enumerate(
+            ([{"name": "x0", **SMALL}, had], [{"name": "x0", **SMALL}]), 1
+        )
+    )
+    steps = ({"apply": [space("lab"), class_of("c", D), node("n1"), first]}, {"wait": 5},
+             {"apply": [later]}, {"wait": 5}, {"apply": wanting(ask("c", selectors=LARGE))},
+             {"wait": 5})  # fmt: skip
+    causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
+    assert [cause.partition(" by redra")[0] for cause in causes] == [
+        f"{WANTS}1 device on 1 node not selected ({FALSE})",
+        "slice s had device x1 for request dev of claim want until it was written without it,",
+    ]
+
+
 async def test_causes_are_left_out_where_the_nodes_refuse_otherwise_than_recorded():
     objects, _ = ROWS["taint of a rule"]
     assert await causes_on(await recorded(objects, f"Insufficient cpu, 1 {REFUSED}")) == []

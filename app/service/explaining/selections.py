@@ -59,17 +59,21 @@ async def reasons(
         or any(circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR))
     ):
         return []
-    wishes = [*requests_of(evidence, pod)]
     reasons: list[Reason] = []
     if any(one.is_error for one in nodes):
         # The devices of a selector that is false have their patches below them.
         reasons += [*patched_away(evidence, pod)][:NAMES_MAX]
     reasons += await reclassed(evidence, pod, LostDevices(evidence.views))
-    for key in (
-        await former_circumstances.changed(evidence, api_resources.RESOURCE_SLICES)
-        if wishes
-        else ()
-    ):
+    left = NAMES_MAX - len(reasons)
+    return [*reasons, *(await rewritten(evidence, pod))[: max(left, 1)]]
+
+
+async def rewritten(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The last writes of slices after which devices match no request of a pod any more."""
+    wishes = [*requests_of(evidence, pod)]
+    slices = api_resources.RESOURCE_SLICES
+    reasons: list[Reason] = []
+    for key in await former_circumstances.changed(evidence, slices) if wishes else ():
         event = evidence.views.objects.event(key)
         if event is None:
             continue

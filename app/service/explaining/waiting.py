@@ -75,6 +75,9 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             if is_about_devices:
                 summary = await attempts.last(subject.key, pod)
             if summary is not None:
+                if subject is item.objects[0] and _are_excluded(summary):
+                    changed = await selections.rewritten(evidence, pod)
+                    lines = (*lines, *(reason.text for reason in changed))
                 of_devices = devices.lines(summary, evidence.views, pod, is_local=is_local)
                 lines = (*of_devices, *_held(evidence, summary, pod), *lines)
                 if obstacles.are_other(item.text):
@@ -100,6 +103,12 @@ def _is_counted(pod: JsonObject) -> bool:
     placed = meta.condition(pod, condition_types.POD_SCHEDULED)
     message = "" if placed is None or placed.status != "False" else placed.message
     return any(scheduler_messages.reasons(message))
+
+
+def _are_excluded(summary: DecisionSummary) -> bool:
+    """Whether selectors exclude devices of a pod's requests."""
+    kinds = (CauseKind.SELECTOR.value, CauseKind.SELECTOR_ERROR.value)
+    return any(each.cause in kinds for each in summary.causes)
 
 
 def _held(evidence: ExplainedMoment, summary: DecisionSummary, pod: JsonObject) -> Iterator[str]:
