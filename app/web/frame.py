@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from app.domain.log import ObjectKey
 from app.domain.log.records import named_author
-from app.domain.values import timestamps
+from app.domain.values import identifiers, timestamps
 from app.domain.values.texts.visible_text import visible_html
 from app.domain.values.timestamps import Instant
 from app.web import links, svg
@@ -136,7 +136,7 @@ def _environment() -> Environment:
     made.globals["has_page"] = links.has_page
     made.filters["time"] = time_text
     made.filters["count"] = count_text
-    made.filters["place"] = place_text
+    made.filters["place"] = _namespaced_name
     made.filters["breaks"] = breaks
     made.filters["author"] = named_author
     made.filters["noun"] = noun
@@ -157,9 +157,9 @@ def count_text(number: int) -> str:
     return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def place_text(key: ObjectKey) -> str:
-    """`namespace/name`, or the name of a cluster-scoped object."""
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
+def _namespaced_name(named: ObjectKey) -> str:
+    """The name with the namespace, also of what only has the two fields."""
+    return identifiers.namespaced_name(named.namespace, named.name)
 
 
 def breaks(text: str) -> Markup:

@@ -66,5 +66,4 @@ def query(parameters: Mapping[str, object]) -> str:
 
 def subject(key: ObjectKey) -> dict[str, str]:
     """The parameters that name an object."""
-    kind = f"{key.resource}.{key.group}" if key.group else key.resource
-    return {"kind": kind, "namespace": key.namespace, "name": key.name}
+    return {"kind": key.qualified_resource, "namespace": key.namespace, "name": key.name}

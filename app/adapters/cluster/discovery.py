@@ -14,7 +14,7 @@ from app.adapters.cluster.requests import Requests
 from app.domain.errors import ClusterUnreachable, Forbidden, InputError, NotFound
 from app.domain.log.recorded_cluster import ServedKind
 from app.domain.objects import registry
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, identifiers
 from app.domain.values.identifiers import GroupResource
 
 _Shape = TypeVar("_Shape")
@@ -98,7 +98,7 @@ async def discover(requests: Requests, choice: KindChoice) -> tuple[list[ServedK
                 served.setdefault((kind.group, kind.resource), {})[version] = kind
     kinds = [_best(by_version) for by_version in served.values()]
     missing = [
-        f"{resource}.{group}" if group else resource
+        identifiers.qualified_resource(group, resource)
         for group, resource in choice.places
         if resource != EVERY
         and (group, resource) not in served

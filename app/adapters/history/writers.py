@@ -20,7 +20,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import json_tree, timestamps, well_known
+from app.domain.values import identifiers, json_tree, timestamps, well_known
 from app.domain.values.fields import meta, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -139,7 +139,7 @@ class WatchWriter:
                     file.write(_bookmark(last, last.revision, marks if is_listing else {}))
                     group, resource = place
                     # Names of resources come from recordings and can be any text.
-                    name = quote(f"{resource}.{group}" if group else resource, safe="")
+                    name = quote(identifiers.qualified_resource(group, resource), safe="")
                     lines += file.copy_to(folder / f"{name}.jsonl")
         except OSError as problem:
             raise unwritable(self._path, problem) from problem

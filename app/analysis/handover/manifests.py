@@ -155,9 +155,8 @@ def _is_of_new_pod(key: ObjectKey, status: JsonObject) -> bool:
 
 def _place(step: Input) -> str:
     key = step.event.key
-    resource = f"{key.resource}.{key.group}" if key.group else key.resource
     namespace = f" -n {shlex.quote(key.namespace)}" if key.namespace else ""
-    return f"{resource} {shlex.quote(key.name)}{namespace}"
+    return f"{key.qualified_resource} {shlex.quote(key.name)}{namespace}"
 
 
 def _without_servers_own(tree: JsonObject) -> JsonObject:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from app.domain.log import doubts
 from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Quality, Record, TimeQuality
-from app.domain.values import api_groups, counts, json_tree, timestamps
+from app.domain.values import api_groups, counts, identifiers, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -143,7 +143,7 @@ class FidelityReport:
         """One row per kind for a table: KIND, then a count per operation, TIMES and LOSSES."""
         table: list[tuple[str, ...]] = []
         for kind in self.kinds:
-            name = _kind_name(kind.group, kind.resource)
+            name = identifiers.qualified_resource(kind.group, kind.resource)
             counts = tuple(str(kind.ops.get(op.value, 0)) for op in Op)
             losses = ", ".join(f"{loss} {count}" for loss, count in kind.losses.items())
             table.append((name, *counts, _span(kind), losses))
@@ -222,7 +222,7 @@ class FidelityCollector:
             "records": self._records,
             "gaps": list(self._gaps),
             "gapCount": self._gap_count,
-            "listed": sorted(_kind_name(*place) for place in self._listed),
+            "listed": sorted(identifiers.qualified_resource(*place) for place in self._listed),
             "kinds": [
                 {
                     "group": group,
@@ -323,7 +323,7 @@ class FidelityCollector:
             refusals=tuple(refusals),
             contradictions=tuple(contradictions),
             left_out=tuple(left_out),
-            listed=tuple(sorted(_kind_name(*place) for place in self._listed)),
+            listed=tuple(sorted(identifiers.qualified_resource(*place) for place in self._listed)),
         )
 
     def _judged(self) -> _KindCounts:
@@ -364,10 +364,6 @@ class FidelityCollector:
 def is_judged(group: str, resource: str) -> bool:
     """True for the kinds that take part in the allocation of devices."""
     return group == api_groups.RESOURCE or (group == "" and resource in NEEDED)
-
-
-def _kind_name(group: str, resource: str) -> str:
-    return f"{resource}.{group}" if group else resource
 
 
 def _can_rebuild(judged: _KindCounts, refused: int) -> Judgeability:

@@ -19,7 +19,7 @@ from app.domain.log.doubts import (
     Doubt,
 )
 from app.domain.log.records import CHANGES, Loss
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, identifiers, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 IMPORT_UNFINISHED = Doubt(
@@ -186,13 +186,13 @@ def _contradictions(report: JsonView) -> dict[str, str]:
     """The first contradiction between sources for each kind."""
     first: dict[str, str] = {}
     for each in json_tree.objects(report, "contradictions"):
-        name = _name(_text(each, "group"), _text(each, "resource"))
+        name = identifiers.qualified_resource(_text(each, "group"), _text(each, "resource"))
         first.setdefault(name, _text(each, "text"))
     return first
 
 
 def _of_kind(kind: JsonObject, contradictions: Mapping[str, str]) -> Iterator[Doubt]:
-    name = _name(_text(kind, "group"), _text(kind, "resource"))
+    name = identifiers.qualified_resource(_text(kind, "group"), _text(kind, "resource"))
     losses = json_tree.mapping(kind, "losses")
     for loss, (affects, text) in MEANINGS.items():
         if count := json_tree.integer(losses, loss.value) or 0:
@@ -221,14 +221,10 @@ def _never_seen(judged: list[JsonObject], listed: list[str]) -> Iterator[Doubt]:
             yield Doubt(
                 code=NEVER_SEEN,
                 affects=Affects.CONTENT,
-                kind=_name(group, resource),
+                kind=identifiers.qualified_resource(group, resource),
                 count=0,
                 text="none was recorded, so there were none or they were left out",
             )
-
-
-def _name(group: str, resource: str) -> str:
-    return f"{resource}.{group}" if group else resource
 
 
 def _text(kind: JsonObject, field: str) -> str:

@@ -138,7 +138,7 @@ class _Tracks:
                 "lasts": span.end is None,
             }
             pid = processes[key[:2]]
-            thread = self._free_thread(pid, _title(key), begin, last=max(begin, end))
+            thread = self._free_thread(pid, key.namespaced_name, begin, last=max(begin, end))
             self._slice(pid, thread, begin, max(0, end - begin), f"{span.state}{label}", args)
 
     def add_entries(self, entries: Iterable[Entry], links: RecordedLinks | None) -> None:
@@ -159,7 +159,9 @@ class _Tracks:
             cause = decided.revision if decided is not None and is_effect else entry.cause
             if links is not None:
                 cause = links.source(entry) or cause
-            self._add_entry(entry, pid, f"{_title(entry.subject)}: events", entry.kind, cause)
+            self._add_entry(
+                entry, pid, f"{entry.subject.namespaced_name}: events", entry.kind, cause
+            )
 
     def add_counters(self, states: Iterable[tuple[Span, ObjectKey]]) -> None:
         """The numbers of objects in each state, and of held devices per driver."""
@@ -198,7 +200,7 @@ class _Tracks:
         args: JsonObject = {
             "revision": entry.revision,
             "time": timestamps.micro_text(Instant(entry.time)),
-            "object": f"{entry.subject.resource} {_title(entry.subject)}",
+            "object": f"{entry.subject.resource} {entry.subject.namespaced_name}",
             "text": entry.text,
             "actor": entry.actor,
         }
@@ -267,10 +269,6 @@ class _Tracks:
 
     def _place(self, time: Instant) -> int:
         return time - self.begin
-
-
-def _title(key: ObjectKey) -> str:
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
 
 
 def _is_effect(entry: Entry, decided: Entry) -> bool:

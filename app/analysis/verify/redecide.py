@@ -323,6 +323,5 @@ def _controller_of(decision: Event) -> str:
 
 def _subject(decision: Event) -> str:
     resource = decision_body.read(decision.object).resource
-    key = decision.key
-    name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+    name = decision.key.namespaced_name
     return f"{resource}/{name}" if resource else name

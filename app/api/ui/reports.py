@@ -14,7 +14,7 @@ from app.api.ui import framing
 from app.domain.errors import Forbidden, NotFound, TooLarge
 from app.domain.log import ObjectKey, Revision
 from app.web.binding import Sheet
-from app.web.frame import noun, place_text
+from app.web.frame import noun
 from app.web.links import FINDINGS, Links
 from app.web.pages import report
 from app.web.pages.findings import EXPLAINED
@@ -97,7 +97,7 @@ class _ReportBuilder:
     async def add_object(self, key: ObjectKey, revision: Revision) -> bool:
         """Add an object and, if it has any, its reasons; False when they do not fit."""
         links = self.links.at(revision)
-        name = f"{noun(key.resource)} {place_text(key)}"
+        name = f"{noun(key.resource)} {key.namespaced_name}"
         pages = [(f"History of {name}", "object", links.to_object(key))]
         if key.resource in EXPLAINED:
             pages.insert(0, (f"Why {name}", "why", links.to_why(key)))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, NewType, cast
 
 import msgspec
 
-from app.domain.values import timestamps
+from app.domain.values import identifiers, timestamps
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -64,6 +64,16 @@ class ObjectKey(NamedTuple):
     resource: str
     namespace: str
     name: str
+
+    @property
+    def qualified_resource(self) -> str:
+        """The resource as kubectl writes it: `resourceclaims.resource.k8s.io`, `pods`."""
+        return identifiers.qualified_resource(self.group, self.resource)
+
+    @property
+    def namespaced_name(self) -> str:
+        """`namespace/name`, or the name of a cluster-scoped object."""
+        return identifiers.namespaced_name(self.namespace, self.name)
 
     def __str__(self) -> str:
         place = f"{self.namespace}/{self.name}" if self.namespace else self.name

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from app.domain.log.event import ObjectKey
 from app.domain.log.records import Record
+from app.domain.values import identifiers
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 
@@ -22,7 +23,7 @@ class ServedKind:
     @property
     def name(self) -> str:
         """The name as kubectl writes it. Example: `resourceclaims.resource.k8s.io`, `pods`."""
-        return f"{self.resource}.{self.group}" if self.group else self.resource
+        return identifiers.qualified_resource(self.group, self.resource)
 
     @property
     def key(self) -> ObjectKey:

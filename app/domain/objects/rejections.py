@@ -11,6 +11,7 @@ from app.domain.errors import (
 )
 from app.domain.log import ObjectKey
 from app.domain.objects.registry import Kind
+from app.domain.values import identifiers
 
 MODIFIED = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -86,7 +87,7 @@ def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, actual: str) -> Confli
 
     Parity: api.md 10; the message is that of the storage layer.
     """
-    place = f"{key.namespace}/{key.name}" if key.namespace else key.name
+    place = key.namespaced_name
     return conflict(
         kind,
         key.name,
@@ -123,7 +124,7 @@ def undecodable(kind: Kind, found_kind: str, version: str, detail: str) -> BadRe
 
 
 def _conflict(kind: Kind, resource: str, name: str, detail: str) -> Conflict:
-    qualified = f"{resource}.{kind.group}" if kind.group else resource
+    qualified = identifiers.qualified_resource(kind.group, resource)
     return Conflict(
         f'Operation cannot be fulfilled on {qualified} "{name}": {detail}',
         group=kind.group,

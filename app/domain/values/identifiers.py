@@ -46,6 +46,16 @@ def parse_pool(text: str) -> PoolId:
     return DriverName(driver), PoolName(pool)
 
 
+def qualified_resource(group: str, resource: str) -> str:
+    """A resource as kubectl writes it, such as `resourceclaims.resource.k8s.io` or `pods`."""
+    return f"{resource}.{group}" if group else resource
+
+
+def namespaced_name(namespace: str, name: str) -> str:
+    """`namespace/name`, or the name of a cluster-scoped object."""
+    return f"{namespace}/{name}" if namespace else name
+
+
 def plain(form: Any) -> Any:
     """A type as it is when the code runs: the type itself, and `str` for an identifier."""
     return getattr(form, "__supertype__", form)

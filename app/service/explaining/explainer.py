@@ -345,7 +345,7 @@ def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
 
     Slices show what devices and pools there are, and claims name devices.
     """
-    kinds = {"", f"{key.resource}.{key.group}" if key.group else key.resource}
+    kinds = {"", key.qualified_resource}
     if key[:2] in (questions.DEVICES, questions.POOLS):
         kinds |= {f"resourceslices.{api_groups.RESOURCE}"}
     if key[:2] == questions.DEVICES:

@@ -35,11 +35,6 @@ class Resumed:
     opening: JsonView = field(default_factory=dict)
 
 
-def kind_name(key: ObjectKey) -> str:
-    """The name of a kind as kubectl writes it; see `ServedKind.name`."""
-    return f"{key.resource}.{key.group}" if key.group else key.resource
-
-
 async def resume(log: EventLog, info: HistoryInfo) -> Resumed:
     """Read the log of a recording. Raises InputError for a history that records no cluster."""
     head = await log.head(info.id)
@@ -113,7 +108,7 @@ async def _take_tail(log: EventLog, info: HistoryInfo, after: Revision, resumed:
 
 
 def _move(positions: dict[str, str], record: Record) -> None:
-    name = kind_name(record.key)
+    name = record.key.qualified_resource
     if record.op is not Op.GAP:
         if record.position == WATCH:
             positions[name] = record.resource_version

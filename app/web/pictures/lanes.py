@@ -14,7 +14,7 @@ from app.analysis.navigation import TROUBLES
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
 from app.web import svg
-from app.web.frame import noun, place_text
+from app.web.frame import noun
 
 WIDTH, LABELS, ROW, TOP, BAR = 1200.0, 330.0, 24.0, 26.0, 12.0
 LETTERS_MAX = 38
@@ -144,7 +144,7 @@ def _row(lane: Lane, y: float, scale: _Scale, ways: Ways) -> Markup:
 
 
 def _label(lane: Lane, y: float, to_object: Callable[[Lane, int], str]) -> Markup:
-    name, indent = place_text(lane.key), 4.0 + 16 * lane.depth
+    name, indent = lane.key.namespaced_name, 4.0 + 16 * lane.depth
     said = _name(lane)
     room = LETTERS_MAX - 3 * lane.depth - len(said)
     short = name if len(name) <= room else f"\N{HORIZONTAL ELLIPSIS}{name[-room + 1 :]}"

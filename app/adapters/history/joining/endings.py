@@ -97,7 +97,7 @@ def is_told_absent(record: Record, known: Record) -> bool:
     """
     if record.code != _NOT_FOUND or record.asked_at is None or known.observed_at is None:
         return False
-    kind = f"{record.resource}.{record.group}" if record.group else record.resource
+    kind = record.key.qualified_resource
     is_about_it = record.message == f'NotFound: {kind} "{record.name}" not found'
     return is_about_it and record.asked_at > known.observed_at + times.CLOCK_SKEW
 

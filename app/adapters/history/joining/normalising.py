@@ -87,7 +87,7 @@ def check_object(record: Record, tree: JsonObject, schemas: Schemas) -> None:
 
 def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
     if record.group in _QUESTIONS:
-        notes.count(f"requests left out that no server stores: {_kind_name(record)}")
+        notes.count(f"requests left out that no server stores: {record.key.qualified_resource}")
         return None
     if record.group == "" and record.resource in ("secrets", "configmaps"):
         return _guarded(record, options, notes)
@@ -101,7 +101,9 @@ def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None
                 cure="leave it out, or rewrite it as a released kind",
             )
         if record.op in CHANGES:
-            notes.count(f"kept as it is, because the kind is not known: {_kind_name(record)}")
+            notes.count(
+                f"kept as it is, because the kind is not known: {record.key.qualified_resource}"
+            )
         return record
     if kind.group != record.group or (record.namespace and not kind.namespaced):
         namespace = record.namespace if kind.namespaced else ""
@@ -151,10 +153,6 @@ def _conversion_losses(tree: JsonObject) -> tuple[Loss, ...]:
         if inner.get("nodeAllocatableResourceMappings"):
             return (Loss.VERSION_GUESS,)
     return ()
-
-
-def _kind_name(record: Record) -> str:
-    return f"{record.resource}.{record.group}" if record.group else record.resource
 
 
 def _guarded(record: Record, options: ReadOptions, notes: Notes) -> Record | None:

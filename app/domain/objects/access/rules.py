@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values import api_groups, identifiers, json_tree, selectors
 from app.domain.values.fields import entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -294,7 +294,7 @@ def forbidden(question: AccessRequest, user: str, reason: str = "") -> Forbidden
         return Forbidden(
             f'forbidden: User "{user}" cannot {question.verb} path "{question.path}"{why}'
         )
-    qualified = f"{question.resource}.{question.group}" if question.group else question.resource
+    qualified = identifiers.qualified_resource(question.group, question.resource)
     subject = f'{qualified} "{question.name}"' if question.name else qualified
     place = (
         f'in the namespace "{question.namespace}"' if question.namespace else "at the cluster scope"

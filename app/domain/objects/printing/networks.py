@@ -3,7 +3,7 @@
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.cells import Row
 from app.domain.objects.printing.tables import NONE, UNKNOWN, UNSET, Cell, Cells, Printer, columns
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, identifiers, json_tree
 from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -52,7 +52,7 @@ def _address(tree: JsonObject, now: Instant) -> Cells:
     group, resource, namespace, name = (
         json_tree.text(owner, key) for key in ("group", "resource", "namespace", "name")
     )
-    parts = (f"{resource}.{group}" if group else resource, namespace, name)
+    parts = (identifiers.qualified_resource(group, resource), namespace, name)
     shown = "/".join(part for part in parts if part) if owner else NONE
     return [meta.name(tree), shown, cells.age(tree, now)]
 

@@ -15,7 +15,7 @@ import msgspec
 
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
-from app.domain.values import api_resources, json_tree, quantity
+from app.domain.values import api_resources, identifiers, json_tree, quantity
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -67,8 +67,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     """The amounts that one object uses, by name."""
-    counted = f"{resource}.{group}" if group else resource
-    amounts = {f"count/{counted}": _ONE}
+    amounts = {f"count/{identifiers.qualified_resource(group, resource)}": _ONE}
     if (group, resource) == api_resources.PODS:
         if not core.is_finished(tree):
             amounts |= _of_pod(meta.spec(tree))
