@@ -85,13 +85,22 @@ class Batcher:
             return plan
         return together([*(plan.parts or (plan,)), record])
 
-    def passed(self) -> None:
-        """Notes that the last plan was appended: the next batch may be twice as large."""
-        self._limit = min(self._size, 2 * self._limit)
+    def settle(
+        self, plan: Plan, problem: str | None, put_back: Callable[[Plan], None]
+    ) -> tuple[Plan, ...]:
+        """The single plans whose outcome is known: those of an appended plan, or a refused one.
 
-    def refused(self, plan: Plan) -> None:
-        """Notes that the last plan was refused: the next batch is at most half of it."""
-        self._limit = max(1, len(plan.parts) // 2)
+        After a success the next batch may be twice as large. The plans of a refused batch are put
+        back, and the next batch is at most half of it.
+        """
+        if problem is None:
+            self._limit = min(self._size, 2 * self._limit)
+        elif plan.parts:
+            self._limit = max(1, len(plan.parts) // 2)
+            for part in plan.parts:
+                put_back(part)
+            return ()
+        return plan.parts or (plan,)
 
 
 def together(parts: list[Plan]) -> Plan:

@@ -125,14 +125,7 @@ class KeyedController(ABC, Generic[Key, ViewsT]):
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Settles the keys of a plan; the parts of a refused batch are retried in smaller ones."""
-        if problem is None:
-            self._batcher.passed()
-        elif plan.parts:
-            self._batcher.refused(plan)
-            for part in plan.parts:
-                self._put_back(part)
-            return
-        for part in plan.parts or (plan,):
+        for part in self._batcher.settle(plan, problem, self._put_back):
             self.settle(self._planned.pop(part.key), part, problem, now)
 
     def due(self) -> Instant | None:

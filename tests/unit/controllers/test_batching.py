@@ -60,6 +60,13 @@ def test_batch_of_large_plans_is_closed_early():
     assert [part.key for part in second.parts] == ["a", "b"]
 
 
+def put_back(batcher: Batcher, refused: Plan) -> list[Plan]:
+    """The plans of a refused batch, none of which is settled by itself."""
+    waiting: list[Plan] = []
+    assert batcher.settle(refused, "refused", waiting.append) == ()
+    return waiting
+
+
 @pytest.mark.parametrize("failing", ["p00", "p17", "p47"])
 def test_failing_plan_is_found_while_others_share_appends(failing: str) -> None:
     """The queue gives a refused plan back first, as those of controllers do."""
@@ -72,13 +79,12 @@ def test_failing_plan_is_found_while_others_share_appends(failing: str) -> None:
         assert batch is not None
         parts = batch.parts or (batch,)
         if all(part.key != failing for part in parts):
-            batcher.passed()
+            batcher.settle(batch, None, waiting.append)
             appends.append(len(parts))
             continue
         refusals += 1
         if batch.parts:
-            batcher.refused(batch)
-            waiting[:0] = parts
+            waiting[:0] = put_back(batcher, batch)
     assert sum(appends) == 47
     assert len(appends) + refusals <= 20
 
@@ -92,13 +98,12 @@ def test_batch_that_another_client_refuses_once_is_made_in_two_halves() -> None:
         assert batch is not None
         return batch
 
-    refused = collect()
-    batcher.refused(refused)
-    waiting[:0] = refused.parts
+    waiting[:0] = put_back(batcher, collect())
     sizes = []
     while waiting:
-        sizes.append(len(collect().parts))
-        batcher.passed()
+        batch = collect()
+        sizes.append(len(batch.parts))
+        batcher.settle(batch, None, waiting.append)
     assert sizes == [24, 48, 24]
 
 

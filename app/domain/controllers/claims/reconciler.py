@@ -146,14 +146,7 @@ class ClaimsReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Syncs again after success; after a refusal reports (pods) and retries with back-off."""
-        if problem is None:
-            self._batcher.passed()
-        elif plan.parts:
-            self._batcher.refused(plan)
-            for part in plan.parts:
-                self._put_back(part)
-            return
-        for part in plan.parts or (plan,):
+        for part in self._batcher.settle(plan, problem, self._put_back):
             self._settle_one(part, problem, now)
 
     def _put_back(self, plan: Plan) -> None:

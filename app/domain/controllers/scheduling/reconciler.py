@@ -142,16 +142,13 @@ class SchedulingReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Reports a refused plan in the next step, or repeats it when a version had changed."""
-        if problem is None:
-            self._batcher.passed()
-        elif plan.parts:
-            self._batcher.refused(plan)
-            for part in plan.parts:
+        for part in self._batcher.settle(plan, problem, self._put_back):
+            if problem is None:
+                continue
+            if part.key == repeated_attempts.KEY:
                 self._put_back(part)
-        elif plan.key == repeated_attempts.KEY:
-            self._put_back(plan)
-        elif plan.decision is not None:
-            self._settle_refusal(plan, plan.decision, problem, now)
+            elif part.decision is not None:
+                self._settle_refusal(part, part.decision, problem, now)
 
     def due(self) -> Instant | None:
         """The instant of the next back-off, flush or check of binding conditions."""
