@@ -12,6 +12,7 @@ from typing import Any
 
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
+from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import SchemaNode, Schemas, SchemaShape, storage_node
 from app.domain.values import api_groups, quantity, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -34,7 +35,7 @@ def allocation_node(schemas: Schemas) -> SchemaNode | None:
     """The schema of `status.allocation` of a ResourceClaim."""
     node = node_of(schemas, ObjectKey(api_groups.RESOURCE, "resourceclaims", "", ""))
     for name in ("status", "allocation"):
-        node = None if node is None else _child(node, name)
+        node = None if node is None else structural.child_of(node, name)
     return node
 
 
@@ -61,7 +62,7 @@ def is_declared(node: SchemaNode | None, path: Sequence[str]) -> bool:
 def at(node: SchemaNode | None, path: Sequence[str]) -> SchemaNode | None:
     """The schema at the path of a field; None where none is declared."""
     for name in path:
-        node = _child(node, name)
+        node = structural.child_of(node, name)
     return node
 
 
@@ -82,7 +83,7 @@ def of(tree: Any, node: SchemaNode | None, *, without: Collection[str] = ()) -> 
             if is_map or name not in without
             if node is None or not _is_undeclared(node, name)
             if not _is_nothing(
-                meaning := of(value, _child(node, name), without=without), node, name
+                meaning := of(value, structural.child_of(node, name), without=without), node, name
             )
         }
     if isinstance(tree, list):
@@ -108,8 +109,8 @@ def _is_nothing(meaning: Any, parent: SchemaNode | None, name: str) -> bool:
         return True
     if parent is not None and parent.shape is SchemaShape.MAP:
         return False
-    node = _child(parent, name)
-    if meaning == {} and name == "status" and _child(parent, "metadata") is not None:
+    node = structural.child_of(parent, name)
+    if meaning == {} and name == "status" and structural.child_of(parent, "metadata") is not None:
         # An object without a status is answered with or without an empty one.
         return True
     if meaning == {}:
@@ -145,11 +146,3 @@ def _instant(value: Any) -> Any:
         return timestamps.micro_text(timestamps.parse(value))
     except (TimestampError, TypeError, AttributeError):
         return value
-
-
-def _child(node: SchemaNode | None, name: str) -> SchemaNode | None:
-    if node is None:
-        return None
-    if node.shape is SchemaShape.OBJECT:
-        return node.fields.get(name)
-    return node.items if node.shape is SchemaShape.MAP else None

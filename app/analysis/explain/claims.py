@@ -224,7 +224,7 @@ def _consumer(
 ) -> Reason:
     """One consumer: since when the claim is reserved for it, and the state of its pod."""
     uid = consumer.uid
-    since = sources.since(events, lambda state: _has_consumer(state, uid))
+    since = sources.since(events, lambda state: dra.has_consumer(state, uid))
     key = pod_key(meta.namespace(tree), consumer.name)
     if consumer.resource != "pods":
         text = f"{stuck.consumer_text(consumer)}, which is no pod"
@@ -253,10 +253,6 @@ def nodes_of_users(views: LiveViews, tree: JsonView) -> list[str]:
     keys = (pod_key(meta.namespace(tree), one.name) for one in dra.consumers(tree)[:USERS_MAX])
     users = [pod for key in keys if (pod := views.objects.get(key)) is not None]
     return [*dict.fromkeys(core.node_name(pod) for pod in users if not core.is_finished(pod))]
-
-
-def _has_consumer(tree: JsonView, uid: str) -> bool:
-    return any(consumer.uid == uid for consumer in dra.consumers(tree))
 
 
 def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:

@@ -72,7 +72,7 @@ def claims_of(
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
-        if any(consumer.uid == uid for consumer in dra.consumers(tree)):
+        if dra.has_consumer(tree, uid):
             results = dra.results(tree)
             taints = [
                 reason
@@ -177,7 +177,7 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
-        if any(consumer.uid == uid for consumer in dra.consumers(tree)):
+        if dra.has_consumer(tree, uid):
             reasons += _evicting_of(views, key, tree, quirks)
     return reasons
 

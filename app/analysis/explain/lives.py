@@ -15,7 +15,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, condition_types, counts, well_known
+from app.domain.values import api_resources, condition_types, counts, timestamps, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -254,7 +254,7 @@ def is_ending(tree: JsonView) -> bool:
 
 def warning_of_end(warnings: Mapping[str, KubeletWarning], tree: JsonView) -> KubeletWarning | None:
     """The newest warning about a pod that is being deleted, if it came after the request."""
-    until = sources.instant_of(meta.known_deletion_timestamp(tree))
+    until = timestamps.instant_of(meta.known_deletion_timestamp(tree))
     warning = warning_about(warnings, tree) if is_ending(tree) else None
     if warning is None or until is None:
         return None
@@ -306,7 +306,7 @@ def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[],
     pod, and `newest`, the `newest_report`, is not younger than the pod's place.
     """
     placed = meta.condition(tree, condition_types.POD_SCHEDULED)
-    since = None if placed is None else sources.instant_of(placed.last_transition_time)
+    since = None if placed is None else timestamps.instant_of(placed.last_transition_time)
     if not is_starting(tree) or has_report(tree) or since is None or now - since < SILENT_AFTER:
         return ""
     name = core.node_name(tree)
@@ -336,7 +336,7 @@ def not_ready(node: JsonView) -> str:
 def newest_report(views: LiveViews) -> Instant:
     """The newest instant at which a kubelet began with a pod that is there; 0 without one."""
     trees = (views.objects.get(key) or {} for key in views.objects.keys(*api_resources.PODS))
-    starts = (sources.instant_of(core.start_time(tree)) for tree in trees)
+    starts = (timestamps.instant_of(core.start_time(tree)) for tree in trees)
     return max((start for start in starts if start is not None), default=Instant(0))
 
 

@@ -12,7 +12,7 @@ from app.domain.objects.printing import durations
 from app.domain.values import timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
-from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.domain.values.timestamps import SECOND, Instant
 
 
 def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event | None:
@@ -97,14 +97,6 @@ def when(instant: Instant) -> str:
 def lasted(begin: Instant, end: Instant) -> str:
     """The time between two instants, as kubectl writes ages."""
     return durations.duration_text(max(0, end - begin))
-
-
-def instant_of(text: str) -> Instant | None:
-    """The instant of a field; None when the field has none."""
-    try:
-        return timestamps.parse(text)
-    except TimestampError:
-        return None
 
 
 def path_of(key: ObjectKey) -> str:

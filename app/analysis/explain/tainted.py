@@ -23,7 +23,7 @@ from app.domain.devices.model import Device, Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import ObjectKey
 from app.domain.objects.profile import Profile
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -129,7 +129,7 @@ def _rule_taints(place: DeviceId, taint: Taint, tree: JsonView) -> bool:
 
 
 def _slice_taints(place: DeviceId, taint: Taint, tree: JsonView) -> bool:
-    return (dra.driver(tree), dra.pool_name(tree)) == place[:2] and any(
+    return dra.pool_id(tree) == place[:2] and any(
         taints.taint_of(device_taint).text == taint.text
         for device in dra.devices(tree)
         if device.get("name") == place[2]
@@ -293,7 +293,7 @@ def _tolerated(
 
 def was_over(allocation: JsonView | None, due: Instant) -> str:
     """The words about a tolerated time that was over before a claim got its device; else empty."""
-    got = sources.instant_of(dra.allocation_time(allocation or {}))
+    got = timestamps.instant_of(dra.allocation_time(allocation or {}))
     if got is None or got < due:
         return ""
     return ", which counts from when the taint was set and was over when the claim got the device"

@@ -14,7 +14,7 @@ from app.analysis.scheduler_messages import first_cause, without_names
 from app.analysis.views import LiveViews
 from app.domain.controllers.kubelet.annotations import KUBELET
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import api_resources, condition_types, counts, event_reasons
+from app.domain.values import api_resources, condition_types, counts, event_reasons, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -343,7 +343,7 @@ def overdue(
         event = views.objects.event(key)
         if event is None or not meta.is_deleting(event.object):
             continue
-        until = sources.instant_of(meta.known_deletion_timestamp(event.object))
+        until = timestamps.instant_of(meta.known_deletion_timestamp(event.object))
         if until is not None and until < now:
             waits = lives.kept_by(views, event.object)
             last = lives.warning_of_end(warnings(), event.object) if causes.reads_events else None

@@ -23,7 +23,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import Uid
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
 END = -1
@@ -100,7 +100,7 @@ class Material:
         slices: dict[tuple[str, str], set[ObjectKey]] = defaultdict(set)
         for step in self.steps:
             if is_of(step.event.key, api_resources.RESOURCE_SLICES):
-                slices[_pool_of(step.event.object)].add(step.event.key)
+                slices[dra.pool_id(step.event.object)].add(step.event.key)
         return {place: frozenset(keys) for place, keys in slices.items()}
 
     def keys(self, candidate: Candidate) -> list[ObjectKey]:
@@ -126,7 +126,7 @@ class Material:
         for number in sorted(candidate.kept):
             event = self.steps[number].event
             if is_of(event.key, api_resources.RESOURCE_SLICES):
-                place = _pool_of(event.object)
+                place = dra.pool_id(event.object)
                 for path, device in trees.items(event.object, ("spec", "devices")):
                     parts[*place, str(device.get("name"))].add((event.key, path))
         return {device: frozenset(those) for device, those in parts.items()}
@@ -152,7 +152,7 @@ class Material:
         sets: dict[Device, set[tuple[str, str, str]]] = defaultdict(set)
         for step in self.steps:
             if is_of(step.event.key, api_resources.RESOURCE_SLICES):
-                place = _pool_of(step.event.object)
+                place = dra.pool_id(step.event.object)
                 for device in dra.devices(step.event.object):
                     for each in dra.consumptions(device):
                         name = str(each.get("counterSet"))
@@ -402,10 +402,6 @@ def _classes(claim: JsonView) -> Iterator[ObjectKey]:
         for ask in (*exact, *request.first_available):
             if ask.device_class_name:
                 yield ObjectKey(*api_resources.DEVICE_CLASSES, "", ask.device_class_name)
-
-
-def _pool_of(tree: JsonObject) -> tuple[str, str]:
-    return dra.driver(tree), dra.pool_name(tree)
 
 
 def _cuts_by_key(candidate: Candidate) -> dict[ObjectKey, frozenset[Path]]:

@@ -158,7 +158,7 @@ class Standing:
 
     def _is_newest(self, tree: JsonObject) -> bool:
         """Whether a slice is of the newest generation of its pool."""
-        pool, generation = _pool_of(tree), dra.pool(tree).generation
+        pool, generation = dra.pool_id(tree), dra.pool(tree).generation
         return not any(
             dra.pool(other).generation > generation
             for other in self._of_pools.get(pool, {}).values()
@@ -168,10 +168,10 @@ class Standing:
         before = self._slices.pop(event.key, None)
         known = self._tainted.pop(event.key, {})
         if before is not None:
-            del self._of_pools[_pool_of(before)][event.key]
+            del self._of_pools[dra.pool_id(before)][event.key]
         if is_deletion:
             return
-        pool = _pool_of(event.object)
+        pool = dra.pool_id(event.object)
         self._slices[event.key] = event.object
         # Each slice of a large cluster would otherwise be compared with all the others.
         self._of_pools.setdefault(pool, {})[event.key] = event.object
@@ -188,7 +188,7 @@ class Standing:
 
     def _repeated(self, event: Event) -> None:
         """Finds a device name that occurs twice in a complete newest generation of a pool."""
-        pool = _pool_of(event.object)
+        pool = dra.pool_id(event.object)
         newest = dra.pool(event.object).generation
         parts = self._of_pools[pool]
         if any(dra.pool(tree).generation > newest for tree in parts.values()):
@@ -210,7 +210,7 @@ class Standing:
 
     def _renewed(self, event: Event, before: JsonObject) -> None:
         """Finds an existing taint with a later time, on a device whose pod tolerates it."""
-        pool = _pool_of(event.object)
+        pool = dra.pool_id(event.object)
         old = {str(device.get("name")): device for device in dra.devices(before)}
         for device in dra.devices(event.object):
             name = str(device.get("name"))
@@ -279,10 +279,6 @@ def _time_of(value: object) -> Instant | None:
         return timestamps.parse(str(value))
     except ValueError:
         return None
-
-
-def _pool_of(tree: JsonView) -> PoolId:
-    return dra.driver(tree), dra.pool_name(tree)
 
 
 def _identity(taint: JsonView) -> tuple[object, ...]:

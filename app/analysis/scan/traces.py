@@ -235,8 +235,7 @@ class Traces:
         return [
             key
             for key, tree in self._claims.items()
-            if key.namespace == event.key.namespace
-            and any(consumer.uid == uid for consumer in dra.consumers(tree))
+            if key.namespace == event.key.namespace and dra.has_consumer(tree, uid)
         ]
 
     def _slice(self, event: Event, *, is_deletion: bool) -> None:

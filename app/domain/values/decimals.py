@@ -1,4 +1,4 @@
-"""Integers that clients write as text, such as the values of annotations."""
+"""Numbers that clients write as text: values of annotations, and percentages of a whole."""
 
 DIGITS_MAX = 18
 """The most digits of a number; every such number fits into 64 bits."""
@@ -24,3 +24,12 @@ def percentage(value: object) -> int | None:
     if not isinstance(value, str) or not value.endswith("%"):
         return None
     return natural(value.removesuffix("%"))
+
+
+def share(value: object, whole: int, *, rounds_up: bool = True) -> int:
+    """A count that is a number or a percentage of a whole (IntOrString); 0 for any other value."""
+    percent = percentage(value)
+    if percent is not None:
+        hundredths = percent * whole
+        return -(-hundredths // 100) if rounds_up else hundredths // 100
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -56,6 +56,14 @@ def parse(text: str) -> Instant:
     return Instant(micros)
 
 
+def instant_of(text: str) -> Instant | None:
+    """The instant of a field; None when the field has none."""
+    try:
+        return parse(text)
+    except TimestampError:
+        return None
+
+
 def seconds_text(instant: Instant) -> str:
     """The instant cut to whole seconds, as the API writes most times: `2026-01-02T03:04:05Z`."""
     return _second(instant // SECOND) + "Z"

@@ -145,13 +145,9 @@ async def _devices(evidence: ExplainedMoment, rule: TaintRule, since: Event) -> 
         states = await evidence.log.read_object(
             evidence.info.id, claim, until=since.revision, limit=_CLAIM_STATES
         )
-        held = next((each for each in states if _is_held(each.object, since.uid)), None)
+        held = next((each for each in states if dra.has_consumer(each.object, since.uid)), None)
         for result in () if held is None else dra.results(held.object):
             is_borne = eviction_time(read, result.tolerations) is None
             if not is_borne and rule.matches(result.id, without_selector=False):
                 devices.append(result.text)
     return devices
-
-
-def _is_held(claim: JsonView, uid: str) -> bool:
-    return any(consumer.uid == uid for consumer in dra.consumers(claim))

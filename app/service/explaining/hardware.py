@@ -211,7 +211,7 @@ async def resource_slice(
 ) -> ObjectExplanation:
     """A slice, its part in the pool, and its publisher."""
     events = await evidence.changes(key)
-    pool_id = (dra.driver(tree), dra.pool_name(tree))
+    pool_id = dra.pool_id(tree)
     state, _ = pools.state_of(evidence.views, pool_id)
     newest = max(
         resource_slice.generation for resource_slice in evidence.views.inventory.slices_of(pool_id)

@@ -94,7 +94,7 @@ def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:
 
 
 def _has(tree: JsonView, device: DeviceId) -> bool:
-    is_pool = (dra.driver(tree), dra.pool_name(tree)) == device[:2]
+    is_pool = dra.pool_id(tree) == device[:2]
     return is_pool and any(each.get("name") == device[2] for each in dra.devices(tree))
 
 

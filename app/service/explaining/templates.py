@@ -15,7 +15,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining.evidence import ExplainedMoment
@@ -145,7 +145,7 @@ def _written_later(events: Sequence[Event], claim: JsonView, made: Revision) -> 
             return None
         written = event
     times = [meta.creation_timestamp(each) for each in (claim, written.object)]
-    instants = [sources.instant_of(text) for text in times]
+    instants = [timestamps.instant_of(text) for text in times]
     claimed, born = instants
     return written if claimed is not None and born is not None and claimed < born else None
 

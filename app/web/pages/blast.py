@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from app.analysis.blast import text
 from app.analysis.blast.radius import BlastRadius
-from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.controllers.resources import claim_key, pod_key
 from app.web.frame import Frame, render
 
 ROWS_MAX = 100
@@ -52,16 +51,6 @@ def page(frame: Frame, typed: Typed, answer: BlastRadius | None, problem: str = 
         deletion=text.claim_deletion,
         outlook=text.outlook,
     )
-
-
-def pod_key(namespace: str, name: str) -> ObjectKey:
-    """The key of a pod."""
-    return ObjectKey(*api_resources.PODS, namespace, name)
-
-
-def claim_key(namespace: str, name: str) -> ObjectKey:
-    """The key of a claim."""
-    return ObjectKey(*api_resources.RESOURCE_CLAIMS, namespace, name)
 
 
 def _tables(answer: BlastRadius) -> list[dict[str, object]]:

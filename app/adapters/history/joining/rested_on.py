@@ -197,7 +197,7 @@ class _ShownAllocations:
             if tree and kind == api_resources.RESOURCE_SLICES:
                 self._read_end(line, tree)
         elif kind == api_resources.RESOURCE_SLICES:
-            self._pool(_pool_of(tree)).read(line, tree)
+            self._pool(dra.pool_id(tree)).read(line, tree)
             self.publishers[line.key] = _Publisher(line, devices=_tainted(tree))
         else:
             self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
@@ -208,11 +208,11 @@ class _ShownAllocations:
 
     def _read_end(self, line: _SpooledLine, tree: JsonView) -> None:
         """Read the end of a slice, which may be the only line about it."""
-        pool = self._pool(_pool_of(tree))
+        pool = self._pool(dra.pool_id(tree))
         pool.read(line, tree)
         pool.gone.add(line.key)
         if pool.gone == pool.slices:
-            self.pools[_pool_of(tree)].append(_PoolLines(emptied=line))
+            self.pools[dra.pool_id(tree)].append(_PoolLines(emptied=line))
 
     def _read_claim(self, line: _SpooledLine, op: str, claim: JsonView) -> None:
         results = () if op == Op.DELETED else dra.results(claim)
@@ -316,13 +316,9 @@ def _span(arrived: int | None, answered: int) -> WriteSpan:
     return WriteSpan(Instant(answered if arrived is None else arrived), Instant(answered))
 
 
-def _pool_of(tree: JsonView) -> PoolId:
-    return dra.driver(tree), dra.pool_name(tree)
-
-
 def _tainted(tree: JsonView) -> dict[DeviceId, tuple[Taint, ...]]:
     """The devices of a slice that have taints."""
-    driver, pool = _pool_of(tree)
+    driver, pool = dra.pool_id(tree)
     return {
         (driver, pool, dra.published_name(device)): tuple(map(taints.taint_of, trees))
         for device in dra.devices(tree)

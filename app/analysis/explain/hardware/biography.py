@@ -206,7 +206,7 @@ class Biography:
         before = self._slices.get(key.name)
         entry, tainted = None, self._tainted()
         is_there = event.type is not EventType.OBJECT_DELETED
-        if is_there and (dra.driver(tree), dra.pool_name(tree)) == self.place[:2]:
+        if is_there and dra.pool_id(tree) == self.place[:2]:
             self._generations[key.name] = dra.pool(tree).generation
             entry = next(
                 (one for one in dra.devices(tree) if one.get("name") == self.place[2]), None

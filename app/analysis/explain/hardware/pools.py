@@ -62,7 +62,7 @@ def of_slice(
     views: LiveViews, events: Sequence[Event], tree: JsonView, quirks: Quirks
 ) -> Iterator[Reason]:
     """Reasons about a slice: its role in its pool, who published it, and what it contains."""
-    place = (dra.driver(tree), dra.pool_name(tree))
+    place = dra.pool_id(tree)
     generation = dra.pool(tree).generation
     everywhere = views.inventory.slices_of(place)
     newest = pools.newest(everywhere)

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from app.analysis.explain import sources, tainted
+from app.analysis.explain import tainted
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.devices import pools
 from app.domain.devices.model import Device, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, counts, selectors
+from app.domain.values import api_resources, counts, selectors, timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonView
@@ -37,7 +37,7 @@ def of_claim(views: LiveViews, tree: JsonView) -> Iterator[Successor]:
     """The devices of a claim that have a successor, in slices made since they were allocated."""
     allocation = dra.allocation(tree)
     lost = [each.id for each in dra.results(tree) if not tainted.device_of(views, each.id)]
-    since = None if allocation is None else sources.instant_of(dra.allocation_time(allocation))
+    since = None if allocation is None else timestamps.instant_of(dra.allocation_time(allocation))
     if allocation is None or since is None or not lost:
         return
     places = list(_places(views, allocation))
@@ -144,13 +144,13 @@ def _having(views: LiveViews, one: Successor, text: str) -> Reason:
 
 
 def _has(device: DeviceId, tree: JsonView) -> bool:
-    is_pool = (dra.driver(tree), dra.pool_name(tree)) == device[:2]
+    is_pool = dra.pool_id(tree) == device[:2]
     return is_pool and any(each.get("name") == device[2] for each in dra.devices(tree))
 
 
 def _is_since(views: LiveViews, key: ObjectKey, since: int) -> bool:
     """Whether a slice was made after an instant, as far as its second tells."""
-    made = sources.instant_of(meta.creation_timestamp(views.objects.get(key) or {}))
+    made = timestamps.instant_of(meta.creation_timestamp(views.objects.get(key) or {}))
     return made is not None and made >= since
 
 

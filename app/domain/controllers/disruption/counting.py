@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain.controllers.disruption import scale
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, timestamps
+from app.domain.values import decimals, json_tree, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.fields.meta import Owner
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -115,8 +115,8 @@ def _wanted(
     owners = ((pod.name, pod.owner) for pod in pods)
     total, some_unmanaged = scale.expected(objects, namespace, owners)
     if most is not None:
-        return total, max(0, total - disruption_budgets.share(most, total)), some_unmanaged
-    return total, disruption_budgets.share(least, total), some_unmanaged
+        return total, max(0, total - decimals.share(most, total)), some_unmanaged
+    return total, decimals.share(least, total), some_unmanaged
 
 
 def _announced(

@@ -160,7 +160,9 @@ def _outdated(daemon_set: _DaemonSetPods) -> list[Step]:
         pods = daemon_set.pods.get(node, [])
         ready = [p for p in pods if not meta.is_deleting(p) and pods_of.ready_since(p)]
         staying = [p for p in pods if not meta.is_deleting(p)]
-        outdated = [pod for pod in staying if _hash(pod) != daemon_set.revision.hash]
+        outdated = [
+            pod for pod in staying if templates.revision_of(pod) != daemon_set.revision.hash
+        ]
         if not ready:
             # Replacing a pod that is not ready costs no availability.
             old = outdated + old
@@ -174,10 +176,7 @@ def _outdated(daemon_set: _DaemonSetPods) -> list[Step]:
 
 
 def _allowed(value: object, daemon_set: _DaemonSetPods) -> int:
-    percentage = decimals.percentage(value)
-    if percentage is not None:
-        return max(1, -(-percentage * len(daemon_set.wanted) // 100))
-    return value if isinstance(value, int) and value > 0 else 1
+    return max(1, decimals.share(value, len(daemon_set.wanted)))
 
 
 def _delete(pod: JsonObject) -> list[Step]:
@@ -203,7 +202,9 @@ def _status(daemon_set: _DaemonSetPods) -> WorkloadSteps:
             "desiredNumberScheduled": wanted,
             "numberReady": counts.ready,
             "observedGeneration": meta.generation(tree) or 0,
-            "updatedNumberScheduled": sum(1 for p in first if _hash(p) == daemon_set.revision.hash),
+            "updatedNumberScheduled": sum(
+                1 for p in first if templates.revision_of(p) == daemon_set.revision.hash
+            ),
             "numberAvailable": counts.available,
             "numberUnavailable": wanted - counts.available,
         },
@@ -215,7 +216,3 @@ def _status(daemon_set: _DaemonSetPods) -> WorkloadSteps:
     if status == tree.get("status"):
         return WorkloadSteps(due=counts.due)
     return WorkloadSteps(steps=(pods_of.with_status(situation, status),), due=counts.due)
-
-
-def _hash(pod: JsonView) -> str:
-    return json_tree.text(pod, "metadata", "labels", templates.REVISION_LABEL)

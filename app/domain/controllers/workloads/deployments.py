@@ -82,9 +82,9 @@ def _rollout(situation: Situation) -> _Rollout:
     strategy = json_tree.mapping(tree, "spec", "strategy")
     rolling = json_tree.mapping(strategy, "rollingUpdate")
     recreates = strategy.get("type") == "Recreate"
-    surge = 0 if recreates else _share(rolling.get("maxSurge"), replicas, round_up=True)
+    surge = 0 if recreates else decimals.share(rolling.get("maxSurge"), replicas, rounds_up=True)
     unavailable = (
-        0 if recreates else _share(rolling.get("maxUnavailable"), replicas, round_up=False)
+        0 if recreates else decimals.share(rolling.get("maxUnavailable"), replicas, rounds_up=False)
     )
     if not recreates and not surge and not unavailable:
         unavailable = 1
@@ -296,15 +296,6 @@ def _annotations(rollout: _Rollout, source: JsonView, *, is_new: bool) -> dict[s
     if is_new:
         annotations[REVISION] = str(rollout.revision)
     return annotations
-
-
-def _share(value: object, whole: int, *, round_up: bool) -> int:
-    """A number, or a percentage of `whole`."""
-    percentage = decimals.percentage(value)
-    if percentage is not None:
-        hundredths = percentage * whole
-        return -(-hundredths // 100) if round_up else hundredths // 100
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _wanted(replica_set: JsonView) -> int:

@@ -22,7 +22,7 @@ from app.domain.values import condition_types, json_tree, timestamps
 from app.domain.values.fields import core, meta, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.domain.values.timestamps import SECOND, Instant
 
 _REACHED = ("CompletionsReached", "Reached expected number of succeeded pods")
 _BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -187,7 +187,7 @@ def _failure(job: _Job) -> tuple[tuple[str, str] | None, Instant | None]:
     if job.number("failed") > limit or (restarts and restarts >= limit):
         return _BACKOFF, None
     seconds = job.wanted.active_deadline_seconds
-    started = _instant(json_tree.text(job.status, "startTime"))
+    started = timestamps.instant_of(json_tree.text(job.status, "startTime"))
     if seconds is None or started is None or job.spec.get("suspend") is True:
         return None, None
     due = Instant(started + seconds * SECOND)
@@ -286,7 +286,7 @@ def _after_end(job: _Job) -> WorkloadSteps:
     if seconds is None or job.situation.is_ending:
         return WorkloadSteps()
     ended = job.condition("Complete") or job.condition("Failed")
-    since = _instant(json_tree.text(ended, "lastTransitionTime"))
+    since = timestamps.instant_of(json_tree.text(ended, "lastTransitionTime"))
     due = Instant((since or 0) + seconds * SECOND)
     if due > job.situation.now:
         return WorkloadSteps(due=due)
@@ -327,13 +327,6 @@ def _put(job: _Job, kind: str, status: str, reason: str, message: str) -> None:
         }
     )
     job.status["conditions"] = kept
-
-
-def _instant(text: str) -> Instant | None:
-    try:
-        return timestamps.parse(text)
-    except TimestampError:
-        return None
 
 
 def _indexes(text: str) -> list[int]:

@@ -14,7 +14,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonObject
 
 NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL = "apps.kubernetes.io/pod-index"
@@ -207,7 +207,7 @@ def _outdated(stateful_set: _StatefulSetPods) -> list[Step]:
         pod = stateful_set.pods.get(ordinal)
         if ordinal < stateful_set.partition or pod is None or meta.is_deleting(pod):
             return []
-        if _revision(pod) != stateful_set.revision.name:
+        if templates.revision_of(pod) != stateful_set.revision.name:
             return _delete(stateful_set, pod)
         if not stateful_set.is_available(pod):
             return []
@@ -226,7 +226,7 @@ def _status(stateful_set: _StatefulSetPods) -> WorkloadSteps:
     pods = [pod for pod in stateful_set.pods.values() if not core.is_finished(pod)]
     staying = [pod for pod in pods if not meta.is_deleting(pod)]
     counts = pods_of.count(staying, stateful_set.ready_seconds, situation.now)
-    updated = sum(1 for pod in staying if _revision(pod) == stateful_set.revision.name)
+    updated = sum(1 for pod in staying if templates.revision_of(pod) == stateful_set.revision.name)
     is_done = (
         updated == counts.ready == len(pods) == stateful_set.replicas and not stateful_set.partition
     )
@@ -236,7 +236,7 @@ def _status(stateful_set: _StatefulSetPods) -> WorkloadSteps:
             "observedGeneration": meta.generation(tree) or 0,
             "replicas": len(pods),
             "readyReplicas": counts.ready,
-            "currentReplicas": sum(1 for pod in staying if _revision(pod) == current),
+            "currentReplicas": sum(1 for pod in staying if templates.revision_of(pod) == current),
             "updatedReplicas": updated,
             "availableReplicas": counts.available,
             "currentRevision": current,
@@ -250,7 +250,3 @@ def _status(stateful_set: _StatefulSetPods) -> WorkloadSteps:
     if status == tree.get("status"):
         return WorkloadSteps(due=counts.due)
     return WorkloadSteps(steps=(pods_of.with_status(situation, status),), due=counts.due)
-
-
-def _revision(pod: JsonView) -> str:
-    return json_tree.text(pod, "metadata", "labels", templates.REVISION_LABEL)

@@ -17,6 +17,11 @@ _FNV_PRIME = 16_777_619
 _FNV_OFFSET = 2_166_136_261
 
 
+def revision_of(pod: JsonView) -> str:
+    """The revision that its DaemonSet or StatefulSet gave a pod; empty if it has none."""
+    return json_tree.text(pod, "metadata", "labels", REVISION_LABEL)
+
+
 def template_of(tree: JsonView) -> JsonObject:
     """The pod template of a workload without the labels that controllers add; a copy."""
     template: JsonObject = json_tree.copy(dict(core.template(tree)))

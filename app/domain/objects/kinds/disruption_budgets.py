@@ -4,7 +4,7 @@ The status has two writers: the controller, which counts pods, and an eviction, 
 disruption before the controller sees the pod's deletion. Parity: policy/v1, controllers.md 11.2.
 """
 
-from app.domain.values import condition_types, decimals, json_tree, selectors, timestamps
+from app.domain.values import condition_types, json_tree, selectors, timestamps
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
@@ -97,11 +97,3 @@ def is_ready(pod: JsonView) -> bool:
 def is_leaving(pod: JsonView) -> bool:
     """Whether the pod is terminating."""
     return bool(meta.deletion_timestamp(pod))
-
-
-def share(value: object, total: int) -> int:
-    """A number of pods, or a percentage of `total`, which is rounded up."""
-    percentage = decimals.percentage(value)
-    if percentage is not None:
-        return -(-percentage * total // 100)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

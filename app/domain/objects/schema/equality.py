@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import SchemaNode, SchemaShape
 from app.domain.values import quantity
 from app.domain.values.json_tree import JsonView
@@ -80,7 +81,7 @@ def _equal_objects(left: Any, right: Any, node: SchemaNode | None) -> bool:
         return False
     for key in left.keys() | right.keys():
         ours, theirs = left.get(key), right.get(key)
-        if ours is not theirs and not semantic_equal(ours, theirs, _child(node, key)):
+        if ours is not theirs and not semantic_equal(ours, theirs, structural.child_of(node, key)):
             return False
     return True
 
@@ -100,11 +101,3 @@ def _equal_quantities(left: Any, right: Any) -> bool:
     except quantity.QuantityError:
         return False
     return quantity.compare(ours, theirs) == 0
-
-
-def _child(node: SchemaNode | None, key: str) -> SchemaNode | None:
-    if node is None:
-        return None
-    if node.shape is SchemaShape.OBJECT:
-        return node.fields.get(key)
-    return node.items if node.shape is SchemaShape.MAP else None

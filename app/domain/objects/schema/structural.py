@@ -383,3 +383,12 @@ def _references(raw: Any) -> Iterable[str]:
     elif isinstance(raw, list):
         for value in raw:
             yield from _references(value)
+
+
+def child_of(node: SchemaNode | None, name: str) -> SchemaNode | None:
+    """The schema of a field of an object, or of a value of a map; None if it is not known."""
+    if node is None:
+        return None
+    if node.shape is SchemaShape.OBJECT:
+        return node.fields.get(name)
+    return node.items if node.shape is SchemaShape.MAP else None

@@ -14,7 +14,7 @@ from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import UpdateObject
-from app.domain.values import api_groups, api_resources, json_tree, timestamps
+from app.domain.values import api_groups, api_resources, decimals, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -198,6 +198,6 @@ def _needed(budget: JsonObject, expected: int) -> int:
     spec = meta.spec(budget)
     most = spec.get("maxUnavailable")
     if most is not None:
-        return max(0, expected - disruption_budgets.share(most, expected))
+        return max(0, expected - decimals.share(most, expected))
     least = spec.get("minAvailable")
-    return disruption_budgets.share(1 if least is None else least, expected)
+    return decimals.share(1 if least is None else least, expected)

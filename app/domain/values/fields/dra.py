@@ -12,6 +12,7 @@ from app.domain.values.identifiers import (
     DeviceId,
     DeviceName,
     DriverName,
+    PoolId,
     PoolName,
     Uid,
 )
@@ -203,6 +204,16 @@ result_trees = paths.objects("status", "allocation", "devices", "results")
 """The devices of a claim's allocation as stored."""
 
 _terms = paths.objects("nodeSelector", "nodeSelectorTerms")
+
+
+def pool_id(tree: JsonView) -> PoolId:
+    """The driver and name of the pool of a slice."""
+    return driver(tree), pool_name(tree)
+
+
+def has_consumer(claim: JsonView, uid: str) -> bool:
+    """Whether a claim is reserved for the consumer with this uid."""
+    return any(consumer.uid == uid for consumer in consumers(claim))
 
 
 def selected_node(allocation: JsonView) -> str:
