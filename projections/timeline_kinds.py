@@ -192,7 +192,7 @@ def _describe_refusal(event: Event) -> Description | None:
 
 
 def _describe_attempt(event: Event) -> Description | None:
-    """What a scheduler or a kubelet logged about a pod; other requests are not shown."""
+    """The entry of a line that a scheduler or kubelet logged about a pod; None for others."""
     if not any(verb in event.body for verb in _LOGGED_VERBS):
         return None
     kind = LOGGED_ATTEMPTS.get(json_tree.text(event.object, "verb"))
@@ -316,7 +316,7 @@ def _describe_claim(old: ClaimState | None, new: ClaimState) -> Description | No
 
 
 def _describe_reports(old: ClaimState, new: ClaimState) -> Description | None:
-    """What drivers report of the devices of a claim; what they only list otherwise is no change."""
+    """The entry of a change of the drivers' reports of a claim; another order is no change."""
     added = tuple(text for text in new.reports if text not in old.reports)
     if added:
         return "ClaimReported", cut(_named(added))

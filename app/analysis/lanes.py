@@ -236,7 +236,7 @@ def _gaps(chronicle: Chronicle, until: Revision, window: _Window) -> Iterator[Bl
 
 
 def _first_instant(lanes: Sequence[Lane], default: Instant) -> Instant:
-    """When the first of the lanes began."""
+    """The instant at which the first of the lanes began."""
     return min(
         (timestamps.parse(state.began) for lane in lanes for state in lane.states[:1]),
         default=default,

@@ -350,7 +350,7 @@ def _up_to(since: Mapping[ObjectKey, Revision], until: Revision | None) -> Seque
 
 
 def begin_of_last(lane: Sequence[Span]) -> Moment:
-    """When the last object of a name began: a deleted one leaves a gap, or an end."""
+    """The begin of the last object of a name: a deleted one leaves a gap, or an end."""
     begin = lane[-1].begin
     for span in reversed(lane[:-1]):
         if span.end != begin:

@@ -132,7 +132,7 @@ class Priming:
             for each in starting:
                 each.mistake = each.mistake or problem
         finally:
-            # The one whose task runs the pass was cancelled: the others begin again.
+            # The task that ran the pass was cancelled: the other controllers begin again.
             group.waiting += [
                 each for each in starting if each.primed is None and each.mistake is None
             ]
@@ -198,8 +198,8 @@ class _Pass:
 
     async def _fold(self, events: Iterable[Event]) -> None:
         for number, kept in enumerate(events):
-            # No controller reads managers; and objects that nobody writes again would keep a tree
-            # for good, which this copy takes with it.
+            # No controller reads managed fields. The copy is also dropped with the tree that was
+            # decoded for it; an object that is never written again would keep its tree for good.
             event = kept.without_managers()
             self._hand(event, self._readers_of(event))
             if is_of(event.key, PODS):

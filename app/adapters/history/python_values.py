@@ -249,7 +249,7 @@ def _fields(message: Message) -> Iterator[ProtobufField]:
 
 
 def _letters(name: str) -> str:
-    """What a name of the API and that of a client have in common: `podIPs`, `pod_i_ps`."""
+    """The letters that a name of the API and that of a client share: `podIPs`, `pod_i_ps`."""
     return name.replace("_", "").replace("-", "").lower()
 
 

@@ -166,7 +166,7 @@ class Finder:
                 self._check_depth(source, depth)
                 for entry in self._unpacked.tar_entries(source):
                     yield from self._in_source(entry, is_named=False, depth=depth + 1)
-            elif emails.is_letter(head):
+            elif emails.is_email(head):
                 self._check_depth(source, depth)
                 for part in emails.parts(source):
                     yield from self._in_source(part, is_named=False, depth=depth + 1)

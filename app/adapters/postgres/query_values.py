@@ -103,7 +103,7 @@ def value(read: object, *, is_json: bool) -> object:
 
 
 def _cast(name: str, kind: str) -> str:
-    """What makes a column of a type text; empty where its values are read."""
+    """The cast that makes a column of a type text; empty where its values are read."""
     if kind == "array":
         return "" if name.removesuffix("[]") in _READ_IN_ARRAYS else "::text"
     return "" if name in _READ else _NUMBER_OF_TEXT.get(name, "::text")

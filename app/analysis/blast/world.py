@@ -242,7 +242,7 @@ class World:
             raise NotFound(text, resource=key.resource) from problem
 
     def _meant(self, key: ObjectKey) -> str:
-        """When an object of that name exists, or in which namespaces, else similar names."""
+        """A hint: when or in which namespaces an object of that name exists, else similar names."""
         if elsewhen := self._frozen.elsewhen.get(key):
             return elsewhen
         known = [*self.objects.keys(key.group, key.resource)]

@@ -31,7 +31,7 @@ _WORDS: Mapping[str, str] = {
 }
 """The kinds of causes as words about devices that the next copy cannot have."""
 
-_FAR = ("selector", "other-node")
+_NEVER_CANDIDATES = ("selector", "other-node")
 """The causes of devices that were never candidates, which are shown last."""
 
 
@@ -83,7 +83,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
             return
     yield f"the next one: {limit.text}"
     causes_there = _of_short_requests(limit.causes)
-    near_first = sorted(causes_there, key=lambda cause: cause.cause in _FAR)
+    near_first = sorted(causes_there, key=lambda cause: cause.cause in _NEVER_CANDIDATES)
     for cause in near_first[:CAUSES_SHOWN_MAX]:
         yield f"  {cause_text(cause)}"
     if (more := len(causes_there) - CAUSES_SHOWN_MAX) > 0:

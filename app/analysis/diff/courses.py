@@ -272,7 +272,7 @@ class Courses:
         )
 
     def _forget_unwritten(self, course: Course, tree: JsonView) -> None:
-        """Leaves out what the last attempts for a pod said that was gone before it was written.
+        """Leaves out the messages of the last attempts that a deleted pod never got.
 
         Recordings show messages by the writes of the pod, decisions show them before these.
         """

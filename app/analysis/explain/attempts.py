@@ -202,7 +202,7 @@ def reasons(
 
 
 def failed_bindings(attempts: Sequence[PodAttempt]) -> Iterator[Reason]:
-    """How often a binding failed before the last attempt, with what the last one of them said.
+    """The failed bindings before the last attempt: their number, and the message of the last one.
 
     The message of the last attempt stands above, and hides those before it.
     """
@@ -262,7 +262,7 @@ def _woken(cause: Event) -> Reason:
 
 
 def _next(last: PodAttempt, now: Instant) -> Iterator[Reason]:
-    """When the pod is tried again, as of its last attempt."""
+    """The instants at which the pod is tried again, as of its last attempt."""
     if not last.failures:
         return
     decision = decision_body.read(last.last.object)

@@ -89,7 +89,7 @@ def _causes(summary: DecisionSummary) -> Iterator[Reason]:
 
 
 def _due(value: object) -> Iterator[str]:
-    """When an eviction was due; yields nothing for the instant that stands for "no time"."""
+    """The instant at which an eviction was due; nothing for the one that stands for "no time"."""
     text = str(value)
     if text and not text.startswith(_BEGINNING):
         yield f"due at {text.replace('.000000Z', 'Z')}"

@@ -324,7 +324,7 @@ def silence(views: LiveViews, tree: JsonView, now: Instant, newest: Callable[[],
 
 
 def not_ready(node: JsonView) -> str:
-    """That a node is not ready, since when and why; empty if it is, or says nothing."""
+    """The words that a node is not ready, since when and why; empty if it is, or says nothing."""
     ready = meta.condition(node, condition_types.READY)
     if ready is None or ready.status == "True":
         return ""

@@ -74,7 +74,7 @@ def _is_true(condition: Condition | None) -> bool:
 
 
 def remedies(views: Views, tree: JsonObject) -> Iterator[str]:
-    """What drivers have to report so that the pod is bound, one sentence for each condition."""
+    """The reports of drivers that the pod needs to be bound, one sentence for each condition."""
     for claim in _claims(views, tree):
         for result in () if claim.allocation is None else dra.results_of(claim.allocation):
             reported = binding_conditions.conditions_of(claim.tree, result)

@@ -39,7 +39,7 @@ class Outcomes(Mapping[str, str]):
         return repr(dict(self._outcomes))
 
     def differences(self, expected: Mapping[str, str]) -> Sequence[str]:
-        """What differs from the expected outcomes, as lines: a count, then the first ones.
+        """The differences from the expected outcomes, as lines: a count, then the first ones.
 
         A consequence comes after its cause, because objects are in the order of their creation.
         """

@@ -199,7 +199,7 @@ def _may_wait(pod: JsonView) -> bool:
 
 
 def _allocated_at(claim: Event, allocation: JsonView) -> Instant:
-    """When the scheduler wrote the allocation, whose own time has no parts of a second."""
+    """The instant at which the scheduler wrote the allocation, whose own time has whole seconds."""
     written = claim.stamp.time
     try:
         second = timestamps.parse(dra.allocation_time(allocation))

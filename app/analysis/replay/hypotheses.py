@@ -365,7 +365,7 @@ class Proposals:
         return frozenset({(uid, self._all_gone(uid, again))})
 
     def _all_gone(self, pod: str, again: Trace) -> Instant:
-        """When a pod and its claims were deleted: there, maybe to the second, and here."""
+        """The instant at which a pod and its claims were deleted on both sides."""
         claims = (uid for uid, owner in self._recorded.owner_of.items() if owner == pod)
         both = (self._recorded.removed, again.removed)
         return max(each[uid] for uid in (pod, *claims) for each in both if uid in each)

@@ -255,14 +255,14 @@ class Waits:
         return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
     def _made_before(self, sent: Instant) -> Instant | None:
-        """When the request of the last pair before was made; None if a pause lies between."""
+        """The instant of the request of the last pair before; None if a pause lies between."""
         index = bisect_left(self._sent, sent)
         if not index or self._busy_from(self._sent[index - 1]) != self._busy_from(sent):
             return None
         return self._made_by[index - 1]
 
     def _made_after(self, sent: Instant) -> Instant | None:
-        """When the request of the first pair from here was made; None if a pause lies between."""
+        """The instant of the request of the first pair from here; None if a pause lies between."""
         index = bisect_left(self._sent, sent)
         if index == len(self._sent) or self._busy_from(self._sent[index]) != self._busy_from(sent):
             return None
@@ -349,7 +349,7 @@ def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | N
 
 
 def _fitting(pause: int, step: int) -> int:
-    """How many requests at least are sent within a pause, each a step after the one before."""
+    """The least number of requests sent within a pause, each a step after the one before."""
     return max(0, -(-pause // max(step, 1)) - 1)
 
 

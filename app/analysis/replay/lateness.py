@@ -215,7 +215,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timers:
-    """What a recording shows of timers that begin with a write or a failure.
+    """The recorded timers that begin with a write or a failure.
 
     `marked` has, by uid, the earliest instants at which others can have seen the marks for deletion
     of namespaces; `waits_ended` the instants at which pods waited no more for binding conditions.
@@ -227,7 +227,7 @@ class Timers:
     processes: Mapping[str, Process] = field(default_factory=dict)
 
     def begun_anew(self, queue: str, first: Instant, last: Instant) -> Instant | None:
-        """When another process may have taken over the queue's work between two instants."""
+        """The instant between two others at which another process may have taken over the queue."""
         process = self.processes.get(queue.partition("/")[0])
         back = first if process is None else process.back_at(first, last)
         return None if back == first else back

@@ -75,7 +75,7 @@ class Readiness:
         self._under_way[controller].append((made, stored))
 
     def under_way_until(self, controller: str, now: Instant) -> Instant | None:
-        """When the plan was stored that the controller had under way now; None without one."""
+        """The instant at which the plan under way was stored in the recording; None without one."""
         plans = self._under_way.get(controller, [])
         number = bisect_right(plans, (now, _OPEN)) - 1
         return plans[number][1] if number >= 0 and plans[number][1] > now else None
@@ -125,7 +125,7 @@ class QuietAttempts:
             self._refused.discard(event.uid)
 
     def next_try(self, pod: str, now: Instant, due: Instant) -> Instant:
-        """When a pod (a uid) whose recorded attempt is due later is tried: quietly, or then.
+        """The instant at which a pod (a uid) is tried whose recorded attempt is due later, or then.
 
         A pod in the queue is tried after its back-off, so a later attempt is not the next one.
         Nor is it tried more often than that, whatever happens in between.
@@ -232,7 +232,7 @@ class FirstTurns:
                 yield other
 
     def _claimed(self, pod: _NewPod) -> Revision:
-        """When the last claim of a pod was made."""
+        """The instant at which the last claim of a pod was made."""
         names = hints.claim_names(pod.facts)
         made = (self._claims.get((pod.facts.namespace, name), Revision(0)) for name in names)
         return max(made, default=Revision(0))

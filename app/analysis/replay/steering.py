@@ -100,7 +100,7 @@ class SteeredPace:
         self._recorded.stored_at = None
 
     def stored_at(self, controller: str, now: Instant) -> Instant | None:
-        """When the plan that a controller makes now was stored in the recording, if that was later.
+        """The instant at which the recording stored the plan that is made now; None if not later.
 
         Only a history of redra shows what a controller had seen before its plan was stored. A
         changed world asks the unchanged one: an act that comes earlier here need not be stored when

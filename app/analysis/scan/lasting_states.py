@@ -270,7 +270,7 @@ class Standing:
 
 
 def _source(key: ObjectKey) -> str:
-    """Who taints a device by an object: a rule, or the driver that publishes the slice."""
+    """The author of a taint of a device: a rule, or the driver that publishes the slice."""
     return f"DeviceTaintRule {key.name}" if key[:2] == _RULES else "its driver"
 
 

@@ -59,7 +59,7 @@ def alternatives(
 
 
 def unexcused(excuses: Sequence[Excuse]) -> list[Excuse]:
-    """Those, in order, for which no node of each pod is left beside the ones before them."""
+    """The excuses, in order, for which no node of each pod is left beside the ones before them."""
     kept: list[Excuse] = []
     refused = []
     nodes: dict[str, str] = {}

@@ -37,7 +37,7 @@ class AllocationsInFlight:
 
     @property
     def made(self) -> Revision:
-        """When the claim of the last allocation that was written was made; 0 if not known."""
+        """The revision that made the claim of the last written allocation; 0 if not known."""
         return self._index.made_at(self._next)
 
     def chosen_by(self, event: Event) -> Revision:

@@ -348,7 +348,7 @@ class AllocationChecker:
         again: JsonObject,
         assumed: Sequence[Written],
     ) -> tuple[str, list[Written]]:
-        """What the claims of a pod that ended would get of the devices chosen differently."""
+        """The devices chosen differently that the claims of a pod that ended would get."""
         chosen = devices_of(again) - devices_of(question.recorded)
         uids = {other.uid for other in assumed}
         node = self._node(inputs, question.node)

@@ -1,4 +1,4 @@
-"""What a scheduler may still have known of devices, classes and its node when it chose.
+"""The earlier states of devices, classes and the node that a scheduler may have chosen from.
 
 A scheduler writes seconds after its choice while its client's rate limit holds the request back.
 What was written meanwhile played no part in the choice. So the slices, patches, DeviceTaintRules

@@ -45,7 +45,7 @@ class IncidentStory(IncidentSummary):
 
 
 class LintFindings(Model):
-    """What is wrong with the objects of a history, the gravest first."""
+    """The findings of the linter about the objects of a history, the gravest first."""
 
     objects: int = Field(description="Number of objects that were checked")
     counts: dict[str, int] = Field(description="Findings by severity: error, warning, note")

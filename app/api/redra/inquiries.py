@@ -1,4 +1,4 @@
-"""What a request asks about a history: its reader, its moment, the values of its parameters."""
+"""The question of a request about a history: its reader, its moment, its parameters."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace

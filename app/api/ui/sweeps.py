@@ -20,6 +20,7 @@ BESIDE = ("/redra/v1/jobs", "/redra/v1/sweep")
 """The paths of answers that belong to no history, and have these pages."""
 
 _FROM = "from"
+_DIGITS_MAX = 9
 
 
 class SweepPages:
@@ -87,6 +88,3 @@ def _first(request: HttpRequest) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > _DIGITS_MAX:
         raise BadRequest(f'{_FROM} must be the number of a run, not "{text[:64]}"')
     return int(text)
-
-
-_DIGITS_MAX = 9

@@ -45,7 +45,7 @@ _ID_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PageWork:
-    """What makes a page, and the runtime of its history."""
+    """The work that makes a page, and the runtime of its history."""
 
     runtime: HistoryRuntime
     make: Callable[[], Awaitable[bytes]]

@@ -32,7 +32,7 @@ _NAMES = {registry.actor_of(name).user: name for name in (*registry.DECIDING, "c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AheadBounds:
-    """When forks fold ahead, and how many.
+    """The bounds of folding ahead: from how many events on, and how many forks.
 
     A history with fewer than `events_min` events is read before forks have folded much of it. At
     most `forks_max` forks fold ahead, because a history is hardly ever divided into more than four

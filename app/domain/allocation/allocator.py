@@ -121,7 +121,7 @@ class _Attempt:
 def reading_of(
     features: Features, quirks: Quirks = UPSTREAM, variant: AllocatorVariant | None = None
 ) -> Reading:
-    """How slices are read with these features and quirks: `variant`, or the one they require."""
+    """The reading of slices with these features and quirks: `variant`, or the one they require."""
     variant = features.variant() if variant is None else variant
     return Reading(
         partitionable=features.partitionable_devices,

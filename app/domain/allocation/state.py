@@ -301,7 +301,7 @@ class AllocatedState:
 
 
 def _counts(held: str | Mapping[str, int] | None) -> Mapping[str, int]:
-    """How often each claim holds a device."""
+    """The number of times that each claim holds a device."""
     if held is None:
         return {}
     return {held: 1} if isinstance(held, str) else held

@@ -1,4 +1,4 @@
-"""What controllers read of the claim of an event, each part once for all of them."""
+"""The parts of an event's claim that controllers read, each read once for all of them."""
 
 from sys import intern
 

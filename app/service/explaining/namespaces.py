@@ -48,7 +48,7 @@ async def reasons(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -
 async def ending(
     evidence: ExplainedMoment, key: ObjectKey, observed: Sequence[Event]
 ) -> tuple[Reason, ...]:
-    """Who asked for the deletion of the namespace because of which an object ends or ended.
+    """The request that deleted the namespace because of which an object ends or ended.
 
     The controller that empties namespaces deletes the object; `observed` is newest first.
     """

@@ -1,4 +1,4 @@
-"""What happened to the node of a pod that does not run there: it is not ready, or was rebooted."""
+"""The node of a pod that does not run there: whether it is not ready, or was rebooted."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from app.service.explaining.evidence import ExplainedMoment
 
 
 def unready(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """That the node of a pod is not ready; empty if it is."""
+    """The reason of a node that is not ready, for a pod on it; empty if it is ready."""
     key = _node_of(tree)
     event = evidence.views.objects.event(key)
     text = "" if event is None else lives.not_ready(event.object)

@@ -83,7 +83,7 @@ async def _kept_state(
 
 
 class _Changes:
-    """What events leave of the objects that views have loaded, and of new ones.
+    """The changes that events make to the objects that views have loaded, and new objects.
 
     Example: of a pod that was loaded, changed twice and deleted, the deletion; of a pod that was
     created, changed and deleted, nothing; of one that was created and changed, the change, with the

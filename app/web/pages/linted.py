@@ -1,4 +1,4 @@
-"""The page of what is wrong with the published objects of a history, before anybody uses them."""
+"""The page of the linter: what is wrong with the published objects of a history."""
 
 from collections.abc import Sequence
 

@@ -24,7 +24,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceInLine:
-    """What a page waits for: other answers that are worked out, and pages before it in a line.
+    """The answers that are worked out, and the pages in a line, for which a page waits.
 
     A page that waits for nothing has no answers before it.
     """

@@ -84,8 +84,8 @@ def is_known(key: ObjectKey) -> bool:
     return (key.group, key.resource) not in (DEVICES, POOLS) and key.resource != DECISION.resource
 
 
-def _is_far(cause: decision_body.CauseCount) -> bool:
-    """Whether a cause is about devices of another class than is asked for; such come last."""
+def _is_of_another_class(cause: decision_body.CauseCount) -> bool:
+    """Whether a cause is about devices of another class than the requested one; it comes last."""
     return causes.is_of_another_class(cause.cause, cause.about)
 
 
@@ -99,7 +99,7 @@ def _decision(body: JsonObject) -> list[tuple[str, str]]:
         ("node", summary.node),
         ("provoked by", f"revision {decision.cause}" if decision.cause else ""),
     ]
-    for cause in sorted(summary.causes, key=_is_far):
+    for cause in sorted(summary.causes, key=_is_of_another_class):
         said = causes.text_of(cause.cause, cause.about)
         names = (("claim", cause.claim), ("request", cause.request))
         place = ", ".join(f"{noun} {name}" for noun, name in names if name)

@@ -102,7 +102,7 @@ def _hatching(name: str) -> Markup:
 
 
 def label(row: Row) -> str:
-    """What a run is of, and its number."""
+    """The subject of a run, and its number."""
     parts = [str(row[name]) for name in columns.VARIED if row.get(name) not in (None, "", 0)]
     return f"run {row.get('cell')}: {' '.join(parts)}"
 

@@ -1,4 +1,4 @@
-"""What admission webhooks are asked: requests that a server had not carried out yet.
+"""Requests to admission webhooks, which the server had not carried out yet.
 
     {"kind": "AdmissionReview", "request": {"operation": "DELETE", "object": null, "oldObject": …}}
 
@@ -55,7 +55,7 @@ class _Response(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ReviewedRequests:
-    """What a document says of requests: as audit events without bodies, and what is odd in them."""
+    """The requests of a document, as audit events without bodies, and what is odd in them."""
 
     events: list[JsonObject] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)

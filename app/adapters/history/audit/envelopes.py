@@ -111,7 +111,7 @@ class SearchPages:
             self.goes_on = any(value.get(name) for name in _NEXT)
 
     def problem(self) -> str:
-        """What is not in the source; empty when nothing is missing."""
+        """The part that the source lacks; empty when nothing is missing."""
         if self.hits < self.total:
             return f"an answer of a search with {self.hits} of {self.total} hits"
         return "an answer that goes on in another page, which does not follow" * self.goes_on

@@ -31,7 +31,7 @@ _READ_FIRST = ("plain", "html")
 """The preferred forms of a body: plain text before HTML."""
 
 
-def is_letter(head: bytes) -> bool:
+def is_email(head: bytes) -> bool:
     """True for the head of an email with encoded parts, or of a mailbox with such an email."""
     header = _HEADER.match(head.replace(b"\r\n", b"\n"))
     if header is None or _SUBJECT.search(header.group()) is None:
@@ -44,9 +44,9 @@ def parts(source: ByteSource) -> Iterator[ByteSource]:
 
     Raises InputError for an email that cannot be parsed.
     """
-    letters = _apart(source.whole())
-    for number, content in enumerate(letters, start=1):
-        prefix = f"{source.name}/{number}" if len(letters) > 1 else source.name
+    messages = _apart(source.whole())
+    for number, content in enumerate(messages, start=1):
+        prefix = f"{source.name}/{number}" if len(messages) > 1 else source.name
         try:
             message = email.message_from_bytes(content, policy=policy.default)
             for name, part in _parts(message):

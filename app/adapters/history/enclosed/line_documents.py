@@ -103,7 +103,7 @@ def _quoted(line: str) -> Iterator[re.Match[str]]:
 
 
 def cut_off(line: str) -> str:
-    """What breaks off between quotes of which the second is missing; empty where nothing does."""
+    """The text that breaks off between quotes of which the second is missing; else empty."""
     begin = _QUOTED_BEGIN.search(line)
     if begin is None or _QUOTED.match(line, begin.start()) is not None:
         return ""

@@ -107,7 +107,7 @@ def may_be_cut(text: str) -> bool:
 
 
 def without_cut(value: Any) -> Any:
-    """What is whole of the last document of such a text; None when nothing is.
+    """The whole part of the last document of such a text; None when nothing is whole.
 
     An object that nobody has stored was written for a reader, and is taken as it is. Of an object
     that a server has stored, without its last fields, nobody could tell what these were. kubectl

@@ -380,7 +380,7 @@ class Resolver:
         return contradictions.marked(final)
 
     def _step(self, row: Row, known: KnownState) -> GenerationStep:
-        """How the generation steps from the last known state, as far as both are shown whole.
+        """The step of the generation from the last known state, as far as both are shown whole.
 
         After a restore the generation may be an earlier one.
         """

@@ -177,7 +177,7 @@ class _PoolLines:
 
 @dataclass(slots=True)
 class _ShownAllocations:
-    """What the lines show, and the allocations that rest on something else."""
+    """The states that the lines show, and the allocations that rest on something else."""
 
     classes: set[ObjectKey] = field(default_factory=set)
     pools: dict[PoolId, list[_PoolLines]] = field(default_factory=dict)
@@ -203,7 +203,7 @@ class _ShownAllocations:
             self.publishers[line.key] = _Publisher(line, rule=taints.rule_of(dict(tree)))
 
     def _pool(self, pool: PoolId) -> _PoolLines:
-        """What lines show of a pool since it was empty."""
+        """The states of a pool that lines show since it was empty."""
         return self.pools.setdefault(pool, [_PoolLines()])[-1]
 
     def _read_end(self, line: _SpooledLine, tree: JsonView) -> None:

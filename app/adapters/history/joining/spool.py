@@ -376,7 +376,7 @@ class Spool:
             yield time, bool(exact)
 
     def requests(self) -> Iterator[tuple[int | None, int | None]]:
-        """When each request came and was answered, in order; None if no version places it."""
+        """The times at which each request came and was answered; None if no version places it."""
         yield from self.database.execute(_SELECT_REQUESTS + self.order)
 
     def _encode_body(self, tree: JsonObject, record: Record) -> bytes:

@@ -1,4 +1,4 @@
-"""What lists beside a log say of the objects that they lack: that these are gone, or may be.
+"""The objects that a list beside a log lacks: those that are gone, and those that may be.
 
 A list is as new as its newest item, or newer. So an object that the sources show at an older
 version, and that the list lacks, was deleted by a write that no source has; unless somebody picked

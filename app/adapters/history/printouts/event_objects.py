@@ -108,7 +108,7 @@ class _BeatMetadata(FieldRecord, frozen=True, rename="lower"):
 
 
 class _BeatSpan(FieldRecord, frozen=True, rename="lower"):
-    """When an Event of Metricbeat was seen first and last."""
+    """The first and the last time of an Event of Metricbeat."""
 
     first_occurrence: str = ""
     last_occurrence: str = ""

@@ -103,7 +103,7 @@ def is_of_runtime(state: str) -> bool:
 
 
 def of_file(head: bytes) -> tuple[str, str]:
-    """What a file is, from its first bytes, and the cure; empty for any other file."""
+    """The kind of a foreign file, from its first bytes, and the cure; empty for any other file."""
     if head.startswith(_PICTURES):
         return "a picture, of which redra reads nothing", "give what it shows as text"
     if head.startswith(_PACKETS):

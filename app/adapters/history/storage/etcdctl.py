@@ -137,7 +137,7 @@ def _records(
 
 
 def _simple_pairs(source: ByteSource) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """What happened (empty if nothing), keys and values; a value ends before the next key's line.
+    """The change (empty if none), the key and the value; a value ends before the next key's line.
 
     Of the keys of one write the last one has what happened; the one before it is what was replaced.
     """

@@ -125,7 +125,7 @@ def _avoiding(
 def _in_domains(
     views: LiveViews, key: str, pods: Sequence[_Bound], nodes: Sequence[str]
 ) -> list[_Bound]:
-    """Those of the pods that share a value of the topology key with one of the nodes."""
+    """The pods among them that share a value of the topology key with one of the nodes."""
     trees = (views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {} for name in nodes)
     values = {meta.labels(tree).get(key) for tree in trees} - {None}
     return [one for one in pods if one.labels.get(key) in values]

@@ -1,4 +1,4 @@
-"""What closes nodes to a pod: taints that it does not tolerate, and cordons.
+"""The taints that a pod does not tolerate, and the cordons, that close nodes to it.
 
 A toleration may be meant for a taint and not fit it: its value, effect or key is written otherwise.
 """
@@ -63,7 +63,7 @@ def taint(name: str, node: JsonView, tree: JsonView) -> Closing:
 
 
 def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
-    """What closes these nodes to a pod, in their order; the cordon alone where there is one."""
+    """The causes that close these nodes to a pod, in their order; a cordon counts alone."""
     is_cordon_tolerated = filters.is_tolerated(pod, filters.UNSCHEDULABLE_TAINT)
     closings: dict[str, Closing] = {}
     for name, tree in nodes.items():

@@ -42,7 +42,7 @@ def users(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator
 
 
 def shares(views: LiveViews, device: DeviceId, about: str) -> Iterator[Reason]:
-    """What each of several claims has of a capacity of a shared device, the largest share first."""
+    """The shares of several claims in a capacity of a shared device, the largest first."""
     name = about.removeprefix("capacity ")
     amounts: dict[str, int] = {}
     for holder in dict.fromkeys(views.allocated.holders(device)):

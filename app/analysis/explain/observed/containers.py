@@ -49,7 +49,7 @@ class _DevicePodStatus(FieldRecord, frozen=True):
 
 
 class _DevicePod(FieldRecord, frozen=True):
-    """What of a pod says which containers get devices, and how these are: read at once."""
+    """The fields of a pod that say which containers get devices, and how these are."""
 
     spec: _DevicePodSpec = _DevicePodSpec()
     status: _DevicePodStatus = _DevicePodStatus()

@@ -1,4 +1,4 @@
-"""What drivers report of the devices of claims, and what claims tell drivers that none reads.
+"""The reports of drivers about the devices of claims, and configurations that no driver reads.
 
 A driver may report conditions of each device in the status of its claim. By convention `Ready` says
 whether the device can be used; the control plane looks at none but the binding conditions. A
@@ -69,7 +69,7 @@ def reasons(key: ObjectKey, claim: JsonView) -> Iterator[Reason]:
 
 
 def of_device(views: LiveViews, device: DeviceId) -> Iterator[Reason]:
-    """What the driver reports of a device to the claims that hold it."""
+    """The reports of the driver about a device, in the claims that hold it."""
     for holder in views.allocated.holders(device)[:NAMES_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)

@@ -46,7 +46,7 @@ def judged(
 
 
 def _effect(action: str, count: int) -> str:
-    """What an action does with failed pods; FailIndex counts them, as without limits of indexes."""
+    """The effect of an action on failed pods; FailIndex counts them, as if without limits."""
     if action == failure_policies.IGNORE:
         does = "does" if count == 1 else "do"
         return f"ignores {_of(count)}, which {does} not count towards backoffLimit"

@@ -79,7 +79,7 @@ class SwitchSearch:
     async def _contradiction(
         self, group: Sequence[Switched], until: Instant | None, *, ends: bool
     ) -> tuple[Instant | None, Open]:
-        """When a run with these switches contradicts the recording, and the run's differences.
+        """The first contradiction of a run with these switches, and the differences of the run.
 
         With `ends`, the run ends at the contradiction and returns no differences.
         """

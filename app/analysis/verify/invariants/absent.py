@@ -1,4 +1,4 @@
-"""What a recording leaves out altogether, and the rules that rest on a write that is not there.
+"""The writes that a recording leaves out altogether, and the rules that rest on them.
 
 A policy may leave out a group of users, and a filter a verb. Nothing shows it but that such lines
 are missing where they have to be. Parity: history-formats.md 4.5.
@@ -59,7 +59,7 @@ class _ClaimLine(NamedTuple):
 
 
 class _Binding(NamedTuple):
-    """How a pod was bound: when that was sent at the latest, and when it was answered."""
+    """The binding of a pod: when it was sent at the latest, and when it was answered."""
 
     revision: Revision
     sent: Instant

@@ -204,7 +204,7 @@ def _is_plain(pod: RawPod) -> bool:
 
 
 def _arrival(event: Event) -> Instant:
-    """When a request arrived; where that is not recorded, when it was stored."""
+    """The instant at which a request arrived, or was stored where the arrival is not recorded."""
     origin = event.stamp.origin
     arrival = 0 if origin is None else origin.asked
     return Instant(min(arrival, event.stamp.time) if arrival else event.stamp.time)

@@ -80,7 +80,7 @@ class RuleStatuses:
 
 
 def made_at(event: Event) -> Instant:
-    """When the rule was made, in whole seconds, as far as its line tells."""
+    """The instant at which the rule was made, in whole seconds, as far as its line tells."""
     metadata = reading.get(reading.value(event.body), "metadata")
     try:
         return timestamps.parse(reading.text(metadata, "creationTimestamp"))

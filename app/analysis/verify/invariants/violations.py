@@ -46,7 +46,7 @@ class Silences:
         self._spans.append((until, until - since))
 
     def since(self, begin: Instant) -> int:
-        """How long they lasted after an instant at which somebody wrote."""
+        """The time for which they lasted after an instant at which somebody wrote."""
         number = bisect_right(self._spans, begin, key=lambda span: span[0])
         lengths = (length for _, length in self._spans[number:])
         return sum(lengths) if self._are_added else max(lengths, default=0)

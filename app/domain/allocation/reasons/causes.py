@@ -425,7 +425,7 @@ def _tainted(
 
 
 def _and_tainted(problem: Problem, row: RequestRow, device: int) -> str:
-    """What keeps the device from the request also when its holders give it back."""
+    """The cause that keeps the device from the request also when its holders give it back."""
     if not row.tainted >> device & 1:
         return ""
     tainted = _tainted(problem, row, device)

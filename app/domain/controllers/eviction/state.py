@@ -259,7 +259,7 @@ class TaintState:
             changes.pods[place] = None
 
     def _deciding(self, pod: PodFacts) -> tuple[object, ...]:
-        """What of a pod decides about its eviction; `pod_eviction` reads nothing else of it."""
+        """The parts of a pod that decide about its eviction; `pod_eviction` reads no others."""
         extended = "" if self._quirks.c3 else pod.extended_claim
         return self.may_evict(pod), pod.node, pod.generated, extended
 

@@ -1,4 +1,4 @@
-"""What objects that redra's controllers make get from their recorded counterparts.
+"""The names and uids that objects of redra's controllers get from recorded counterparts.
 
 The suffix of a generated name, a uid and the id of a share are random. An object that a controller
 makes here gets the name and the uid of its recorded counterpart: the first recorded object with the

@@ -53,7 +53,7 @@ class Paces:
 
     @cached_property
     def timers(self) -> Timers:
-        """What the recording shows of timers that begin with a write."""
+        """The recorded timers that begin with a write."""
         marked: dict[str, Instant] = {}
         for write in self._recording.inputs:
             event = write.event

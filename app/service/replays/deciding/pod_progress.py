@@ -1,4 +1,4 @@
-"""How far pods are in a run and in the recording, and when the writes about them are due here.
+"""The progress of pods in a run and in the recording, and when the writes about them are due.
 
 A recorded kubelet runs a pod for some time after it was bound. Where the pod is bound later here,
 its writes come as much later. In a changed world it may also be bound earlier than it was recorded:

@@ -197,7 +197,7 @@ def holding(*names, **more):
 
 
 def problems_of(writes, tenths=600):
-    """The problems by the claims that are accused; the writes come some tenths of a second apart."""
+    """The problems by the accused claims; the writes come some tenths of a second apart."""
     times = range(tenths, tenths * (len(writes) + 1), tenths)
     return dict(audited(writes, times).overused())
 
