@@ -10,8 +10,13 @@ import typer
 import yaml
 
 from app.api.identity import files
+from app.api.kubernetes import first_states
 from app.cli.application import program
+from app.domain.controllers import batching
+from app.service import watches
+from app.service.folding.projecting import FoldingBounds
 from app.settings import Settings, read
+from projections import objects
 from tests.together import together
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -160,6 +165,22 @@ def test_homes_of_pages_exist() -> None:
     ]
     assert len([home for home in homes if home[0] == "architecture.md"]) >= 10
     assert [home for home in homes if home[2] not in defined(ROOT / home[1])] == []
+
+
+FLOW = {
+    "reader page": f"{watches.PAGE:,}",
+    "first states": f"{first_states.PAGE_BYTES // 1024} KiB",
+    "plans of one append": str(batching.BATCH_MAX),
+    "projector's turn": str(FoldingBounds().turn_max),
+    "decoded trees": f"{objects.DECODED_MAX:,}",
+}
+"""The bounds on the page about queues that are no settings, as the code has them."""
+
+
+def test_page_about_queues_has_the_bounds_of_the_code() -> None:
+    text = (ROOT / "docs" / "explanation" / "flow.md").read_text()
+    rows = {row.split(" | ")[0].strip("| "): row for row in text.splitlines() if row[:1] == "|"}
+    assert [name for name, bound in FLOW.items() if bound not in rows[name]] == []
 
 
 SECURE = ROOT / "docs" / "how-to" / "secure.md"
