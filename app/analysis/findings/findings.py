@@ -47,10 +47,9 @@ def collect_in_steps(
 
     It yields after each kind of finding, so that a server can answer other requests. The views must
     not change meanwhile; the chronicle may, and an answer claims no more than it had at the start.
-    `now` is the time of the views' revision, `rules` are those of its controllers. Before
-    the first event nothing is known, which is the only finding. With a namespace, findings are
-    about its objects, and about lacks of the recording. Raises NotFound for a namespace that does
-    not occur, when the whole log was read.
+    `now` is the time of the views' revision, `rules` are those of its controllers. Before the first
+    event nothing is known, which is the only finding. With a namespace, findings are about its
+    objects, and about lacks. Raises NotFound for one that does not occur in a log read as a whole.
     """
     until = views.revision
     if not until:

@@ -193,10 +193,10 @@ class _Attempts:
             return None
         return await self._made_again(pod)
 
-    async def elsewhere(self, pod: JsonObject, told: str) -> tuple[str, ...]:
+    async def elsewhere(self, pod: JsonObject, finding: str) -> tuple[str, ...]:
         """The nodes whose devices would do for a pod, and the reasons for which they refuse it.
 
-        Reasons that are not among those of the finding, `told`, are left out, and nodes for which
+        Reasons that are not among those of the `finding` are left out, and nodes for which
         the pod is not, as for those of others that a DaemonSet's is not.
         In one answer no more nodes are asked for all pods together than for one alone.
         """
@@ -211,7 +211,9 @@ class _Attempts:
         refusing: dict[str, list[NodeAnswer]] = {}
         for each in answers:
             reasons = each.text.partition(node_answers.KEPT)[0].split(", ")
-            if filters.NOT_NAMED.reasons[0] in reasons or not all(one in told for one in reasons):
+            if filters.NOT_NAMED.reasons[0] in reasons or not all(
+                one in finding for one in reasons
+            ):
                 continue
             refusing.setdefault(each.text, []).append(each)
         return tuple(
