@@ -110,3 +110,62 @@ def _pods(
             path = (*above, f"pods/{pod[1]}")
             yield path, reason
         yield from _pods(reason.get("children", ()), path)
+
+
+TURNED = {
+    "only in A": "only in B",
+    "evicted": "spared",
+    "newly placed": "newly unschedulable",
+    "later": "earlier",
+}
+TURNED |= {value: key for key, value in TURNED.items()}
+
+
+def judge_turned(one: DiffReport, other: DiffReport, words: str) -> None:
+    """Judges two reports of which the second has the sides exchanged."""
+    said, turned = (_by_subject(each, is_turned=each is other) for each in (one, other))
+    assert said.keys() == turned.keys(), words
+    for subject, answer in said.items():
+        again = turned[subject]
+        if answer["first"][0] != again["first"][0]:
+            # Where both sides act at once, either may be looked at first.
+            courses = [each for each in (answer["a"], answer["b"]) if each is not None]
+            at = [{each["placed"], each["evicted"], each["ended"]} for each in courses]
+            is_at_once = answer["aspect"] == "messages" or bool(at[0] & at[1] - {""})
+            assert is_at_once, (words, subject)
+            del answer["first"], again["first"]
+        assert answer == again, (words, subject)
+
+
+def _by_subject(report: DiffReport, *, is_turned: bool) -> dict[str, dict[str, Any]]:
+    """The answer about each pod; turned, as if the sides had been exchanged.
+
+    A pod whose name was generated has that of A, so pods are known here by their uids.
+    """
+    differences = report.to_json()["differences"]
+    pods = {
+        each["subject"]: "|".join(sorted(side["uid"] for side in (each["a"], each["b"]) if side))
+        for each in differences
+    }
+    answers = {}
+    for each in differences:
+        a, b, side = each["a"], each["b"], each["first"]
+        parting = each.get("parting", {"a": "", "b": ""})
+        classes = set(each["classes"])
+        if is_turned:
+            a, b, side = b, a, "b" if side == "a" else "a"
+            parting = {**parting, "a": parting["b"], "b": parting["a"]}
+            classes = {TURNED.get(name, name) for name in classes}
+        answers[pods[each["subject"]]] = {
+            **{name: each[name] for name in ("aspect", "time", "root", "rootKind")},
+            "chain": [pods.get(name, name) for name in each["chain"]],
+            **{
+                name: sorted(pods.get(cause, cause) for cause in each[name])
+                for name in ("causes", "consequences")
+            },
+            "a": a,
+            "b": b,
+            "classes": classes,
+            "first": (side, parting),
+        }
+    return answers

@@ -23,6 +23,7 @@ from app.domain.values.json_tree import JsonObject
 from app.service import diffing
 from tests import draws
 from tests.cluster import DRIVER, Cluster
+from tests.simulation import stated_answers
 
 NODES = ("n0", "n1", "n2")
 HIGH, TOLERANT = "high", "tolerant"
@@ -255,6 +256,27 @@ async def test_one_change_is_the_root_of_all_differences(alteration: str) -> Non
         if different == draws.FACTOR:
             break
     assert different, "the alteration is idle"
+
+
+OF_OBJECTS = sorted(ALTERATIONS.keys() - {"a gate", "a quirk", "a defect of a release"})
+"""Of a switch many pods follow at once, any of which may be named as the cause of another."""
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("alteration", OF_OBJECTS)
+async def test_one_change_is_compared_from_both_sides_alike(alteration: str) -> None:
+    for seed in range(PAIRS_MAX):
+        drawn = random.Random(f"turned {alteration} {seed}")
+        one = story(drawn)
+        if alteration == "a budget":
+            one = filled(one)
+        other, _ = ALTERATIONS[alteration](drawn, one)
+        report = await compared(one, other)
+        if report.differences:
+            turned = await compared(other, one)
+            stated_answers.judge_turned(report, turned, f"{alteration} {seed}")
+            return
+    raise AssertionError("the alteration is idle")
 
 
 async def test_cluster_played_twice_has_no_difference() -> None:

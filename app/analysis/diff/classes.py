@@ -144,7 +144,7 @@ def _partings(pair: Pair, within: int) -> Iterator[Parted]:
     left, right = _without_repeated(a.refusals), _without_repeated(b.refusals)
     for mine, other in zip(left, right, strict=False):
         if mine.message != other.message:
-            yield Parted(aspect=PodAspect.MESSAGES, time=mine.at.time, side="a")
+            yield from _first(PodAspect.MESSAGES, mine.at.time, other.at.time)
             return
     more = left[len(right) :] or right[len(left) :]
     if more:

@@ -1,5 +1,7 @@
 """Where the courses of a pod diverge, of which one side may show fewer attempts."""
 
+from dataclasses import replace
+
 from app.analysis.diff.classes import Class, Parted, PodAspect, classes_of, parted
 from app.analysis.diff.courses import Course, Moment, Refusal
 from app.analysis.diff.matching import Pair
@@ -41,3 +43,11 @@ def test_message_that_only_one_side_has_is_where_courses_diverge() -> None:
     decided = course((1, "full"), (10, "full"), (50, "timeout"))
     pair = Pair(number=0, a=recorded, b=decided)
     assert parted(pair, SECOND) == Parted(aspect=PodAspect.MESSAGES, time=50 * SECOND, side="b")
+
+
+def test_messages_that_differ_part_courses_when_the_first_of_them_was_said() -> None:
+    """As all that one side does before the other; pods of workloads are made at other times."""
+    early, late = course((25, "one node")), course((35, "two nodes"))
+    said = Parted(aspect=PodAspect.MESSAGES, time=25 * SECOND, side="a")
+    assert parted(Pair(number=0, a=early, b=late), SECOND) == said
+    assert parted(Pair(number=0, a=late, b=early), SECOND) == replace(said, side="b")
