@@ -425,3 +425,52 @@ def without(*path):
 def test_one_field_alone_shows_who_wrote_it_or_took_it(path, who):
     assert author(POD, without(*path), SHOWN) == who
     assert author(POD, SHOWN, without(*path)) == who
+
+
+OWNED = {"metadata": {"ownerReferences": [{"kind": "Job", "name": "j", "uid": "gone"}]}}
+VICTIM = {**OWNED, **told("DisruptionTarget", "PreemptionByScheduler")}
+ORPHANED = (OWNED, {**OWNED, "metadata": {**OWNED["metadata"], **ENDS}})
+"""The deletion of a pod whose owner is gone, as the garbage collector requests it."""
+
+
+@pytest.mark.parametrize(
+    ("user", "key", "before", "after", "may_be"),
+    [
+        (EVICTION, POD, *ORPHANED, False),
+        (EVICTION, POD, VICTIM, {**VICTIM, "metadata": ORPHANED[1]["metadata"]}, True),
+        (EVICTION, POD, {"spec": {}}, {"spec": {"nodeName": "n"}}, True),
+        (EVICTION, CLAIM, claim(), claim("p", allocated=True), False),
+        (EVICTION, NODE, {}, tainted("node.kubernetes.io/not-ready"), False),
+        (CLAIMS, POD, *ORPHANED, False),
+        (CLAIMS, POD, VICTIM, {**VICTIM, "metadata": ORPHANED[1]["metadata"]}, False),
+        (CLAIMS, POD, {"spec": {}}, {"spec": {"nodeName": "n"}}, True),
+        (SCHEDULER, POD, *ORPHANED, True),
+        (SCHEDULER, RULE, {}, told("EvictionInProgress", "Completed"), False),
+        (SCHEDULER, NODE, {}, tainted("node.kubernetes.io/not-ready"), False),
+        (NODES, CLAIM, claim(), claim("p", allocated=True), False),
+        (NODES, POD, {"spec": {}}, {"spec": {"nodeName": "n"}}, True),
+        (POD_COLLECTOR, POD, *ORPHANED, True),
+        (POD_COLLECTOR, NODE, {}, tainted("node.kubernetes.io/not-ready"), False),
+    ],
+)
+@pytest.mark.parametrize("is_removal", [False, True])
+def test_name_of_a_controller_that_cannot_have_made_a_write_stands_for_several(
+    user, key, before, after, may_be, is_removal
+):
+    """The eviction controller marks a pod before it deletes it, the claim controller deletes none.
+
+    Another controller makes the write, by its content; the name is in doubt if it cannot be both.
+    """
+    is_deletion = "deletionTimestamp" in after.get("metadata", {})
+    type_ = EventType.OBJECT_UPDATED
+    if is_removal and is_deletion:
+        type_, after = EventType.OBJECT_DELETED, before
+    gone = ObjectKey("batch", "jobs", "default", "j")
+    first = {**before, "metadata": {"uid": "u", **before.get("metadata", {})}}
+    history = [
+        event(gone, {}, EventType.OBJECT_DELETED, "gone", "bob"),
+        event(key, first, EventType.OBJECT_CREATED, "u", "bob"),
+        event(key, after, type_, "u", user),
+    ]
+    acts = acting(history).get(user)
+    assert (acts is None or user not in acts.not_alone) is may_be

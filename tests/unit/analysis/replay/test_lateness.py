@@ -5,9 +5,10 @@ import pytest
 from app.analysis.replay import facts
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
-from app.analysis.replay.authors import CLAIMS, EVICTION
+from app.analysis.replay.authors import CLAIMS, EVICTION, SCHEDULER
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import (
+    Delay,
     FirstAttempt,
     PacedAct,
     Process,
@@ -207,3 +208,76 @@ def test_scheduler_that_paused_amid_a_placement_may_have_been_replaced(
         )
     )
     assert found == tuple(expected)
+
+
+def delays_of_pods(own, written=range(0, 1000, 5), acts=(), ranks=None):
+    """Each late pod: when it was due and tried, the proof, and whether that is sure."""
+    firsts = {
+        name: FirstAttempt(
+            ready=instant(ready),
+            attempt=Try(
+                instant=instant(tried),
+                first=instant(tried),
+                last=instant(tried),
+                tried=AttemptOutcome(message="none"),
+            ),
+        )
+        for name, ready, tried in own
+    }
+    keys = {name: ObjectKey("", "pods", "default", name) for name in firsts}
+    silences = Silences(map(instant, written))
+    waits = Waits((), ())
+    return {
+        each.uid: (each.key.name, each.due // SECOND, each.came // SECOND, each.proof, each.is_sure)
+        for each in late_attempts(firsts, ranks or {}, keys, waits, acts, silences)
+    }
+
+
+YOUNGER = "younger pods were tried before it"
+
+
+@pytest.mark.parametrize(
+    ("own", "written", "said"),
+    [
+        ([("a", 10, 12)], (10, 12), {}),
+        ([("a", 10, 15), ("b", 11, 12)], (10, 12), {"a": ("a", 10, 15, YOUNGER, True)}),
+        ([("a", 10, 15), ("b", 11, 12), ("c", 10, 12)], (), {"a": ("a", 10, 15, YOUNGER, True)}),
+        ([("a", 10, 80), ("b", 11, 12)], (10, 80), {"a": ("a", 10, 80, YOUNGER, True)}),
+        # Pods of one instant may be tried in any order.
+        ([("a", 10, 15), ("b", 10, 12)], (10, 12), {}),
+    ],
+)
+def test_late_pod_is_named_with_its_proof(own, written, said):
+    assert delays_of_pods(own, written) == said
+
+
+def test_scheduler_that_does_nothing_for_a_minute_is_late_though_nobody_was_tried_before():
+    (late_one,) = delays_of_pods([("a", 10, 80)]).values()
+    (unsure,) = delays_of_pods([("a", 10, 80)], written=(10, 80)).values()
+    assert late_one[:3] == unsure[:3] == ("a", 10, 80)
+    assert "scheduler" in late_one[3]
+    assert (late_one[4], unsure[4]) == (True, False)
+    assert delays_of_pods([("a", 10, 69)]) == {}
+
+
+def test_work_of_the_scheduler_on_others_puts_off_the_minute():
+    """From its last write on: by then it was at work."""
+    busy = [act("other", 40, SCHEDULER)]
+    assert delays_of_pods([("a", 10, 80)], acts=busy) == {}
+    assert delays_of_pods([("a", 10, 110)], acts=busy).keys() == {"a"}
+    of_another = [act("other", 40, CLAIMS)]
+    assert delays_of_pods([("a", 10, 80)], acts=of_another).keys() == {"a"}
+    long_before = [act("other", 5, SCHEDULER)]
+    assert delays_of_pods([("a", 10, 69)], acts=long_before) == {}
+
+
+def test_delay_is_said_in_seconds_from_when_it_was_due():
+    delay = Delay(
+        key=ObjectKey("", "pods", "default", "a"),
+        uid="a",
+        due=instant(10),
+        came=instant(12.25),
+        proof="why",
+    )
+    due = "1970-01-01T00:00:10.000000Z"
+    assert delay.text == f"came 2.2 s after it was due ({due}), and why"
