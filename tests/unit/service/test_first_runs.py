@@ -6,7 +6,7 @@ from app.analysis.replay.classes import End
 from app.analysis.replay.differences import compare
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
-from app.service.replays.deciding.first_run import first_run
+from app.service.replays.deciding.replay import first_run
 from tests.unit.analysis.replay.test_ends import END, EVICTION, instant, trace
 
 CLAIMS = "resource-claim-controller"

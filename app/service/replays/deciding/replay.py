@@ -99,7 +99,7 @@ async def decide(
     recorded, omissions = recording.trace, recording.lacks.omissions
     variant = replace(variant, imposed=recording.imposed)
     compare = partial(differences.compare, schemas=rules.schemas, with_dates=True)
-    variant, run, compared = await _first_run(
+    variant, run, compared = await first_run(
         runs.run, variant, compare, recorded, runs.end, omissions.controllers
     )
     recording.note_unseen_writers(variant.unstarted)
@@ -329,13 +329,13 @@ async def _pages(
         after = page[-1].revision
 
 
-async def _first_run(
+async def first_run(
     run: Callable[[Variant], Awaitable[Run]],
     variant: Variant,
     compare: Callable[[Trace, Trace], Compared],
     recorded: Trace,
     end: End,
-    left_out: Set[str],
+    left_out: Set[str] = frozenset(),
 ) -> tuple[Variant, Run, Compared]:
     """The run with which the recording is compared, with its variant and the comparison.
 
