@@ -232,6 +232,7 @@ def _print_here(
         TimelineReader,
         TimelineRequest,
         check_until,
+        of_last,
         scope_of,
         shown,
     )
@@ -260,6 +261,12 @@ def _print_here(
             if not printer.is_followed:
                 await check_until(store.log, info, request)
             page = source.settings.projector_batch_max
+            if not with_findings:
+                scope = await of_last(
+                    *(store.log, info, scope, last),
+                    page_max=page,
+                    seen=lambda rows: shown(rows, request),
+                )
             reader = TimelineReader(store.log, info, scope, page_max=page)
             async with store.ports.wake_up.listen(info.id) as listener:
                 rows = await reader.read()

@@ -1,6 +1,6 @@
 """The timeline of a history, folded from its log."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import anyio.lowlevel
@@ -26,6 +26,9 @@ FINDING = "Finding"
 _TURN_MAX = 100
 """Events that are folded before the reader yields to the loop: a few milliseconds."""
 
+
+_EVENTS_FOR_A_ROW = (16, 256)
+"""How many events of the end of a log are read for each of the last rows, before all are."""
 
 _MORE = 16
 """How many times more events of an object are read when none of the newest is about it."""
@@ -192,12 +195,16 @@ class TimelineReader:
         if scope.since is not None:
             after = max(after, await self._log.revision_at(history, Instant(scope.since - 1)))
         after = min(after, head)
-        if scope.needs_objects or after <= head - after:
+        if scope.needs_objects or not _is_worth_skipping(after, head):
             return
+        ends = [
+            *await self._log.read(history, after=Revision(0), limit=1),
+            *await self._log.read(history, after=Revision(after - 1), limit=1),
+        ]
+        if len(ends) < 2:
+            return  # the history was deleted
         self._before = _BeforeWindow(self._log, history, Revision(after))
-        (first,) = await self._log.read(history, after=Revision(0), limit=1)
-        (last,) = await self._log.read(history, after=Revision(after - 1), limit=1)
-        self._began, self._ended = first.stamp.time, last.stamp.time
+        self._began, self._ended = (event.stamp.time for event in ends)
         self.revision = Revision(after)
 
     async def _rows(self, events: Sequence[Event]) -> list[Row]:
@@ -288,6 +295,47 @@ class _BeforeWindow:
                 last += [] if about is None else [about]
             keys, limit = open_keys, limit * _MORE
         return last
+
+
+async def of_last(
+    log: EventLog,
+    info: HistoryInfo,
+    scope: Scope,
+    last: int,
+    *,
+    page_max: int,
+    seen: Callable[[list[Row]], Sequence[Row]],
+) -> Scope:
+    """The scope with a later beginning, if the last `last` rows that are `seen` lie after it.
+
+    Otherwise the scope itself, which it also is where a window is not read without what lies before
+    it.
+    """
+    if not last or scope.needs_objects or FINDING in scope.kinds:
+        return scope
+    head = (await log.head(info.id)).revision
+    end = min(head, scope.final or head)
+    if scope.until is not None:
+        end = min(end, await log.revision_at(info.id, scope.until))
+    for events in _EVENTS_FOR_A_ROW:
+        first = end - last * events
+        if first <= scope.first or not _is_worth_skipping(first - 1, head):
+            break
+        part = replace(scope, first=first)
+        count = 0
+        async for rows in TimelineReader(log, info, part, page_max=page_max).pages():
+            count += len(seen(rows))
+            if count >= last:
+                return part
+    return scope
+
+
+def _is_worth_skipping(count: int, head: Revision) -> bool:
+    """Whether so many events at the beginning are more than those after them.
+
+    Of a window, the log is also asked for what was before it, which costs about as much.
+    """
+    return count > head - count
 
 
 async def timeline(

@@ -24,6 +24,7 @@ from app.service.timelines import (
     TimelineReader,
     TimelineRequest,
     check_until,
+    of_last,
     scope_of,
     shown,
 )
@@ -63,6 +64,12 @@ class EntriesApi:
             await check_until(runtime.log, runtime.info, wanted)
         last = integer(inquiry.request, "last", 0)
         left_out = 0
+        async with self._turns:
+            scope = await of_last(
+                *(runtime.log, runtime.info, scope, last),
+                page_max=self._page_max,
+                seen=lambda rows: shown(_seen(inquiry, rows), wanted),
+            )
         # The nearest names in the error would reveal objects to readers with limited rights.
         is_checked = inquiry.reader().is_unlimited and not inquiry.request.flag("follow")
         if last or is_checked:

@@ -16,6 +16,7 @@ from app.analysis import scope
 from app.analysis.scope import Scope
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, ObjectKey, Revision
+from app.domain.log.projection import Row
 from app.domain.values import moments
 from app.domain.values.timestamps import Instant
 from app.service import timelines
@@ -336,6 +337,45 @@ async def test_window_is_a_part_of_the_whole_and_read_without_what_lies_before_i
                 shown += rows
     assert {"", "gap"} == {row["doubt"] for row in shown}
     assert any(row["because"] for row in shown)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {},
+        {"kinds": frozenset(("PodScheduled",))},
+        {"name": "pod-b"},
+        {"final": 300},
+        {"until": Instant(T0 + 60_000_000)},
+        {"namespace": "a"},
+    ],
+    ids=str,
+)
+async def test_last_rows_are_those_of_the_whole_and_read_from_the_end(
+    wanted: dict[str, Any],
+) -> None:
+    once = ended_story()
+    length = len(once)
+    events = [
+        msgspec.structs.replace(event, revision=Revision(event.revision + turn * length))
+        for turn in range(12)
+        for event in once
+    ]
+    log = CountingLog(MemoryStore())
+    info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
+    await log.append(info.id, expected=Head(), events=events)
+    whole = await timelines.timeline(log, info, page_max=50, scope=Scope(**wanted))
+
+    def seen(rows: list[Row]) -> list[Row]:
+        return [row for row in rows if row["resource"] != "events"]
+
+    for last in (0, 1, 2, 7, 100, 10_000):
+        log.count = 0
+        part = await timelines.of_last(log, info, Scope(**wanted), last, page_max=20, seen=seen)
+        if wanted == {} and last in (1, 2):
+            assert log.count <= 20 + 2 + last * 16
+        rows = await timelines.timeline(log, info, page_max=50, scope=part)
+        assert seen(rows)[-last:] == seen(whole)[-last:]
 
 
 def labelled() -> Cluster:
