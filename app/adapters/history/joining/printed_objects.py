@@ -133,7 +133,7 @@ class PrintedObjects:
         match = (
             None if pattern is None else pattern.match(record.message or str(tree.get("message")))
         )
-        involved = json_tree.mapping(tree, "involvedObject")
+        involved = _involved(tree)
         key = ObjectKey(
             *api_resources.PODS,
             meta.namespace(record.object or {}) or record.namespace,
@@ -310,9 +310,13 @@ def _is_claim(key: ObjectKey) -> bool:
     return key[:2] == api_resources.RESOURCE_CLAIMS
 
 
+def _involved(event: JsonView) -> JsonView:
+    return json_tree.mapping(event, "involvedObject")
+
+
 def _subject(record: Record) -> tuple[str, str, str]:
     """Group, resource and name of the object of a record, or of the subject of an Event."""
-    involved = json_tree.mapping(record.object or {}, "involvedObject")
+    involved = _involved(record.object or {})
     if not involved:
         return record.group, record.resource, record.name
     group, _ = kinds.split_version(meta.api_version(involved))
