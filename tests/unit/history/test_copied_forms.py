@@ -386,3 +386,38 @@ def test_answers_in_the_recording_of_a_browser(tmp_path):
     entries = [{"response": {"content": each}} for each in contents]
     records, _ = imported(tmp_path, json.dumps({"log": {"version": "1.2", "entries": entries}}))
     assert [record.name for record in records] == ["gpu", "n1"]
+
+
+@pytest.mark.parametrize("indent", ["  ", "\t", ""])
+def test_page_that_is_set_in_is_read(tmp_path, indent):
+    parts = "Status:       Running\nContainers:\n  c:\n    Image:  i\nEvents:       <none>\n"
+    pages = f"{PAGE}{parts}"
+    pages += f"\n\n{pages.replace('web', 'mail')}"
+    text = "".join(f"{indent}{line}\n" if line else "\n" for line in pages.splitlines())
+    records, history = imported(tmp_path, f"It said:\n```\n{text}```\n")
+    assert [record.name for record in records] == ["web", "mail"]
+    assert [record.object["spec"]["nodeName"] for record in records] == ["n1", "n1"]
+    assert history.refused_places == []
+
+
+def test_name_of_a_part_of_a_page_is_no_page(tmp_path):
+    part = "Some words:\n  Name:       web\n  Namespace:  shop\n  Node:       n1/10.0.0.2\n"
+    with pytest.raises(InputError, match="does not know the format"):
+        imported(tmp_path, part)
+
+
+GAPS = ["...", "[...]", "<snip>", "[snipped]", "(truncated)", "[\u2026]"]
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("place", ["  namespace: shop\n", "spec:\n"])
+def test_mark_of_a_gap_in_yaml_is_a_loss(tmp_path, gap, place):
+    text = yaml.safe_dump({**NODE, "spec": {"providerID": "x"}}, sort_keys=False)
+    if place == "spec:\n":
+        text = text.replace("  providerID: x", f"  {gap}")
+    else:
+        text = text.replace("  name: n1\n", f"  name: n1\n  {gap}\n")
+    (record,), history = imported(tmp_path, f"here:\n```yaml\n{text}```\n")
+    assert record.name == "n1"
+    assert (record.object.get("spec") or {}) == ({} if place == "spec:\n" else {"providerID": "x"})
+    assert len(history.refused_places) == 1

@@ -146,6 +146,10 @@ LOG = {"level": "ERROR", "message": "could not schedule pod", "Pod": {"name": "w
         (f"{json.dumps(LOG)}\n" * 2, "a log of a program"),
         (json.dumps([{"name": "web-1", "phase": "Pending"}], indent=2), "JSON in which nothing"),
         ("NAME    CPU(cores)   MEMORY(bytes)\nweb-1   1m           2Mi\n", "kubectl top"),
+        (
+            '# HELP kube_pod_info x\nkube_pod_info{pod="web-1",node="n1"} 1\n',
+            "metrics of Prometheus",
+        ),
         ("No resources found in shop namespace.\n", "shows no object"),
         (
             "NAME\tNAMESPACE\tREVISION\tUPDATED\tSTATUS\nx\tshop\t1\t2026\tdeployed\n",

@@ -16,11 +16,17 @@ COMMENTS_MAX = 16
 GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
 """Lines of a YAML document. Fields of objects do not begin with a capital; words of prose may."""
 
-ELLIPSIS = re.compile(r"^(?P<indent>[ \t]*)(?:- )?(?:\.\.\.|\u2026)[ \t]*$")
-"""A line of dots, which stand for fields that somebody left out."""
+_GAP = r"\.\.\.|\u2026"
+_GAP_WORD = "snip(?:ped)?|omitted|removed|truncated"
+ELLIPSIS = re.compile(
+    rf"^(?P<indent>[ \t]*)(?:- )?(?:{_GAP}|[\[<(] ?(?:{_GAP}|{_GAP_WORD}) ?[\])>])[ \t]*$",
+    re.IGNORECASE,
+)
+"""A line of dots or a word in brackets, which stand for fields that somebody left out."""
 
-_DOTS = ("...", "\u2026")
-"""The value of a key whose content somebody replaced with such a line."""
+_GAP_VALUE = re.compile(rf"{_GAP}|[<(] ?(?:{_GAP}|{_GAP_WORD}) ?[)>]", re.IGNORECASE)
+_GAP_ITEM = re.compile(rf"{_GAP}|{_GAP_WORD}", re.IGNORECASE)
+"""The value of a key whose content somebody replaced with such a line, and its text in a list."""
 
 _INDENTED = re.compile(
     r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
@@ -171,19 +177,26 @@ def begins_in_node(head: bytes) -> bool:
 
 
 def has_dots(value: Any) -> bool:
-    """Whether a field or an item of a document is dots alone, as below a key with nothing else."""
+    """Whether a field or an item of a document is the mark of a gap alone."""
     if isinstance(value, dict):
         return any(map(has_dots, value.values()))
     if isinstance(value, list):
-        return any(map(has_dots, value))
-    return value in _DOTS
+        return _is_gap(value) or any(map(has_dots, value))
+    return _is_gap(value)
+
+
+def _is_gap(value: Any) -> bool:
+    """True for the value that a line with a mark of a gap is, below a key with nothing else."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return _GAP_ITEM.fullmatch(value[0]) is not None
+    return isinstance(value, str) and _GAP_VALUE.fullmatch(value) is not None
 
 
 def without_dots(value: Any) -> Any:
-    """A document without the fields and items that are dots alone."""
+    """A document without the fields and items that are the mark of a gap alone."""
     if isinstance(value, dict):
-        kept = {name: each for name, each in value.items() if each not in _DOTS}
+        kept = {name: each for name, each in value.items() if not _is_gap(each)}
         return {name: without_dots(each) for name, each in kept.items()}
     if isinstance(value, list):
-        return [without_dots(each) for each in value if each not in _DOTS]
+        return [without_dots(each) for each in value if not _is_gap(each)]
     return value

@@ -65,6 +65,7 @@ _OUTPUTS = (
     (re.compile(rb"(?:GROUP: +\S+\s+)?KIND: +\S+\s+VERSION: "), "output of kubectl explain"),
     (re.compile(rb"(?:Client|Server) Version: "), "output of kubectl version"),
     (re.compile(rb"NAME\s+NAMESPACE\s+REVISION\s"), "output of helm list"),
+    (re.compile(rb"# (?:HELP|TYPE) \w"), "metrics of Prometheus, which show no object"),
     (re.compile(rb"No resources found"), "output of kubectl that shows no object"),
     (re.compile(rb"Name: +\S+\s+Project: +\S+\s"), "output of argocd, which shows no object"),
 )

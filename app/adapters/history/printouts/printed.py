@@ -36,6 +36,7 @@ _TITLES = re.compile(
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
 _COLUMNS = re.compile(r"[A-Z][A-Z0-9_.-]*(?:\s{2,}[A-Z][A-Z0-9_.-]*)+")
 _INDENT = re.compile(r"[ \t]+(?=NAME|LAST ?SEEN|EVENT)")
+_PAGE_INDENT = re.compile(r"[ \t]+(?=Name: )")
 _RULE = re.compile(r"\s*[-=]{3}[-=\s]*")
 _DOTS = re.compile(r"\.\.\.|\u2026")
 _WORDS = frozenset({"MESSAGE", "REASON"})
@@ -116,6 +117,11 @@ def parse(
     indent = _INDENT.match(lines[at])
     if indent is not None:
         lines, at = _set_in(lines, at, indent.group()), 0
+    elif not at or not lines[at - 1].strip():
+        # Set in anywhere else, it is the name of a part of a page.
+        page = _PAGE_INDENT.match(lines[at])
+        if page is not None:
+            return pages.description(_set_in(lines, at, page.group(), "Name:"), 0, schemas)
     if commands is not None and (chosen := _chosen(lines, at, commands, number)).lines:
         return chosen
     if commands is not None and (listed := commands.names_above(number)) is not None:
@@ -176,11 +182,14 @@ def _chosen(lines: Sequence[str], at: int, commands: Commands, number: int) -> P
     return columns.parse(lines, at, command.columns, kind, namespace)
 
 
-def _set_in(lines: Sequence[str], at: int, indent: str) -> list[str]:
-    """The lines from here on that have this indentation, without it."""
+def _set_in(lines: Sequence[str], at: int, indent: str, begin: str = "") -> list[str]:
+    """The lines from here on that have this indentation, without it, up to the next `begin`."""
     inner: list[str] = []
-    for line in lines[at:]:
+    for number in range(at, len(lines)):
+        line = lines[number]
         if line.strip() and not line.startswith(indent):
+            break
+        if begin and inner and line.startswith(begin, len(indent)):
             break
         inner.append(line.removeprefix(indent))
     return inner
