@@ -361,7 +361,8 @@ class Finder:
             if states:
                 self._notes.pass_over(source.name, managed_states.REASON, states)
             logged = _logged(part)
-            for problem in admissions.requests(part.value).problems:
+            unread = managed_states.unread(part.value)
+            for problem in (*admissions.requests(part.value).problems, *unread):
                 mixture.damaged.append(InputError(problem, place=place))
             for each in logged:
                 buckets.setdefault(_format_of(each, source.name), []).append(each)

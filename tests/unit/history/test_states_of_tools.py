@@ -133,3 +133,33 @@ def test_stored_object_whose_kind_nothing_tells_is_lost(tmp_path):
     items = [truth.bare(DAEMONS), truth.bare(POD)]
     records, _, lost = read(tmp_path, "all.json", dense({"items": items}))
     assert (keys(records), lost) == ([("Pod", "shop", "web-1")], [NO_KIND])
+
+
+def managed(name, *states):
+    instances = [{"schema_version": 1, "attributes": each} for each in states]
+    return {"mode": "managed", "type": name, "name": "x", "instances": instances}
+
+
+FLAT = {"id": "shop/web", "metadata": [{"name": "web"}], "spec": [{"node_name": "n1"}]}
+WHOLE = {"object": {"value": POD, "type": ["object", {}]}}
+WANTED = {"manifest": {"value": {**POD, "metadata": {"name": "wanted"}}, "type": ["object", {}]}}
+
+
+def state(*resources):
+    return json.dumps({"version": 4, "terraform_version": "1.9.0", "resources": [*resources]})
+
+
+def test_state_of_terraform_has_the_objects_and_names_the_others(tmp_path):
+    manifest = managed("kubernetes_manifest", WHOLE | WANTED)
+    others = [managed("kubernetes_pod_v1", FLAT), managed("kubernetes_pod_v1", FLAT)]
+    others.append({**managed("kubernetes_node", FLAT), "mode": "data"})
+    text = state(manifest, *others, managed("aws_instance", {"id": "i-1"}))
+    records, _, lost = read(tmp_path, "terraform.tfstate", text)
+    assert keys(records) == [truth.key(POD)]
+    assert records[0].object == POD
+    assert lost == ["2 of kubernetes_pod_v1, whose fields Terraform keeps in a form of its own"]
+
+
+def test_state_of_terraform_without_objects_is_refused(tmp_path):
+    with pytest.raises(InputError, match="1 of kubernetes_pod_v1, whose fields"):
+        read(tmp_path, "state.json", state(managed("kubernetes_pod_v1", FLAT)))

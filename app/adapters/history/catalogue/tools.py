@@ -253,6 +253,16 @@ ENTRIES = (
         example="GET /api/v1/applications/NAME/managed-resources",
     ),
     CatalogueEntry(
+        name="State of Terraform",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by="`terraform_version` and `resources`",
+        gives="the objects of `kubernetes_manifest` as they were after the last apply, and "
+        "manifests in texts",
+        lacks="the changes before, who made them; resources such as `kubernetes_pod_v1`, which are "
+        "named",
+        example="terraform state pull > state.json",
+    ),
+    CatalogueEntry(
         name="Native bundle",
         formats=(Format.BUNDLE,),
         detected_by="a zip archive with `manifest.json` and `events.jsonl`",

@@ -1,12 +1,19 @@
-"""The resources of an application as Argo CD answers them (`managed-resources`).
+"""States of tools that manage objects: Argo CD and Terraform.
+
+The resources of an application as Argo CD answers them (`managed-resources`):
 
     {"items": [{"kind": "Deployment", "targetState": "{…}", "liveState": "{…}", …}]}
 
 `liveState` is the object in the cluster, `null` where there is none. The other states are what Argo
 CD wants, expects, or compares: none of them is an object of the cluster.
+
+The state of Terraform has whole objects of `kubernetes_manifest`, with types around them. Of other
+resources, such as `kubernetes_pod_v1`, it has fields under names and in lists of its own.
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from app.adapters.history import kinds
@@ -15,6 +22,24 @@ from app.domain.values.json_tree import JsonObject
 _STATES = frozenset({"liveState", "targetState"})
 
 REASON = "states of Argo CD that are wanted or expected, and not those of the cluster"
+
+
+_MANIFEST = "kubernetes_manifest"
+
+
+def unread(document: Any) -> Iterator[str]:
+    """The losses that the resources in a state of Terraform are."""
+    if not isinstance(document, dict) or "terraform_version" not in document:
+        return
+    resources = document.get("resources")
+    kinds_of = Counter(
+        str(each.get("type"))
+        for each in (resources if isinstance(resources, list) else [])
+        if isinstance(each, dict) and each.get("mode") == "managed"
+    )
+    for name, number in sorted(kinds_of.items()):
+        if name.startswith("kubernetes_") and name != _MANIFEST:
+            yield f"{number} of {name}, whose fields Terraform keeps in a form of its own"
 
 
 def is_managed(value: Any) -> bool:

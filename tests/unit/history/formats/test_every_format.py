@@ -163,6 +163,7 @@ TESTED_ELSEWHERE = {
     "Log of a client in Go": "tests/unit/history/test_client_logs.py",
     "Checkpoint of a kubelet": "tests/unit/history/test_states_of_tools.py",
     "Resources of Argo CD": "tests/unit/history/test_states_of_tools.py",
+    "State of Terraform": "tests/unit/history/test_states_of_tools.py",
     "Answers of Rancher": "tests/unit/history/test_served_fields.py",
     "Closed files": "tests/unit/history/test_enclosed.py",
     "Objects in protobuf": "tests/unit/history/test_copied_forms.py",
