@@ -19,10 +19,14 @@ GOES_ON = re.compile(r"""^(?:[ \t#]|$|- |-$|[a-z_$"'][\w.$/"'-]*:(?:\s|$))""")
 _GAP = r"\.\.\.|\u2026"
 _GAP_WORD = "snip(?:ped)?|omitted|removed|truncated"
 ELLIPSIS = re.compile(
-    rf"^(?P<indent>[ \t]*)(?:- )?(?:{_GAP}|[\[<(] ?(?:{_GAP}|{_GAP_WORD}) ?[\])>])[ \t]*$",
+    rf"^(?P<indent>[ \t]*)(?:- )?(?:{_GAP}|[\[<(] ?(?:{_GAP}|(?<=[ \t].)(?:{_GAP_WORD})) ?[\])>])"
+    r"[ \t]*$",
     re.IGNORECASE,
 )
-"""A line of dots or a word in brackets, which stand for fields that somebody left out."""
+"""A line of dots or a word in brackets, which stand for fields that somebody left out.
+
+A word that is not set in stands behind a document, and says that the text was cut.
+"""
 
 _GAP_VALUE = re.compile(rf"{_GAP}|[<(] ?(?:{_GAP}|{_GAP_WORD}) ?[)>]", re.IGNORECASE)
 _GAP_ITEM = re.compile(rf"{_GAP}|{_GAP_WORD}", re.IGNORECASE)
