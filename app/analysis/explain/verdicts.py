@@ -23,6 +23,10 @@ from projections.objects import ObjectsProjection
 REFUSED = "unschedulable"
 """The verb of a failed attempt that was read from a scheduler's log."""
 ALONE = "refused by the recorded scheduler; no node was recorded to try again"
+NO_CLAIMS = (
+    "refused by the recorded scheduler for its claims; which these are was not printed, so it is "
+    "not tried again"
+)
 NO_NODE_RECORDED = "no node was recorded to try it on"
 _GATED = "SchedulingGated"
 

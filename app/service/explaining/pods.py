@@ -17,6 +17,8 @@ from app.analysis.explain.observed import announcements, containers, kubelet_log
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.verdicts import SchedulerMessage
+from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
@@ -84,6 +86,7 @@ async def answer(
         about = evidence.views.objects if evidence.sight.reads_events else None
         verdict = None if tried else verdicts.last(about, tree, events, observed)
         placed = await absent.without_unrecorded(evidence, tree, placed, verdict)
+        placed = _without_unknown_claims(placed, tree, events, verdict)
         if verdict is not None:
             causes = []
             if placed.nodes and not verdicts.agrees(verdict, placed.nodes):
@@ -360,6 +363,19 @@ async def _findings(
             sees_key=evidence.sight.sees_key,
         )
     )
+
+
+def _without_unknown_claims(
+    placed: PodFindings, tree: JsonObject, events: Sequence[Event], verdict: SchedulerMessage | None
+) -> PodFindings:
+    """The findings; without answers of nodes for a printed pod that was refused for its claims.
+
+    kubectl prints no claims of a pod, so each node would take the pod as it is known.
+    """
+    is_known = verdict is None or CANNOT_ALLOCATE not in verdict.message
+    if is_known or core.resource_claims(tree) or not sources.is_printed(events):
+        return placed
+    return replace(placed, text=verdicts.NO_CLAIMS, nodes=(), children=())
 
 
 def _beside_refusal(placed: PodFindings) -> str:

@@ -334,3 +334,13 @@ def test_who_wrote_is_said_to_be_unknown_where_nobody_recorded_it():
         stamp=stamp,
     )
     assert sources.by(event) == "by an unrecorded user at 1970-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("told", [{"events_txt": EVENTS}, {"scheduler_log": LOG}])
+async def test_printed_pod_is_not_tried_without_the_claims_that_it_was_refused_for(tmp_path, told):
+    answer = await why(tmp_path, pods_txt=TABLE, node_yaml=NODE, **told)
+    assert answer.text.startswith("refused by the recorded scheduler for its claims; which these")
+    assert answer.details["nodes"] == []
+    assert answer.details["recorded"]["agrees"] is None
+    texts = [answer.text, *(reason.text for reason in answer.reason.children)]
+    assert not any("it fits" in text or "DeviceTaintRule" in text for text in texts)
