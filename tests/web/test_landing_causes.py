@@ -409,6 +409,25 @@ async def test_cause_of_some_of_many_pods_is_told_as_theirs():
     assert all(cause.startswith("lab/") for cause in told)
 
 
+def many(count, name, *requests):
+    """Bare pods with the claims of one template."""
+    made = [pod(f"{name}-{number}", "lab", template=name) for number in range(count)]
+    return [template(name, "lab", *requests), *made]
+
+
+async def test_cause_of_one_of_many_pods_alike_is_that_of_all():
+    objects = hardware(each=lambda _: SMALL) + many(22, "three", ask("c", count=3))
+    few = f"{WANTS.replace('1 of', '3 of')}4 devices on 2 nodes suitable, too few on each node"
+    assert await causes_on(await stored(played(objects)[0])) == [few]
+    # One that came first and asks for something else is among those that are explained.
+    other = wanting(ask("c", selectors=LARGE), name="large", user="large")
+    objects[-22:-22] = other
+    assert sorted(await causes_on(await stored(played(objects)[0]))) == [
+        f"lab/large: {WANTS}4 devices on 2 nodes not selected ({FALSE})",
+        f"lab/three-21 and 21 like it: {few}",
+    ]
+
+
 async def test_pod_that_still_waits_is_named_before_later_ones_that_wait_no_more():
     later = [f"later-{number}" for number in range(6)]
     devices = [{"name": f"x{number}"} for number in range(6)]

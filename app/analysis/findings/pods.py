@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import lives, sources, verdicts
-from app.analysis.findings import taints
+from app.analysis.findings import alike, taints
 from app.analysis.findings.outgrown import FormerState
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.scheduler_messages import first_cause, without_names
@@ -140,7 +140,7 @@ def waiting(
             present=still,
             first=group.first,
             last=group.last,
-            objects=_newest(group),
+            objects=alike.subjects(views, group.pods) if still else _newest(group),
         )
     if before:
         yield _refused_before(before)

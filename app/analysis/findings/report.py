@@ -68,16 +68,21 @@ def severity_of_defect(kind: str, *, is_certain: bool) -> Severity:
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that a finding is about, and the revision at which the finding shows in it."""
+    """An object that a finding is about, and the revision at which the finding shows in it.
+
+    Of waiting pods, `alike` is the number of further ones that ask for the same, whose causes are
+    those of this one; it is None for one of these further ones.
+    """
 
     group: str
     resource: str
     namespace: str
     name: str
     revision: Revision
+    alike: int | None = 0
 
     @classmethod
-    def of(cls, key: ObjectKey, revision: Revision) -> "Subject":
+    def of(cls, key: ObjectKey, revision: Revision, alike: int | None = 0) -> "Subject":
         """The object with that key."""
         return cls(
             group=key.group,
@@ -85,6 +90,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
             namespace=key.namespace,
             name=key.name,
             revision=revision,
+            alike=alike,
         )
 
     @property

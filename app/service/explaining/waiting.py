@@ -14,7 +14,7 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings import devices, obstacles
 from app.analysis.findings.obstacles import Obstacles
 from app.analysis.findings.outgrown import LostDevices
-from app.analysis.findings.report import Finding, FindingKind, Findings
+from app.analysis.findings.report import Finding, FindingKind, Findings, Subject
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
@@ -57,11 +57,11 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
         if item.kind is not FindingKind.WAITING_PODS or not item.present:
             items.append(item)
             continue
-        causes: dict[tuple[str, ...], ObjectKey] = {}
+        causes: dict[tuple[str, ...], Subject] = {}
         explained = 0
         for subject in item.objects[: shares[number]]:
             pod = evidence.views.objects.get(subject.key)
-            if pod is None or core.needs_no_node(pod):
+            if pod is None or core.needs_no_node(pod) or subject.alike is None:
                 continue
             changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
             if is_about_devices:
@@ -85,8 +85,9 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             elif not is_about_devices and _is_counted(pod) and obstacles.are_other(item.text):
                 lines = (*lines, *await attempts.elsewhere(pod, item.text))
             if lines:
-                causes.setdefault(lines, subject.key)
-                explained += summary is not None or not is_about_devices
+                causes.setdefault(lines, subject)
+                is_known = summary is not None or not is_about_devices
+                explained += 1 + subject.alike if is_known else 0
         items.append(replace(item, causes=_together(causes, are_all=explained == item.present)))
     return replace(answer, items=tuple(items))
 
@@ -144,7 +145,7 @@ def _shares(items: Sequence[Finding], pods_max: int) -> list[int]:
             and item.present
             and any(words in item.text for words in _OF_ATTEMPTS) is reads_attempts
         ]
-        sizes = [len(items[number].objects) for number in asking]
+        sizes = [_looked_at(items[number]) for number in asking]
         turns = (
             number
             for turn in range(max(sizes, default=0))
@@ -156,8 +157,15 @@ def _shares(items: Sequence[Finding], pods_max: int) -> list[int]:
     return shares
 
 
-def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> tuple[str, ...]:
+def _looked_at(item: Finding) -> int:
+    """The number of the first pods of a finding that are not like one before."""
+    return sum(subject.alike is not None for subject in item.objects)
+
+
+def _together(causes: Mapping[tuple[str, ...], Subject], *, are_all: bool) -> tuple[str, ...]:
     """The lines of all pods; each line begins with its pods if pods may have different causes.
+
+    Pods that ask for the same are counted with the one that was looked at.
 
     `are_all` is whether the lines of all waiting pods of the finding are known.
     """
@@ -166,7 +174,8 @@ def _together(causes: Mapping[tuple[str, ...], ObjectKey], *, are_all: bool) -> 
     pods_of: dict[str, list[str]] = {}
     for lines, pod in causes.items():
         for line in lines:
-            pods_of.setdefault(line, []).append(f"{pod.namespace}/{pod.name}")
+            like = f" and {pod.alike} like it" if pod.alike else ""
+            pods_of.setdefault(line, []).append(f"{pod.namespace}/{pod.name}{like}")
     return tuple(f"{listed(names, len(names))}: {line}" for line, names in pods_of.items())
 
 
