@@ -202,11 +202,11 @@ class _Attempts:
             return None
         return await self._made_again(pod)
 
-    async def elsewhere(self, pod: JsonObject, finding: str) -> tuple[str, ...]:
+    async def elsewhere(self, pod: JsonObject, refusal: str) -> tuple[str, ...]:
         """The nodes whose devices would do for a pod, and the reasons for which they refuse it.
 
-        Reasons that are not among those of the `finding` are left out, and nodes for which
-        the pod is not, as for those of others that a DaemonSet's is not.
+        Left out are reasons that are not among those of the finding, `refusal`, and nodes that the
+        pod is not for, such as those of other pods of its DaemonSet.
         In one answer no more nodes are asked for all pods together than for one alone.
         """
         evidence, nodes = self._evidence, await self._index()
@@ -221,7 +221,7 @@ class _Attempts:
         for each in answers:
             reasons = each.text.partition(node_answers.KEPT)[0].split(", ")
             if filters.NOT_NAMED.reasons[0] in reasons or not all(
-                one in finding for one in reasons
+                one in refusal for one in reasons
             ):
                 continue
             refusing.setdefault(each.text, []).append(each)
