@@ -15,7 +15,7 @@ from app.analysis.explain.attempts import ERROR, FAILURES, PodAttempt
 from app.domain.allocation.reasons import causes
 from app.domain.controllers.scheduling.binding_cycle.waiting_binding import UNDER_WAY
 from app.domain.log import Event, ObjectKey, Revision
-from app.domain.values import condition_types, timestamps
+from app.domain.values import condition_types, counts, timestamps
 from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import mapping
 from app.domain.values.timestamps import Instant
@@ -159,8 +159,8 @@ def _decided(attempt: PodAttempt, cause: Event | None) -> TriedPod:
         verdicts=_verdicts(reasons) or verdicts_of(summary.message),
         causes=tuple(
             f"{one.claim} {one.request}: {one.devices} "
-            f"{'device' if one.devices == 1 else 'devices'} on {one.nodes} "
-            f"{'node' if one.nodes == 1 else 'nodes'}: {causes.text_of(one.cause, one.about)}"
+            f"{counts.plural(one.devices, 'device')} on {one.nodes} "
+            f"{counts.plural(one.nodes, 'node')}: {causes.text_of(one.cause, one.about)}"
             for one in summary.causes
         ),
         victims=summary.preemption.victims,

@@ -185,7 +185,7 @@ def _claim_release(claim: ClaimRelease) -> str:
 def claim_deletion(claim: ClaimDeletion) -> str:
     """Whatever keeps the claim, the fate of its devices, and the pods that cannot start."""
     devices = _named(claim.devices, len(claim.devices))
-    verb = "comes" if len(claim.devices) == 1 else "come"
+    verb = counts.verb(len(claim.devices), "comes")
     if claim.reserved_for:
         pods = _named(claim.reserved_for, len(claim.reserved_for))
         parts = [f"stays until the pods that reserve it have ended: {pods}"]

@@ -57,7 +57,7 @@ def fit_lines(answer: FitAnswer) -> Iterator[str]:
 def head(one: Fit) -> str:
     """The number of copies as a sentence."""
     count = "at least " if one.limit.kind == "bound" else ""
-    text = f"{one.subject}: {count}{one.count} more {'fits' if one.count == 1 else 'fit'}"
+    text = f"{one.subject}: {count}{one.count} more {counts.verb(one.count, 'fits')}"
     if one.at_most is not None and one.at_most > one.count and one.limit.kind != "bound":
         text += f"; counted alone, the free devices that match would do for {one.at_most}"
     return text
@@ -89,7 +89,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
     if (more := len(causes_there) - CAUSES_SHOWN_MAX) > 0:
         yield f"  … {counts.of(more, 'more cause')}; -o json has all of them"
     for pool in limit.pools:
-        say = "says" if pool.count == 1 else "say"
+        say = counts.verb(pool.count, "says")
         places = counts.of(pool.count, "node")
         yield f"  a pool cannot be used, as {places} {say}: {pool.problem}"
     if limit.victims:
@@ -107,7 +107,7 @@ def cause_text(cause: DeviceCause) -> str:
     what = _WORDS.get(cause.cause, cause.cause)
     about = f" ({cause.about})" if cause.about else ""
     devices, places = counts.of(cause.devices, "device"), counts.of(cause.nodes, "node")
-    say = "says" if cause.nodes == 1 else "say"
+    say = counts.verb(cause.nodes, "says")
     return f"request {cause.request}: {devices} {what}{about}, as {places} {say}"
 
 
@@ -174,4 +174,4 @@ def _pods(count: int) -> str:
 
 
 def _do(count: int) -> str:
-    return "does" if count == 1 else "do"
+    return counts.verb(count, "does")

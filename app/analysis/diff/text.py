@@ -148,7 +148,7 @@ def counts_text(report: DiffReport) -> str:
         f"{count} {in_words.get(name, name)}" for name, count in report.counts.items() if count
     )
     same, different = counts.of(report.same, "pod"), len(report.differences)
-    differ = "differs" if different == 1 else "differ"
+    differ = counts.verb(different, "differs")
     return f"{same} {counts.plural(report.same, 'is')} the same, {different} {differ}: {classes}"
 
 

@@ -195,7 +195,7 @@ def reasons(
         end = last.begun.stamp.time if last.repeated is None else last.repeated.last
         text += f" over {sources.lasted(attempts[0].begun.stamp.time, end)}"
     if left_out:
-        repeat = "repeats" if left_out == 1 else "repeat"
+        repeat = counts.verb(left_out, "repeats")
         text += f", {left_out} of which {repeat} the one before"
     following = _next(last, now) if has_claims else (Reason(text=_HELD_BACK),)
     yield Reason(text=text, children=(*following, *lines), count=count)

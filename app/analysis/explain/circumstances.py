@@ -142,7 +142,7 @@ def useless_holders(views: LiveViews, holders: Iterable[str]) -> Iterator[Reason
     for way, keys in groups.items():
         shown = [f"{key.namespace}/{key.name}" for key in keys]
         text = f"{counts.plural(len(keys), 'claim')} {listed(shown, len(shown))} "
-        text += f"{'holds' if len(keys) == 1 else 'hold'} devices that nobody uses: {way}"
+        text += f"{counts.verb(len(keys), 'holds')} devices that nobody uses: {way}"
         event = views.objects.event(keys[0])
         yield Reason(
             text=text,

@@ -187,7 +187,7 @@ def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterat
             names = ", ".join(consumer.name for consumer in consumers[:USERS_MAX])
             more = len(consumers) - USERS_MAX
             names += f" and {more} more" if more > 0 else ""
-            ends = "ends" if len(consumers) == 1 else "end"
+            ends = counts.verb(len(consumers), "ends")
             text = f"finalizer {finalizer} keeps it until {names} {ends}"
         else:
             text = f"finalizer {finalizer} keeps it until its devices are given back"
@@ -215,7 +215,7 @@ def _reserved(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iter
         text = "it cannot be reserved for more"
         if left:
             waits = f"{counts.plural(len(left), 'pod')} {listed(left, len(left))} "
-            text += f": {waits}{'waits' if len(left) == 1 else 'wait'} until one of these ends"
+            text += f": {waits}{counts.verb(len(left), 'waits')} until one of these ends"
         yield Reason(text=text, count=len(left), is_kept=True)
 
 

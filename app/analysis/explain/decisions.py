@@ -116,7 +116,7 @@ def _removed(value: object) -> Iterator[str]:
 def _kept(value: object) -> Iterator[str]:
     """The reservations that a claim keeps; empty without any."""
     if isinstance(value, int) and value:
-        yield f"{counts.of(value, 'reservation')} {'stays' if value == 1 else 'stay'}"
+        yield f"{counts.of(value, 'reservation')} {counts.verb(value, 'stays')}"
 
 
 _BEGINNING = "1970-01-01T"

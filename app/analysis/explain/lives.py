@@ -459,7 +459,7 @@ def kept_by(views: LiveViews, tree: JsonView) -> str:
     """The finalizers or components that a terminating pod waits for, without its name."""
     finalizers = meta.finalizers(tree)
     if finalizers:
-        noun = "finalizer" if len(finalizers) == 1 else "finalizers"
+        noun = counts.plural(len(finalizers), "finalizer")
         return f"{noun} {listed(finalizers, len(finalizers))}"
     lines = [reason.text for reason in awaited(views, tree, core.node_name(tree))]
     return lines[0] if lines else "nothing is known to keep it"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.log import ObjectKey
 from app.domain.log.doubts import Doubt
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NAMES_MAX = 3
@@ -48,7 +49,7 @@ class Reason:
     @property
     def line(self) -> str:
         """The text for people, followed by its issues and its revision."""
-        issues = "issue" if len(self.issues) == 1 else "issues"
+        issues = counts.plural(len(self.issues), "issue")
         notes = [f"known {issues} {', '.join(self.issues)}"] if self.issues else []
         if self.revision:
             notes.append(f"revision {self.revision}")

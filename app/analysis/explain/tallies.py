@@ -127,7 +127,7 @@ class CauseTally:
             return _NEEDS.sub(f"needs {amounts},", texts[0], count=1)
         # The texts differ only in numbers and places: the first one represents the others.
         others = len(texts) - 1
-        return f"{texts[0]} ({others} {'other' if others == 1 else 'others'} alike)"
+        return f"{texts[0]} ({others} {counts.plural(others, 'other')} alike)"
 
     def _allocated_to(self) -> str:
         """Each holder once."""

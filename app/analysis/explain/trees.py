@@ -267,7 +267,7 @@ def _requests(requests: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...
     others = [one for one in requests if not _is_decisive(one)]
     shown = [_request(one) for one in decisive[:REQUESTS_MAX]]
     if left := decisive[REQUESTS_MAX:]:
-        fail = "fails" if len(left) == 1 else "fail"
+        fail = counts.verb(len(left), "fails")
         text = f"{counts.of(len(left), 'more request')} {fail}"
         shown.append(Reason(text=text, count=_devices_of(left)))
     shown += [

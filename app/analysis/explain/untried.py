@@ -37,7 +37,7 @@ def cause(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
         if gates:
             names = [entries.name(gate) for gate in gates]
             noun = counts.plural(len(names), "scheduling gate")
-            hold = "holds" if len(names) == 1 else "hold"
+            hold = counts.verb(len(names), "holds")
             return f"{noun} {listed(names, len(names))} {hold} it back"
         scheduled = meta.condition(tree, condition_types.POD_SCHEDULED)
         if scheduled is not None and scheduled.reason == _GATED:
@@ -221,7 +221,7 @@ def of_quota(
             refused.append(place.name)
     if refused:
         text = f"{counts.plural(len(refused), 'pod')} {listed(refused, len(refused))} "
-        text += f"{'waits' if len(refused) == 1 else 'wait'} for a claim that it refuses"
+        text += f"{counts.verb(len(refused), 'waits')} for a claim that it refuses"
         yield Reason(text=text, count=len(refused), is_kept=True)
 
 
@@ -242,7 +242,7 @@ def of_template(views: Views, key: ObjectKey, *, reads_events: bool) -> Iterator
     if not users:
         yield Reason(text="no pod names it")
         return
-    text = f"{counts.of(len(users), 'pod')} {'names' if len(users) == 1 else 'name'} it: "
+    text = f"{counts.of(len(users), 'pod')} {counts.verb(len(users), 'names')} it: "
     yield Reason(text=text + listed(users, len(users)), count=len(users))
     for reason, waiting in refused.items():
         noun = counts.plural(len(waiting), "pod")
@@ -261,9 +261,7 @@ def waiting_for_class(views: Views, name: str) -> Iterator[Reason]:
         if name in missing_classes(views, views.objects.get(key) or {})
     ]
     if waiting:
-        text = (
-            f"{counts.of(len(waiting), 'pod')} {'waits' if len(waiting) == 1 else 'wait'} for it: "
-        )
+        text = f"{counts.of(len(waiting), 'pod')} {counts.verb(len(waiting), 'waits')} for it: "
         yield Reason(text=text + listed(waiting, len(waiting)), count=len(waiting), is_kept=True)
 
 
@@ -304,12 +302,12 @@ def _keeping(claim: JsonView) -> str:
     if consumers := dra.consumers(claim):
         users = [consumer.name for consumer in consumers]
         noun = "pod" if all(each.resource == "pods" for each in consumers) else "consumer"
-        ends = "ends" if len(users) == 1 else "end"
+        ends = counts.verb(len(users), "ends")
         text = f"; it is kept until {counts.plural(len(users), noun)} {listed(users, len(users))} "
         text += ends
     others = [name for name in meta.finalizers(claim) if name != well_known.CLAIM_PROTECTION]
     if others:
-        keep = "keeps" if len(others) == 1 else "keep"
+        keep = counts.verb(len(others), "keeps")
         text += f"; {counts.plural(len(others), 'finalizer')} {listed(others, len(others))} "
         text += f"{keep} it until its owner removes {'it' if len(others) == 1 else 'them'}"
     return text

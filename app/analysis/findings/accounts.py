@@ -28,7 +28,7 @@ def missing(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             pods.append((key, event.revision))
     for account, pods in groups.items():
         pods.sort(key=lambda one: -one[1])
-        names = "names" if len(pods) == 1 else "name"
+        names = counts.verb(len(pods), "names")
         yield Finding(
             kind=FindingKind.MISSING_ACCOUNTS,
             severity=Severity.NOTICE,

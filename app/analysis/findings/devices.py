@@ -99,7 +99,7 @@ def _deviceless(summary: DecisionSummary) -> str:
     others = summary.looked_at - without
     if others <= 0:
         return text
-    refuses = "refuses" if others == 1 else "refuse"
+    refuses = counts.verb(others, "refuses")
     return f"{text}; {counts.of(others, 'other node')} {refuses} the pod for another reason"
 
 
@@ -115,7 +115,7 @@ def _pools(problems: Iterable[PoolProblem], views: LiveViews) -> Iterator[str]:
         names = by_problem.get(each.problem, [])
         if not names:
             # The pool has changed since the attempt.
-            who = f"as {nodes_text(each.count)} {'says' if each.count == 1 else 'say'}"
+            who = f"as {nodes_text(each.count)} {counts.verb(each.count, 'says')}"
             yield f"a pool cannot be used, {who}: {each.problem}"
             continue
         noun = counts.plural(len(names), "pool")

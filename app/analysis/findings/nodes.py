@@ -35,8 +35,8 @@ def not_ready(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         revisions = [revision for _, revision in nodes]
         held = sum(claims[name] for name in names)
         users = sum(pods[name] for name in names)
-        are = counts.plural(len(nodes), "is")
-        has = "has" if users == 1 else "have"
+        are = counts.verb(len(nodes), "is")
+        has = counts.verb(users, "has")
         yield Finding(
             kind=FindingKind.UNREADY_NODES,
             severity=Severity.WARNING,

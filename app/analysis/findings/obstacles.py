@@ -42,7 +42,7 @@ def elsewhere(
     """
     names = [one.node for one in nodes]
     having = [one.node for one in nodes if one.has_devices]
-    noun, refuses = (counts.plural(len(having), word) for word in ("node", "refuses"))
+    noun, refuses = counts.plural(len(having), "node"), counts.verb(len(having), "refuses")
     if having:
         shown = listed(having, len(having))
         yield f"its claims could be allocated on {noun} {shown}, which {refuses} it: {text}"

@@ -283,7 +283,7 @@ def _lines(causes: Mapping[ObjectKey, Event]) -> Iterator[str]:
         how = "deleted" if event.type is EventType.OBJECT_DELETED else "written"
         names.setdefault((how, _NOUNS[key[:2]]), []).append(key.name)
     for (how, noun), those in names.items():
-        was = "was" if len(those) == 1 else "were"
+        was = counts.verb(len(those), "was")
         subject = f"{counts.plural(len(those), noun)} {listed(sorted(those), len(those))}"
         yield f"{subject} {was} {how} after the allocation"
 

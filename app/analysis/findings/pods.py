@@ -251,7 +251,7 @@ def evicted(
         yield Finding(
             kind=FindingKind.EVICTED_PODS,
             severity=Severity.WARNING,
-            text=f"{_pods(count)} {'was' if count == 1 else 'were'} evicted: {text}",
+            text=f"{_pods(count)} {counts.verb(count, 'was')} evicted: {text}",
             count=count,
             present=there,
             first=group.first,
@@ -477,8 +477,8 @@ def _newest(group: _PodsOfCause) -> tuple[Subject, ...]:
 
 def _waiting_text(count: int, still: int, cause: str) -> str:
     if still == count:
-        return f"{_pods(count)} {'waits' if count == 1 else 'wait'}: {cause}"
-    more = f", {still} still {'waits' if still == 1 else 'wait'}" if still else ""
+        return f"{_pods(count)} {counts.verb(count, 'waits')}: {cause}"
+    more = f", {still} still {counts.verb(still, 'waits')}" if still else ""
     return f"{_pods(count)} waited{more}: {cause}"
 
 

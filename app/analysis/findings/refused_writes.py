@@ -29,7 +29,7 @@ def writes(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterat
         groups.setdefault(text, {})[key] = entry.revision
     for text, refused in groups.items():
         newest = sorted(refused, key=lambda key: -refused[key])
-        are = "was" if len(refused) == 1 else "were"
+        are = counts.verb(len(refused), "was")
         yield Finding(
             kind=FindingKind.REFUSED_WRITES,
             severity=Severity.WARNING,

@@ -83,7 +83,7 @@ def _finding(
 ) -> Finding:
     count = len(group.claims)
     text = f"{counts.of(count, 'claim')} {counts.plural(count, 'has')} a device tainted "
-    text += f"{taint_text} and {'goes' if count == 1 else 'go'} on: "
+    text += f"{taint_text} and {counts.verb(count, 'goes')} on: "
     if group.due is not None:
         first = "" if count == 1 else "for the first one "
         text += f"the toleration ends {first}at {sources.when(group.due)}"

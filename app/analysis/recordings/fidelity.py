@@ -396,13 +396,13 @@ def _can_time(judged: _KindCounts) -> Judgeability:
             f"{counts.of(none, 'change')} {counts.plural(none, 'has')} no time, only an order"
         )
     if judged.undated:
-        verb = counts.plural(judged.undated, "has")
+        verb = counts.verb(judged.undated, "has")
         requests = counts.of(judged.undated, "observed request")
         reasons.append(f"{requests} {verb} no time, only an order")
     if judged.losses[Loss.COARSE_TIME]:
         reasons.append("times are whole seconds")
     if contradicting := judged.losses[Loss.TIMES_CONTRADICT]:
-        verb = counts.plural(contradicting, "contradicts")
+        verb = counts.verb(contradicting, "contradicts")
         reasons.append(f"{counts.of(contradicting, 'time')} {verb} the order of changes")
     return Judgeability(
         question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons)

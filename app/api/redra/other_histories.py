@@ -6,6 +6,7 @@ from app.api.redra.inquiries import Inquiry, subject_of
 from app.domain.errors import NotFound
 from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.log.event import KeyFilter
+from app.domain.values import counts
 from app.ports import EventLog
 from app.service.histories import Histories
 
@@ -50,7 +51,7 @@ async def _place(log: EventLog, other: HistoryInfo, key: ObjectKey, places_max: 
     known = await log.keys(other.id, wanted, until=until, limit=places_max)
     if not known:
         return ""
-    noun = "namespace" if len(known) == 1 else "namespaces"
+    noun = counts.plural(len(known), "namespace")
     places = _listed([each.namespace for each in known], is_all=len(known) < places_max)
     return f"{other.name} (in {noun} {places})"
 

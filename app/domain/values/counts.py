@@ -1,16 +1,10 @@
-"""Counts with their nouns, `1 finding` and `2 findings`, and places in an order, `2nd`."""
+"""Counts with their nouns and verbs, `1 pod waits` and `2 pods wait`, and places in an order."""
 
-_IRREGULAR = {
-    "history": "histories",
-    "class": "classes",
-    "entry": "entries",
-    "is": "are",
-    "has": "have",
-    "was": "were",
-    "contradicts": "contradict",
-    "refuses": "refuse",
-}
-"""Plurals that are not formed by adding an s."""
+_IRREGULAR_VERBS = {"is": "are", "has": "have", "was": "were", "does": "do", "goes": "go"}
+"""Plurals of verbs that are not formed by removing an s."""
+
+_IRREGULAR = {"history": "histories", "class": "classes", "entry": "entries", **_IRREGULAR_VERBS}
+"""Plurals that are not formed by adding an s, also of a verb that ends a phrase: `node has`."""
 
 
 def of(count: int, noun: str) -> str:
@@ -24,6 +18,13 @@ def plural(count: int, noun: str) -> str:
         return noun
     front, blank, last = noun.rpartition(" ")
     return f"{front}{blank}{_IRREGULAR.get(last, f'{last}s')}"
+
+
+def verb(count: int, singular: str) -> str:
+    """The form of a verb after a number of subjects: `1 pod waits`, `2 pods wait`."""
+    if count == 1:
+        return singular
+    return _IRREGULAR_VERBS.get(singular, singular.removesuffix("s"))
 
 
 def ordinal(number: int) -> str:

@@ -26,7 +26,7 @@ from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
 from app.domain.errors import NotFound
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources, identifiers
+from app.domain.values import api_resources, counts, identifiers
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
@@ -326,7 +326,7 @@ async def rule(
         subject=f"devicetaintrule {key.name}",
         outcome=conditions[0].reason if conditions else "NotProcessed",
         text=f"selects {devices_text(len(reasons.devices))}, {count} allocated "
-        f"{'claim' if count == 1 else 'claims'}",
+        f"{counts.plural(count, 'claim')}",
         reasons=(*reasons.reasons, *await evictions.of_rule(evidence, key), radius, *decided),
         decision=decision,
         details={

@@ -12,6 +12,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.values import counts
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining.evidence import ExplainedMoment
@@ -119,7 +120,7 @@ def _devices(evidence: ExplainedMoment, last: Event) -> Iterator[Reason]:
         text = f"it goes on with {result.text}, which "
         if holders:
             now = listed(sorted(holders), len(holders))
-            text += f"{'claim' if len(holders) == 1 else 'claims'} {now} got meanwhile"
+            text += f"{counts.plural(len(holders), 'claim')} {now} got meanwhile"
         else:
             text += "another claim may get"
         yield Reason(text=text, is_kept=True)

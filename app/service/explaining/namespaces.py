@@ -80,7 +80,7 @@ def _of_events(evidence: ExplainedMoment, namespace: str) -> Iterator[Reason]:
         if not names:
             continue
         noun = counts.plural(len(names), "pod")
-        wait = "waits" if len(names) == 1 else "wait"
+        wait = counts.verb(len(names), "waits")
         yield Reason(
             text=f"{noun} {listed(names, len(names))} {wait} for a claim that is refused: {text}",
             count=len(names),

@@ -169,7 +169,7 @@ def _with_fields(reason: Reason, written: Event, differences: Sequence[str]) -> 
     """The reason with the write behind it and the first fields that differ."""
     children = [Reason(text=one) for one in differences[:NAMES_MAX]]
     if (more := len(differences) - NAMES_MAX) > 0:
-        children.append(Reason(text=f"{more} more {'field' if more == 1 else 'fields'} differ"))
+        children.append(Reason(text=f"{more} more {counts.plural(more, 'field')} differ"))
     return replace(reason, revision=written.revision, is_kept=True, children=tuple(children))
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.analysis import spans
 from app.analysis.lanes import Blind, Lane, Lanes, LaneState, Mark
 from app.analysis.navigation import TROUBLES
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.timestamps import Instant
 from app.web import svg
 from app.web.frame import noun
@@ -226,7 +226,7 @@ def _said(marks: Sequence[Mark]) -> str:
     ]
     more = len(marks) - SAID_MAX
     if more > 0:
-        texts.append(f"and {more} more {'event' if more == 1 else 'events'}")
+        texts.append(f"and {more} more {counts.plural(more, 'event')}")
     return "; ".join(texts)
 
 

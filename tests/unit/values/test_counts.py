@@ -14,10 +14,25 @@ from app.domain.values import counts
         (2, "device class", "2 device classes"),
         (1, "history", "1 history"),
         (3, "history", "3 histories"),
-        (2, "has", "2 have"),
-        (1, "contradicts", "1 contradicts"),
-        (2, "contradicts", "2 contradict"),
     ],
 )
 def test_noun_agrees_with_its_number(count: int, noun: str, text: str) -> None:
     assert counts.of(count, noun) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "singular", "text"),
+    [
+        (0, "waits", "wait"),
+        (1, "waits", "waits"),
+        (2, "waits", "wait"),
+        (2, "refuses", "refuse"),
+        (2, "is", "are"),
+        (2, "has", "have"),
+        (2, "was", "were"),
+        (2, "does", "do"),
+        (2, "goes", "go"),
+    ],
+)
+def test_verb_agrees_with_the_number_of_its_subjects(count: int, singular: str, text: str) -> None:
+    assert counts.verb(count, singular) == text

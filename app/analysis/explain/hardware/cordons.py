@@ -46,7 +46,7 @@ def kept_out(
         text += listed(kept, len(kept))
         reasons.append(Reason(text=text, count=len(kept), is_kept=True))
     if (rest := len(pods) - pods_max) > 0:
-        was = counts.plural(rest, "was")
+        was = counts.verb(rest, "was")
         text = f"{counts.of(rest, 'more waiting pod')} {was} not looked at"
         reasons.append(Reason(text=text, count=rest))
     return tuple(reasons)

@@ -115,7 +115,7 @@ def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
         yield Reason(text=f"no device is published here{only}", count=0)
         return
     held = [device for device in devices if views.allocated.is_allocated(device.id)]
-    are = counts.plural(len(held), "is")
+    are = counts.verb(len(held), "is")
     text = f"{len(held)} of {devices_text(len(devices))} {are} allocated"
     if len(devices) == 1:
         text = f"its only device is {'allocated' if held else 'free'}"
@@ -126,7 +126,7 @@ def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
     patched = sum(bool(device.patches) for device in devices)
     for count, what in ((tainted, "tainted"), (patched, "changed by patches")):
         if count:
-            verb = "is" if count == 1 else "are"
+            verb = counts.verb(count, "is")
             yield Reason(text=f"{devices_text(count)} {verb} {what}", count=count)
 
 

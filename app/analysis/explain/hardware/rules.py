@@ -15,7 +15,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.devices import pools, taints
 from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -120,7 +120,7 @@ def _taint_text(
     *,
     everywhere: bool,
 ) -> tuple[str, tuple[str, ...]]:
-    noun = "published device" if len(matched) == 1 else "published devices"
+    noun = counts.plural(len(matched), "published device")
     text = f"taint {taint.text} on {len(matched)} {noun}"
     if selector is not None or not quirks.c1:
         drivers = sorted({device[0] for device in matched})
@@ -193,7 +193,7 @@ def _unclaimed(views: LiveViews, matched: Sequence[DeviceId]) -> Iterator[Reason
     free = [place for place in matched if not views.allocated.holders(place)]
     if free:
         names = ["/".join(place) for place in free]
-        has = "has" if len(free) == 1 else "have"
+        has = counts.verb(len(free), "has")
         text = f"{listed(names, len(names))} {has} no claim on it, so nobody is evicted for it"
         if len(free) > 1:
             text = f"{listed(names, len(names))} have no claim on them, so nobody is evicted"

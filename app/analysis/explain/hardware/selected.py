@@ -185,7 +185,7 @@ def _values(values: dict[str, int], is_one: bool) -> str:
     if is_short and all(" is " in one for one in texts):
         shown = [shown[0], *(one.partition(" is ")[2] for one in shown[1:])]
     if (more := len(texts) - VALUES_MAX) > 0:
-        shown.append(f"{more} more {'value' if more == 1 else 'values'}")
+        shown.append(f"{more} more {counts.plural(more, 'value')}")
     return (", " if is_short else "; ").join(shown)
 
 

@@ -43,7 +43,7 @@ def offered_by_nodes(
         if offering:
             names, first = list(offering), next(iter(offering.values()))
             noun = counts.plural(len(names), "node")
-            text = f"{noun} {listed(names, len(names))} {'has' if len(names) == 1 else 'have'} "
+            text = f"{noun} {listed(names, len(names))} {counts.verb(len(names), 'has')} "
             text += f"{resource} of a device plugin ({first} allocatable), so devices of class "
             yield Reason(text=f"{text}{chosen} do not count there", is_kept=True)
 

@@ -116,7 +116,7 @@ def labels(selector: JsonView, known: Sequence[Node]) -> Iterator[Reason]:
                         nodes_of.setdefault(f"{key}={value}", []).append(node.name)
     for label, names in list(nodes_of.items())[:NAMES_MAX]:
         have = f"{counts.plural(len(names), 'node')} {listed(names, len(names))} "
-        have += counts.plural(len(names), "has")
+        have += counts.verb(len(names), "has")
         yield Reason(text=f"{have} {label}", is_kept=True)
 
 

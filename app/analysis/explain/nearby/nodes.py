@@ -73,7 +73,7 @@ def short(
             requested = f"{wanted.get(resource, quantity.ZERO)}{origins.of_request(pod, resource)}"
             yield _used(name, resource, amount, users[name], requested)
     for resource, names in without.items():
-        noun, offer = counts.plural(len(names), "node"), "offers" if len(names) == 1 else "offer"
+        noun, offer = counts.plural(len(names), "node"), counts.verb(len(names), "offers")
         text = f"{noun} {listed(sorted(names), len(names))} {offer} no {resource}"
         requested = f"{wanted.get(resource, quantity.ZERO)}{origins.of_request(pod, resource)}"
         yield Reason(

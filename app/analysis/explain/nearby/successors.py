@@ -114,7 +114,7 @@ def summary(successors: Iterable[Successor]) -> str:
         count += 1
     if not moved:
         return ""
-    are = counts.plural(count, "is")
+    are = counts.verb(count, "is")
     text = f"{counts.of(count, 'device')} of the same {counts.plural(count, 'name')} {are} "
     text += "published for the same node in another pool since, and other claims can get "
     return f"{text}{'it' if count == 1 else 'them'}: {listed([*moved], len(moved))}"
@@ -131,7 +131,7 @@ def _having(views: LiveViews, one: Successor, text: str) -> Reason:
     text += ", which "
     if holders:
         text += f"{counts.plural(len(holders), 'claim')} {listed(sorted(holders), len(holders))} "
-        text += counts.plural(len(holders), "has")
+        text += counts.verb(len(holders), "has")
     else:
         text += "another claim may get"
     return Reason(

@@ -187,7 +187,7 @@ def ended_reason(pods: Sequence[EndedPod], children: Sequence[Reason] = ()) -> R
     words = pods[0].words.replace("after they", "after it") if count == 1 else pods[0].words
     last = "" if count == 1 else "the last "
     when = f"{last}{'gone ' if count == 1 else ''}at {sources.when(newest.stamp.time)}"
-    was = "was" if count == 1 else "were"
+    was = counts.verb(count, "was")
     return Reason(
         text=f"{counts.of(count, 'pod')} {was} {words}: {listed(names, count)}, {when}",
         children=tuple(children),
@@ -212,7 +212,7 @@ def summary(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[Po
         wanted, noun = 1 if replicas is None else replicas, "wanted pod"
     if not wanted and not present:
         return "no pod is wanted" if key.resource in _KINDS_WITH_REPLICAS else ""
-    text = f"{running} of {counts.of(wanted, noun)} {'runs' if running == 1 else 'run'}"
+    text = f"{running} of {counts.of(wanted, noun)} {counts.verb(running, 'runs')}"
     older = sum(_has_older_template(views, key, tree, pod) for pod in pods)
     if not older:
         return text
@@ -336,7 +336,7 @@ def not_looked_at(key: ObjectKey, count: int, *, is_cut: bool) -> Iterator[Reaso
     which = "whose names begin alike" if prefix_of(key) else f"of namespace {key.namespace}"
     if count:
         least = "at least " if is_cut else ""
-        was = counts.plural(count, "was")
+        was = counts.verb(count, "was")
         text = f"{least}{counts.of(count, 'more pod')} {which} {was} not looked at"
         yield Reason(text=text, is_kept=True)
     elif is_cut:

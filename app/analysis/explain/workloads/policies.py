@@ -39,7 +39,7 @@ def judged(
         text = f"rule {number} of its podFailurePolicy {_effect(action, len(matched))}"
         yield _reason(key, text, matched)
     if unmatched:
-        does = "counts" if len(unmatched) == 1 else "count"
+        does = counts.verb(len(unmatched), "counts")
         text = f"no rule of its podFailurePolicy matches {_of(len(unmatched))}, which {does} "
         text += "towards backoffLimit"
         yield _reason(key, text, unmatched)
@@ -48,7 +48,7 @@ def judged(
 def _effect(action: str, count: int) -> str:
     """The effect of an action on failed pods; FailIndex counts them, as if without limits."""
     if action == failure_policies.IGNORE:
-        does = "does" if count == 1 else "do"
+        does = counts.verb(count, "does")
         return f"ignores {_of(count)}, which {does} not count towards backoffLimit"
     if action == failure_policies.FAIL_JOB:
         return f"ends the Job because of {_of(count)}"

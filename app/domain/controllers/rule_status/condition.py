@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.domain.controllers.eviction.state import TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, EvictionRule
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, condition_types, json_tree
+from app.domain.values import api_resources, condition_types, counts, json_tree
 from app.domain.values.fields import dra, entries, meta
 from app.domain.values.identifiers import NamespacedName, PoolId
 from app.domain.values.json_tree import JsonObject
@@ -40,7 +40,7 @@ def compute(
     if rule.effect == NO_EXECUTE:
         pending = pending_pods(state, rule)
         if pending.pods:
-            need = "needs" if pending.pods == 1 else "need"
+            need = counts.verb(pending.pods, "needs")
             message = (
                 f"{_count(pending.pods, 'pod')} {need} to be evicted "
                 f"in {_namespaces(pending.namespaces)}."
