@@ -95,4 +95,4 @@ def _near(wanted: object, known: Collection[str]) -> str:
         return ""
     shown = sorted(known)[:_NAMES_MAX]
     more = f" and {len(known) - _NAMES_MAX} more" if len(known) > _NAMES_MAX else ""
-    return f"; there {counts.plural(len(known), 'is')} {', '.join(shown)}{more}"
+    return f"; there {counts.verb(len(known), 'is')} {', '.join(shown)}{more}"

@@ -149,7 +149,7 @@ def counts_text(report: DiffReport) -> str:
     )
     same, different = counts.of(report.same, "pod"), len(report.differences)
     differ = counts.verb(different, "differs")
-    return f"{same} {counts.plural(report.same, 'is')} the same, {different} {differ}: {classes}"
+    return f"{same} {counts.verb(report.same, 'is')} the same, {different} {differ}: {classes}"
 
 
 def end_page(report: EndReport) -> list[str]:

@@ -336,7 +336,7 @@ def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
     for slices, devices in groups.items():
         names = ["/".join(device) for device in devices]
         text = f"{counts.plural(len(names), 'device')} {listed(names, len(names))} "
-        text += f"{counts.plural(len(names), 'is')} published more than once, and a claim that "
+        text += f"{counts.verb(len(names), 'is')} published more than once, and a claim that "
         text += f"holds one of a name keeps all of that name: {listed(slices, len(slices))}"
         yield Reason(text=text, count=len(names), is_kept=True)
 

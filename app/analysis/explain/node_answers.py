@@ -453,7 +453,7 @@ def _spread_detail(spread: pod_topology_spread.Spread, info: NodeInfo) -> str:
         )
     fewest = min(by_domain.values(), default=0)
     having = sorted(name for name, count in by_domain.items() if count == fewest)
-    return f"{text}; {listed(having, len(having))} {counts.plural(len(having), 'has')} {fewest}"
+    return f"{text}; {listed(having, len(having))} {counts.verb(len(having), 'has')} {fewest}"
 
 
 def _selected(constraint: pod_topology_spread.TopologySpreadConstraint) -> str:

@@ -208,7 +208,7 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
     if len(used) > NAMES_MAX:
         left = used[NAMES_MAX:]
         unused = sum(bool(idle) for idle, _, _ in left)
-        more = f", of which {unused} {counts.plural(unused, 'is')} of no use" if unused else ""
+        more = f", of which {unused} {counts.verb(unused, 'is')} of no use" if unused else ""
         children += (Reason(text=f"{_counted(left, 'more ')}{more}", count=len(left)),)
     text = f"{_counted(used)} {counts.verb(len(used), 'uses')} {total} of "
     yield Reason(text=f"{text}{name} of quota {quota}", children=children, count=len(used))

@@ -287,7 +287,7 @@ def _of_kept(
     kept: list[tuple[ObjectKey, Event]],
 ) -> Finding:
     count = len(kept)
-    text = f"{counts.of(count, noun)} {counts.plural(count, 'is')} being deleted and kept by "
+    text = f"{counts.of(count, noun)} {counts.verb(count, 'is')} being deleted and kept by "
     text += f"{counts.plural(len(names), 'finalizer')} {listed(names, len(names))}: "
     text += effect.format(it="it" if count == 1 else "them")
     revisions = [event.revision for _, event in kept]

@@ -92,7 +92,7 @@ def _finding(
     newest = sorted(cases, key=lambda one: -one[0].revision)
     keys = list(dict.fromkeys(event.key for event, _ in newest))
     count = len(keys)
-    text = sentence.format(f"{counts.of(count, noun)} {counts.plural(count, 'has')}")
+    text = sentence.format(f"{counts.of(count, noun)} {counts.verb(count, 'has')}")
     yield Finding(
         kind=kind,
         severity=severity,

@@ -82,7 +82,7 @@ def _finding(
     views: LiveViews, taint_text: str, why: str, issues: tuple[str, ...], group: _Spared
 ) -> Finding:
     count = len(group.claims)
-    text = f"{counts.of(count, 'claim')} {counts.plural(count, 'has')} a device tainted "
+    text = f"{counts.of(count, 'claim')} {counts.verb(count, 'has')} a device tainted "
     text += f"{taint_text} and {counts.verb(count, 'goes')} on: "
     if group.due is not None:
         first = "" if count == 1 else "for the first one "

@@ -83,7 +83,7 @@ def _rule(subject: LintedObject, subjects: Subjects) -> Iterator[LintFinding]:
         if blocks:
             count = len(subjects.devices)
             tainted = (
-                f"{counts.of(count, 'device')} of the sources {counts.plural(count, 'is')} tainted"
+                f"{counts.of(count, 'device')} of the sources {counts.verb(count, 'is')} tainted"
             )
             message = f"effect {rule.taint.effect}; {tainted}"
             yield EVERYTHING.at(subject.at("spec.deviceSelector"), message)
@@ -113,7 +113,7 @@ def _untolerated(subjects: Subjects, tolerations: list[Toleration]) -> Iterator[
                 first.setdefault(key, place)
     for key, place in first.items():
         text = Taint(key=key[0], value=key[1], effect=key[2]).text
-        had = f"{counts.of(tainted[key], 'device')} {counts.plural(tainted[key], 'has')}"
+        had = f"{counts.of(tainted[key], 'device')} {counts.verb(tainted[key], 'has')}"
         yield UNTOLERATED.at(place, f"no request tolerates {text}, which {had}")
 
 

@@ -370,9 +370,7 @@ def _can_rebuild(judged: _KindCounts, refused: int) -> Judgeability:
     reasons = _reasons(judged, _REBUILD)
     partial = judged.qualities[Quality.PARTIAL] + judged.qualities[Quality.IDENTITY]
     if partial:
-        reasons.append(
-            f"{counts.of(partial, 'object')} {counts.plural(partial, 'is')} not complete"
-        )
+        reasons.append(f"{counts.of(partial, 'object')} {counts.verb(partial, 'is')} not complete")
     if refused:
         reasons.append(f"{counts.of(refused, 'record')} refused")
     if not judged.ops[Op.DELETED] and not judged.ops[Op.MODIFIED]:
@@ -389,11 +387,11 @@ def _can_time(judged: _KindCounts) -> Judgeability:
     derived = judged.times[TimeQuality.DERIVED]
     none = judged.times[TimeQuality.NONE]
     if derived:
-        times = f"{counts.of(derived, 'time')} {counts.plural(derived, 'is')}"
+        times = f"{counts.of(derived, 'time')} {counts.verb(derived, 'is')}"
         reasons.append(f"{times} derived from the objects, to the second at best")
     if none:
         reasons.append(
-            f"{counts.of(none, 'change')} {counts.plural(none, 'has')} no time, only an order"
+            f"{counts.of(none, 'change')} {counts.verb(none, 'has')} no time, only an order"
         )
     if judged.undated:
         verb = counts.verb(judged.undated, "has")

@@ -89,9 +89,9 @@ def unfinished(place: PoolId, moments: Sequence[PoolMoment]) -> Reason | None:
     lacking = now.announced - len(now.names)
     text = f"pool {'/'.join(place)} is incomplete since {_beginning_text(begun, before)}"
     text += f": {len(now.names)} of {counts.of(now.announced, 'slice')} "
-    text += f"{counts.plural(len(now.names), 'is')} there ({listed(now.names, len(now.names))})"
+    text += f"{counts.verb(len(now.names), 'is')} there ({listed(now.names, len(now.names))})"
     if lacking > 0:
-        text += f", {lacking} {counts.plural(lacking, 'is')} missing"
+        text += f", {lacking} {counts.verb(lacking, 'is')} missing"
     return Reason(
         text=text,
         revision=begun.event.revision,
@@ -136,7 +136,7 @@ def _behind(
     if old:
         of = sorted({now.older[name] for name in old})
         text = f"{counts.plural(len(old), 'slice')} {listed(old, len(old))} "
-        text += f"{counts.plural(len(old), 'is')} still of generation {of[0]}"
+        text += f"{counts.verb(len(old), 'is')} still of generation {of[0]}"
         yield Reason(text=text, count=len(old), is_kept=True)
     for name in lost:
         last = next((one.event for one in reversed(moments) if one.event.key.name == name), None)

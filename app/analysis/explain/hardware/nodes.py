@@ -111,7 +111,7 @@ def _shared(views: LiveViews, name: str) -> Iterator[Reason]:
     for place, included in by_pool.items():
         if count := sum(included):
             text = f"{count} of {counts.of(len(included), 'device')} of pool {'/'.join(place)} "
-            yield Reason(text=f"{text}{counts.plural(count, 'is')} for it", count=count)
+            yield Reason(text=f"{text}{counts.verb(count, 'is')} for it", count=count)
 
 
 def _includes(choice: NodeChoice, node: Node) -> bool:

@@ -61,7 +61,7 @@ def _reason(wanted: str, keys: Sequence[str], lacking: _Labels) -> Reason:
         groups.setdefault(text, []).append(name)
     values = [
         f"{counts.plural(len(names), 'node')} {listed(sorted(names), len(names))} "
-        f"{counts.plural(len(names), 'has')} {text}"
+        f"{counts.verb(len(names), 'has')} {text}"
         for text, names in groups.items()
         if keys
     ]

@@ -155,7 +155,7 @@ def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
     others = len(served)
     if lacking and len(lacking) <= others:
         text = f"{counts.plural(len(lacking), 'node')} {listed(lacking, len(lacking))} "
-        text += f"{counts.plural(len(lacking), 'has')} no slice of any driver, unlike "
+        text += f"{counts.verb(len(lacking), 'has')} no slice of any driver, unlike "
         left_out = tuple(_left_out(views, lacking, served))
         yield Reason(
             text=f"{text}{counts.of(others, 'other node')}", children=left_out, is_kept=True
@@ -248,9 +248,7 @@ def for_others(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
             continue
         parts = [f"{listed(sorted(of), len(of))} for {where}" for where, of in groups.items()]
         count = sum(map(len, groups.values()))
-        text = (
-            f"{counts.of(count, 'device')} of pool {'/'.join(place)} {counts.plural(count, 'is')} "
-        )
+        text = f"{counts.of(count, 'device')} of pool {'/'.join(place)} {counts.verb(count, 'is')} "
         shown = "; ".join(parts[:NAMES_MAX])
         more = f"; {len(parts) - NAMES_MAX} more choices" if len(parts) > NAMES_MAX else ""
         yield Reason(text=f"{text}for other nodes: {shown}{more}", count=count, is_kept=True)
@@ -319,7 +317,7 @@ def out_of_reach(slices: Sequence[Slice]) -> Iterator[Reason]:
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
         yield Reason(text=text, about=key, is_kept=True)
     if (more := len(slices) - NAMES_MAX) > 0:
-        text = f"{counts.of(more, 'more slice')} {counts.plural(more, 'has')} free devices for "
+        text = f"{counts.of(more, 'more slice')} {counts.verb(more, 'has')} free devices for "
         yield Reason(text=f"{text}nodes that are not there", count=more)
 
 
@@ -349,7 +347,7 @@ def of_missing_nodes(views: LiveViews, drivers: Container[str]) -> Iterator[Reas
         )
     if (more := len(groups) - NAMES_MAX) > 0:
         text = f"{counts.of(more, 'more choice')} of nodes for free devices "
-        yield Reason(text=f"{text}{counts.plural(more, 'fits')} no node", count=more)
+        yield Reason(text=f"{text}{counts.verb(more, 'fits')} no node", count=more)
 
 
 DENIALS = (", which does not exist", ", and there is none")

@@ -144,7 +144,7 @@ def group_reason(group: PodGroup, children: Sequence[Reason] = ()) -> Reason:
     """The state of pods, with the first names of them."""
     count = len(group.pods)
     names = [f"{key.namespace}/{key.name}" for key in group.pods]
-    text = f"{counts.of(count, 'pod')} {counts.plural(count, 'is')} {group.state}: "
+    text = f"{counts.of(count, 'pod')} {counts.verb(count, 'is')} {group.state}: "
     return Reason(
         text=text + listed(names, count),
         children=tuple(children),
@@ -289,8 +289,8 @@ def in_turn(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     if lacking <= 0 or not held_up:
         return ""
     names = [f"{pod.namespace}/{pod.name}" for pod in held_up]
-    text = f"{counts.of(lacking, 'pod')} {counts.plural(lacking, 'is')} made only when "
-    return f"{text}{listed(names, len(names))} {counts.plural(len(names), 'is')} ready: one by one"
+    text = f"{counts.of(lacking, 'pod')} {counts.verb(lacking, 'is')} made only when "
+    return f"{text}{listed(names, len(names))} {counts.verb(len(names), 'is')} ready: one by one"
 
 
 def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
