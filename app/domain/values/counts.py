@@ -3,8 +3,8 @@
 _IRREGULAR_VERBS = {"is": "are", "has": "have", "was": "were", "does": "do", "goes": "go"}
 """Plurals of verbs that are not formed by removing an s."""
 
-_IRREGULAR = {"history": "histories", "class": "classes", "entry": "entries", **_IRREGULAR_VERBS}
-"""Plurals that are not formed by adding an s, also of a verb that ends a phrase: `node has`."""
+_IRREGULAR = {"history": "histories", "class": "classes", "entry": "entries"}
+"""Plurals that are not formed by adding an s."""
 
 
 def of(count: int, noun: str) -> str:
