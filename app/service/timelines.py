@@ -131,9 +131,9 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
 class TimelineReader:
     """Reads the rows of one timeline in order, from its beginning and as it grows.
 
-    `page_max` events are read at a time. A window that is shorter than what lies before it is read
-    without that, unless the scope asks what objects were. Findings are separate rows
-    (`app/service/replays/findings.py`).
+    `page_max` events are read at a time. A window is read without what lies after it; one that is
+    shorter than what lies before it also without that, unless the scope asks what objects were.
+    Findings are separate rows (`app/service/replays/findings.py`).
     """
 
     def __init__(self, log: EventLog, info: HistoryInfo, scope: Scope, *, page_max: int) -> None:
@@ -145,6 +145,8 @@ class TimelineReader:
         self._view = TimelineProjection()
         self._selector = Selector(self._scope)
         self._before: _BeforeWindow | None = None
+        self._end: Revision | None = None
+        self._has_skipped = self._is_after = False
         self.revision = Revision(0)
         self._began = self._ended = Instant(0)
 
@@ -162,6 +164,8 @@ class TimelineReader:
         scope, entries = self._scope, self._view.entries
         if scope.final:
             return self.revision >= scope.final
+        if self._is_after:
+            return True
         return scope.until is not None and bool(entries) and entries[-1].time > scope.until
 
     async def read(self) -> list[Row]:
@@ -174,8 +178,14 @@ class TimelineReader:
         if not self.revision and head.revision:
             await self._begin(head.revision)
         while self.revision < head.revision:
+            until = head.revision
+            if self._end is not None and self._end < until:
+                if self.revision >= self._end:
+                    await self._skip_to(head.revision)
+                    return
+                until = self._end
             events = await self._log.read(
-                self._info.id, after=self.revision, until=head.revision, limit=self._page_max
+                self._info.id, after=self.revision, until=until, limit=self._page_max
             )
             if not events:
                 return
@@ -189,8 +199,17 @@ class TimelineReader:
             yield rows
 
     async def _begin(self, head: Revision) -> None:
-        """Begin after what lies before a window, if that is longer and not needed."""
+        """Find the end of a window, and begin after what lies before it, if that is longer."""
         scope, history = self._scope, self._info.id
+        if scope.final:
+            self._end = Revision(scope.final)
+        is_in_order = not (self._info.was_decided_elsewhere or self._info.is_fork)
+        if scope.until is not None and is_in_order:
+            # Recorded events, also those that a fork shares, may be earlier than one before them.
+            end = await self._log.revision_at(history, scope.until)
+            if end < head:
+                self._end = min(end, self._end or end)
+                self._is_after = True
         after = max(scope.first - 1, 0)
         if scope.since is not None:
             after = max(after, await self._log.revision_at(history, Instant(scope.since - 1)))
@@ -206,6 +225,16 @@ class TimelineReader:
         self._before = _BeforeWindow(self._log, history, Revision(after))
         self._began, self._ended = (event.stamp.time for event in ends)
         self.revision = Revision(after)
+
+    async def _skip_to(self, head: Revision) -> None:
+        """Leave out the events after a window, up to the head."""
+        if not self.revision:
+            for event in await self._log.read(self._info.id, after=Revision(0), limit=1):
+                self._began = event.stamp.time
+        for event in await self._log.read(self._info.id, after=Revision(head - 1), limit=1):
+            self._ended = event.stamp.time
+        self.revision = head
+        self._has_skipped = True
 
     async def _rows(self, events: Sequence[Event]) -> list[Row]:
         entries = self._view.entries
@@ -232,8 +261,9 @@ class TimelineReader:
 
         A name that does not occur in a window is looked for in the whole history.
         """
-        if self._before is not None and not self.knows_all_names:
-            whole = replace(self._scope, since=None, first=0)
+        is_part = self._before is not None or self._has_skipped
+        if is_part and not self.knows_all_names:
+            whole = replace(self._scope, since=None, until=None, first=0, final=0)
             reader = TimelineReader(self._log, self._info, whole, page_max=self._page_max)
             async for _ in reader.pages():
                 pass
