@@ -162,12 +162,12 @@ class _Uses:
     def touches(self, event: Event, entry: Entry | None) -> bool:
         """Applies the event, and returns whether it concerns all that the scope names.
 
-        It concerns what its object concerned before or concerns now, and its subject.
+        That is what its object concerned before or concerns now, and its subject.
         """
         key = event.key
         concern = self._concern_of(key)
         if event.is_about_object:
-            self._fold(event)
+            self.fold(event)
         concern |= self._concern_of(key)
         if entry is not None and entry.subject != key:
             concern |= self._concern_of(entry.subject)
@@ -178,12 +178,11 @@ class _Uses:
         concern = _NAMESPACE if self._namespace and key.namespace == self._namespace else 0
         match key.resource:
             case "resourceclaims":
-                devices = self._claims.get(key)
-                if devices:
-                    if any(device[:2] in self._pools_there for device in devices):
-                        concern |= _NODE
-                    if self._has_device(devices):
-                        concern |= _DEVICE
+                devices = self._claims.get(key, frozenset())
+                if any(device[:2] in self._pools_there for device in devices):
+                    concern |= _NODE
+                if self._has_device(devices):
+                    concern |= _DEVICE
             case "pods":
                 if self._node and self._node_of.get(key) == self._node:
                     concern |= _NODE
@@ -208,11 +207,8 @@ class _Uses:
         concern = 0
         if self._held and any((*part.pool, name) in self._held for name in part.names):
             concern |= _NAMESPACE
-        if part.node:
-            is_there = part.node == self._node
-        else:
-            is_there = bool(part.names) and part.pool in self._pools_there
-        if is_there:
+        is_in_pool = bool(part.names) and part.pool in self._pools_there
+        if part.node == self._node if part.node else is_in_pool:
             concern |= _NODE
         if self._device and self._has_device((*part.pool, name) for name in part.names):
             concern |= _DEVICE
@@ -223,9 +219,9 @@ class _Uses:
         concern = 0
         if any(_selects(selector, device) and self._is_published(device) for device in self._held):
             concern |= _NAMESPACE
-        for pool in self._pools_there:
-            if any(_selected(selector, part) for part in self._pools[pool].values()):
-                concern |= _NODE
+        there = (part for pool in self._pools_there for part in self._pools[pool].values())
+        if any(_selected(selector, part) for part in there):
+            concern |= _NODE
         if self._device and any(
             self._has_device(_selected(selector, part)) for part in self._slices.values()
         ):
@@ -238,11 +234,11 @@ class _Uses:
         return bool(wanted) and any(_is_device(wanted, "/".join(device)) for device in devices)
 
     def _is_published(self, device: DeviceId) -> bool:
-        driver, pool, name = device
-        parts = self._pools.get((driver, pool), {})
-        return any(name in part.names for part in parts.values())
+        parts = self._pools.get(device[:2], {}).values()
+        return any(device[2] in part.names for part in parts)
 
-    def _fold(self, event: Event) -> None:
+    def fold(self, event: Event) -> None:
+        """Applies an event about an object."""
         key = event.key
         is_gone = event.type is EventType.OBJECT_DELETED
         if (key.group, key.resource) == api_resources.PODS:
@@ -318,6 +314,15 @@ class _Uses:
         return (part.pool,) if part is not None and self._node and part.node == self._node else ()
 
 
+USED_KINDS = (
+    api_resources.NODES,
+    api_resources.PODS,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_SLICES,
+    api_resources.DEVICE_TAINT_RULES,
+)
+"""The kinds of objects by which namespaces, nodes and devices belong together."""
+
 _NAMESPACE, _NODE, _DEVICE = _PARTS = (1, 2, 4)
 """The parts of a scope that an object can concern, as bits."""
 
@@ -358,6 +363,13 @@ class Selector:
             if scope.labels
             else None
         )
+
+    def begin(self, last: Iterable[Event]) -> None:
+        """Takes in the last events of the objects of USED_KINDS before the first event."""
+        for event in last:
+            self._note("namespace", event.key.namespace)
+            if self._uses is not None:
+                self._uses.fold(event)
 
     def select(self, events: Iterable[Event], entries: Iterable[Entry]) -> list[Entry]:
         """Applies the next events; returns those of their entries that are within the scope."""

@@ -1,7 +1,8 @@
 """The timeline of a history, folded from its log."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import anyio.lowlevel
 import msgspec
@@ -128,15 +129,29 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
     ended: str = ""
 
 
+ObjectsAt: TypeAlias = Callable[[Revision], Awaitable[Sequence[Event] | None]]
+"""The last events of the objects of USED_KINDS at a revision; None where folding is cheaper."""
+
+
 class TimelineReader:
     """Reads the rows of one timeline in order, from its beginning and as it grows.
 
     `page_max` events are read at a time. A window is read without what lies after it; one that is
-    shorter than what lies before it also without that, unless the scope asks what objects were.
+    shorter than what lies before it also without that, unless the scope asks what objects were and
+    `objects_at` does not say it.
     Findings are separate rows (`app/service/replays/findings.py`).
     """
 
-    def __init__(self, log: EventLog, info: HistoryInfo, scope: Scope, *, page_max: int) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        info: HistoryInfo,
+        scope: Scope,
+        *,
+        page_max: int,
+        objects_at: ObjectsAt | None = None,
+    ) -> None:
+        self._objects_at = objects_at
         self._log = log
         self._info = info
         self._has_only_findings = scope.kinds == {FINDING}
@@ -214,8 +229,13 @@ class TimelineReader:
         if scope.since is not None:
             after = max(after, await self._log.revision_at(history, Instant(scope.since - 1)))
         after = min(after, head)
-        if scope.needs_objects or not _is_worth_skipping(after, head):
+        if scope.labels or not _is_worth_skipping(after, head):
             return
+        if scope.needs_uses:
+            last = None if self._objects_at is None else await self._objects_at(Revision(after))
+            if last is None:
+                return
+            self._selector.begin(last)
         ends = [
             *await self._log.read(history, after=Revision(0), limit=1),
             *await self._log.read(history, after=Revision(after - 1), limit=1),

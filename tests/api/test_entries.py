@@ -6,7 +6,9 @@ import anyio
 import pytest
 
 from app.adapters.memory import MemoryLog
+from app.api.redra import entries as api_entries
 from app.api.server.limits import ApiLimits
+from app.service.histories import Histories
 from tests.api.serving import CLAIMS, claim, serving
 
 ENTRIES = "/redra/v1/histories/default/entries"
@@ -44,6 +46,30 @@ async def test_last_entries_are_those_of_the_whole_answer(last):
         _, *newest, newest_end = await _lines(server, f"?last={last}")
         assert newest == entries[-last:]
         assert newest_end == {**end, "count": len(newest)}
+
+
+async def test_window_of_a_namespace_is_the_same_from_the_objects_before_it(monkeypatch):
+    """Whether the log before it is folded, or the objects of that moment are looked at."""
+    looks = []
+    look = Histories.at
+
+    async def noted(self, name, moment):
+        looks.append(moment)
+        return await look(self, name, moment)
+
+    monkeypatch.setattr(Histories, "at", noted)
+    async with serving(limits=SMALL) as server:
+        await _with_claims(server)
+        _, *entries, end = await _lines(server, "?namespace=default")
+        first = entries[-5]["revision"]
+        answers = []
+        for count in (1_000, 0):
+            monkeypatch.setattr(api_entries, "_EVENTS_FOR_AN_OBJECT", count)
+            answers.append(await _lines(server, f"?namespace=default&since={first}"))
+            assert bool(looks) == (count == 0)
+        assert answers[0] == answers[1]
+        assert answers[1][1:] == [*entries[-5:], {**end, "count": 5}]
+        assert set(looks) == {first - 1}
 
 
 async def test_name_that_occurs_late_is_answered_and_an_unknown_one_refused_before_any_line():

@@ -9,17 +9,21 @@ without the line of the count is incomplete.
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 import anyio
 import msgspec
 
-from app.analysis.scope import Scope
+from app.analysis.scope import USED_KINDS, Scope
 from app.api.redra.inquiries import Inquiry, integer
-from app.domain.log import Revision
+from app.domain.errors import InputError
+from app.domain.log import Event, Revision
 from app.domain.log.doubts import Doubt
 from app.domain.log.projection import Row
 from app.domain.values import api_resources
 from app.service import moments, recorded_doubts
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
 from app.service.timelines import (
     TimelineReader,
     TimelineRequest,
@@ -33,6 +37,13 @@ _FOLLOW_SECONDS = 60.0
 """Seconds of one wait of a follower for events."""
 
 
+_EVENTS_FOR_AN_OBJECT = 8
+"""Events that are folded in the time in which an object of a past moment is made known.
+
+It decides only which way is taken, not what is shown.
+"""
+
+
 class EntriesApi:
     """Answers with timelines; a bounded number is read at a time, and no answer is held whole.
 
@@ -40,7 +51,8 @@ class EntriesApi:
     name is refused before the first line.
     """
 
-    def __init__(self, *, at_once_max: int, page_max: int) -> None:
+    def __init__(self, histories: Histories, *, at_once_max: int, page_max: int) -> None:
+        self._histories = histories
         self._turns = anyio.CapacityLimiter(at_once_max)
         self._page_max = page_max
 
@@ -88,7 +100,24 @@ class EntriesApi:
         runtime = inquiry.runtime
         # The claims of pods with a label are only for readers who may read the pods.
         shown = replace(scope, claims_of_pods=inquiry.reader().sees_all(api_resources.PODS))
-        return TimelineReader(runtime.log, runtime.info, shown, page_max=self._page_max)
+        return TimelineReader(
+            *(runtime.log, runtime.info, shown),
+            page_max=self._page_max,
+            objects_at=partial(self._objects_at, runtime),
+        )
+
+    async def _objects_at(
+        self, runtime: HistoryRuntime, revision: Revision
+    ) -> Sequence[Event] | None:
+        """The last events of the objects that a scope asks about, unless there are very many."""
+        if runtime.views.objects.total * _EVENTS_FOR_AN_OBJECT > revision:
+            return None
+        try:
+            objects = (await self._histories.at(runtime.info.name, revision)).objects
+        except InputError:
+            return None  # more objects than views of the past may hold
+        keys = [key for place in USED_KINDS for key in objects.keys(*place)]
+        return [event for key in keys if (event := objects.event(key)) is not None]
 
     async def _count(
         self, inquiry: Inquiry, reader: TimelineReader, wanted: TimelineRequest, *, is_whole: bool

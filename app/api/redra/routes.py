@@ -72,7 +72,7 @@ class RedraApi:
         self.blasts = BlastApi(histories, self.answers.chronicles, limits)
         self.capacities = CapacityApi(histories, self.answers, limits)
         self._timelines = EntriesApi(
-            at_once_max=limits.timelines_at_once_max, page_max=limits.log_page_max
+            histories, at_once_max=limits.timelines_at_once_max, page_max=limits.log_page_max
         )
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 

@@ -19,6 +19,7 @@ from app.domain.log.projection import Row
 from app.domain.values import moments
 from app.domain.values.timestamps import Instant
 from app.service import timelines
+from projections.objects import ObjectsProjection
 from projections.timeline import TimelineProjection
 from tests.cluster import DRIVER, T0, Cluster
 from tests.unit.service.test_replaying import history_of
@@ -352,6 +353,44 @@ async def test_window_is_a_part_of_the_whole_and_read_without_what_lies_before_i
                 shown += rows
     assert {"", "gap"} == {row["doubt"] for row in shown}
     assert any(row["because"] for row in shown)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"namespace": "a"},
+        {"namespace": "b", "node": "n2"},
+        {"node": "n1"},
+        {"device": f"{DRIVER}/n1/gpu-0"},
+    ],
+    ids=lambda wanted: "-".join(wanted.values()).replace("/", "."),
+)
+async def test_window_of_a_scope_goes_on_from_the_objects_before_it(wanted: dict[str, Any]) -> None:
+    shown = 0
+    for seed in range(8):
+        crossing = crossed(ended_story(), seed) if seed else list(ended_story())
+        # A pod that was on a node stays there, whatever a later state lacks; no cluster shows one.
+        pods = [one for one in ended_story() if one.key.resource == "pods"]
+        kept = {one.revision: one for one in pods}
+        events = [kept.get(one.revision, one) for one in crossing]
+        log, info = await history_of(events)
+
+        async def objects_at(revision: Revision, events: list[Event] = events) -> list[Event]:
+            objects = ObjectsProjection()
+            for event in events[:revision]:
+                objects.fold(event)
+            keys = [key for place in scope.USED_KINDS for key in objects.keys(*place)]
+            return [last for key in keys if (last := objects.event(key)) is not None]
+
+        whole = await timelines.timeline(log, info, page_max=50, scope=Scope(**wanted))
+        for first in range(len(events) // 2 + 2, len(events)):
+            begun = Scope(**wanted, first=first)
+            reader = timelines.TimelineReader(log, info, begun, page_max=3, objects_at=objects_at)
+            rows = await reader.read()
+            assert rows == [row for row in whole if row["revision"] >= first]
+            assert reader.knows_all_names
+            shown += len(rows)
+    assert shown > 100
 
 
 @pytest.mark.parametrize(
