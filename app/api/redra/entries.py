@@ -76,12 +76,13 @@ class EntriesApi:
             await check_until(runtime.log, runtime.info, wanted)
         last = integer(inquiry.request, "last", 0)
         left_out = 0
-        async with self._turns:
-            scope = await of_last(
-                *(runtime.log, runtime.info, scope, last),
-                page_max=self._page_max,
-                seen=lambda rows: shown(_seen(inquiry, rows), wanted),
-            )
+        if last:
+            async with self._turns:
+                scope = await of_last(
+                    *(runtime.log, runtime.info, scope, last),
+                    page_max=self._page_max,
+                    seen=lambda rows: shown(_seen(inquiry, rows), wanted),
+                )
         # The nearest names in the error would reveal objects to readers with limited rights.
         is_checked = inquiry.reader().is_unlimited and not inquiry.request.flag("follow")
         if last or is_checked:
