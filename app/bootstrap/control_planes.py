@@ -176,11 +176,11 @@ def _chosen(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Itera
         if default.enabled(name) is not value:
             turned = Switches(gates={name: not value})
             yield Switched(reason=f"switch --gate {name}={_truth(value)}", switches=turned)
-    given = json_tree.text(info.settings, "profile")
+    profile = json_tree.text(info.settings, "profile")
     before = json_tree.text(stored.settings, "profile")
-    if before and given != before:
+    if before and profile != before:
         turned = Switches(profile=before)
-        yield Switched(reason=f"switch --profile {given}", switches=turned)
+        yield Switched(reason=f"switch --profile {profile}", switches=turned)
 
 
 def _others(info: HistoryInfo) -> Iterator[Switched]:

@@ -136,7 +136,7 @@ def _compared(
 
     a, b, at = sides
     by, within = how
-    given = _moments_of(a, b, at)
+    texts = _moments_of(a, b, at)
 
     def here() -> JsonObject:
         from app.bootstrap import garbage_collection, stores
@@ -149,7 +149,7 @@ def _compared(
             async with stores.open_store(source.settings) as store:
                 chosen = diffing.ComparisonAspect(by.value)
                 pinned = []
-                for side, moments_of in zip((a, b), given, strict=True):
+                for side, moments_of in zip((a, b), texts, strict=True):
                     name = side.partition("@")[0]
                     pinned.append(await relative.resolved(store, name, *moments_of))
                     answering.note_meanings(pinned[-1])
@@ -167,7 +167,7 @@ def _compared(
         names = [side.partition("@")[0] for side in (a, b)]
         pinned = [
             source.resolved(server, name, *moments_of)
-            for name, moments_of in zip(names, given, strict=True)
+            for name, moments_of in zip(names, texts, strict=True)
         ]
         left, right, last = _placed((a, b), pinned)
         name, _, moment = left.partition("@")

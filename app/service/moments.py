@@ -54,21 +54,21 @@ def absolute(moment: str, end: HistoryEnd) -> str:
         raise moments.refusal(moment) from problem
 
 
-def resolved(given: Sequence[str], end: HistoryEnd) -> Resolved:
+def resolved(texts: Sequence[str], end: HistoryEnd) -> Resolved:
     """The moments in absolute form, with what the relative ones name. Raises InputError."""
-    meanings = (moments.meaning(text, end) for text in given)
+    meanings = (moments.meaning(text, end) for text in texts)
     return Resolved(
-        moments=tuple(absolute(text, end) for text in given),
+        moments=tuple(absolute(text, end) for text in texts),
         meanings=tuple(dict.fromkeys(filter(None, meanings))),
     )
 
 
-def with_meaning(body: bytes, given: Iterable[str], end: HistoryEnd) -> bytes:
+def with_meaning(body: bytes, texts: Iterable[str], end: HistoryEnd) -> bytes:
     """An answer in JSON with the field `asOf`, which says what the relative moments name.
 
     Answers that are no JSON object, and those about other moments, stay as they are.
     """
-    meanings = dict.fromkeys(filter(None, (moments.meaning(text, end) for text in given)))
+    meanings = dict.fromkeys(filter(None, (moments.meaning(text, end) for text in texts)))
     if not meanings or not body.startswith(b'{"'):
         return body
     return msgspec.json.encode({AS_OF: "; ".join(meanings)})[:-1] + b"," + body[1:]

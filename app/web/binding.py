@@ -207,13 +207,13 @@ class _ContentCopier(HTMLParser):
         A duplicate id is left out; a duplicate label of a region gets the title of its page.
         """
         text = self.get_starttag_text() or ""
-        given = dict(attrs)
-        name, label = given.get("id"), given.get("aria-label")
+        attributes = dict(attrs)
+        name, label = attributes.get("id"), attributes.get("aria-label")
         if name:
             if name in self._names:
                 text = text.replace(f' id="{escape(name)}"', "", 1)
             self._names.add(name)
-        if label and given.get("role") == "region":
+        if label and attributes.get("role") == "region":
             if label in self._regions:
                 unique = f'aria-label="{escape(self._title)}: {escape(label)}"'
                 text = text.replace(f'aria-label="{escape(label)}"', unique, 1)
@@ -224,10 +224,10 @@ class _ContentCopier(HTMLParser):
         place = self._places.find(attributes.get("href", ""), self._here)
         classes = attributes.get("class", "")
         kept = {"class": classes, "aria-label": attributes.get("aria-label", "")}
-        given = "".join(f' {name}="{escape(value)}"' for name, value in kept.items() if value)
+        written = "".join(f' {name}="{escape(value)}"' for name, value in kept.items() if value)
         if place:
             self._links.append("a")
-            self._parts.append(f'<a href="#{place}"{given}>')
+            self._parts.append(f'<a href="#{place}"{written}>')
         elif self._pictures:
             self._links.append("g")
             self._parts.append("<g>")

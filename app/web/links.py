@@ -60,8 +60,8 @@ def has_page(key: ObjectKey) -> bool:
 
 def query(parameters: Mapping[str, object]) -> str:
     """`?name=value&…`, empty when no parameter has a value."""
-    given = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
-    return f"?{urlencode(given)}" if given else ""
+    present = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
+    return f"?{urlencode(present)}" if present else ""
 
 
 def subject(key: ObjectKey) -> dict[str, str]:

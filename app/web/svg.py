@@ -15,13 +15,13 @@ def element(tag: str, *content: str, **attributes: object) -> Markup:
     An underscore in a name becomes a hyphen, and `class_` becomes `class`; attributes that are None
     are left out.
     """
-    given = "".join(
+    written = "".join(
         f' {_name(name)}="{escape(_text(value))}"'
         for name, value in attributes.items()
         if value is not None
     )
     inner = "".join(escape(part) for part in content)
-    text = f"<{tag}{given}>{inner}</{tag}>" if inner else f"<{tag}{given}/>"
+    text = f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
     return Markup(text)  # noqa: S704 - each part of it has been escaped
 
 

@@ -43,17 +43,17 @@ class GuardianOptions:
     """The command and how to run it, from the JSON argument."""
 
     def __init__(self, text: str) -> None:
-        given = json.loads(text)
-        self.command: list[str] = given["command"]
-        self.folder: str = given["folder"]
-        self.identity: str = given["identity"]
-        self.uid: int = given["uid"]
-        self.gid: int = given["gid"]
-        self.guard: bool = given["guard"]
-        self.pause_first_seconds: float = given["pause_first_seconds"]
-        self.pause_max_seconds: float = given["pause_max_seconds"]
-        self.grace_seconds: float = given["grace_seconds"]
-        self.owner: int = given["owner"]
+        arguments = json.loads(text)
+        self.command: list[str] = arguments["command"]
+        self.folder: str = arguments["folder"]
+        self.identity: str = arguments["identity"]
+        self.uid: int = arguments["uid"]
+        self.gid: int = arguments["gid"]
+        self.guard: bool = arguments["guard"]
+        self.pause_first_seconds: float = arguments["pause_first_seconds"]
+        self.pause_max_seconds: float = arguments["pause_max_seconds"]
+        self.grace_seconds: float = arguments["grace_seconds"]
+        self.owner: int = arguments["owner"]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -267,8 +267,8 @@ class PostgresLog:
             for part in reversed(await self._line(connection, history)):
                 wanted = [*zip(*(key for key in keys if len(events[key]) < limit), strict=True)]
                 if wanted and until > part.after:
-                    given = (part.history, *wanted, min(until, part.until), limit)
-                    for row in await connection.fetch(statements.READ_OBJECTS, *given):
+                    arguments = (part.history, *wanted, min(until, part.until), limit)
+                    for row in await connection.fetch(statements.READ_OBJECTS, *arguments):
                         event = rows_of.event(row)
                         events[event.key].append(event)
         return [event for key in keys for event in events[key][:limit]]
@@ -316,17 +316,17 @@ class PostgresLog:
         """The last event of each object that existed at `revision`, sorted by key."""
         by = {"by_group": group is not None, "by_resource": resource is not None}
         kind = [name for name in (group, resource) if name is not None]
-        given = (*(after or _FIRST_KEY), limit, *kind)
+        arguments = (*(after or _FIRST_KEY), limit, *kind)
         async with self._database.connection() as connection:
             line = await self._line(connection, history)
             parts = [part for part in line if part.after < revision]
             if len(parts) > 1:
                 statement = statements.objects_of_line(parts, **by)
-                rows = await connection.fetch(statement, revision, *given)
+                rows = await connection.fetch(statement, revision, *arguments)
             else:
                 history = parts[0].history if parts else history
                 statement = statements.objects_at(**by)
-                rows = await connection.fetch(statement, history, revision, *given)
+                rows = await connection.fetch(statement, history, revision, *arguments)
         return [rows_of.event(row) for row in rows]
 
     async def creations(self, history: HistoryId, last: Sequence[Event]) -> list[Revision]:
@@ -335,8 +335,8 @@ class PostgresLog:
         wanted = [(*event.key, event.uid, event.revision, n) for n, event in enumerate(last)]
         async with self._database.connection() as connection:
             for part in reversed(await self._line(connection, history)):
-                given = (part.history, part.until, *zip(*wanted, strict=True))
-                rows = await connection.fetch(statements.CREATIONS, *given) if wanted else []
+                arguments = (part.history, part.until, *zip(*wanted, strict=True))
+                rows = await connection.fetch(statements.CREATIONS, *arguments) if wanted else []
                 for row in rows:
                     first[row["place"]] = Revision(row["first"] or first[row["place"]])
                 whole = {row["place"] for row in rows if row["is_whole"]}
@@ -417,11 +417,11 @@ def _joined(events: Sequence[Event], clock: Instant) -> _Row | None:
         [event.uid for event in events],
         [encode_stamp(event.stamp).decode() for event in events],
     )
-    given = [columns.joined(values) for values in texts]
+    arguments = [columns.joined(values) for values in texts]
     hashes = b"".join([event.hash for event in events])
-    if None in given or len(hashes) != len(events) * statements.HASH_BYTES:
+    if None in arguments or len(hashes) != len(events) * statements.HASH_BYTES:
         return None
-    return (*given, [event.body for event in events], hashes)
+    return (*arguments, [event.body for event in events], hashes)
 
 
 async def _copy(

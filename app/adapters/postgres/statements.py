@@ -202,17 +202,19 @@ FROM head
 
 def _one_row() -> str:
     names = ", ".join(f'"{name}"' for name, _ in _COLUMNS)
-    given = ", ".join(f"${place}::{kind}" for place, (_, kind) in enumerate(_COLUMNS, 9))
-    return f"(SELECT {given}, 1) AS new ({names}, place)"
+    parameters = ", ".join(f"${place}::{kind}" for place, (_, kind) in enumerate(_COLUMNS, 9))
+    return f"(SELECT {parameters}, 1) AS new ({names}, place)"
 
 
 def _joined_rows() -> str:
     """Short texts come joined. Bodies come as an array, which the server copies less often."""
     *texts, _body, _hash = _COLUMNS
     names = ", ".join(f'"{name}"' for name, _ in texts)
-    given = ", ".join(columns.split(f"${place}", kind) for place, (_, kind) in enumerate(texts, 9))
+    parameters = ", ".join(
+        columns.split(f"${place}", kind) for place, (_, kind) in enumerate(texts, 9)
+    )
     body = f"${9 + len(texts)}::json[]"
-    return f"unnest({given}, {body}) WITH ORDINALITY AS new ({names}, object, place)"
+    return f"unnest({parameters}, {body}) WITH ORDINALITY AS new ({names}, object, place)"
 
 
 APPEND = _append(

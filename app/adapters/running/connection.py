@@ -121,8 +121,8 @@ class ServerConnection:
         *,
         seconds: float | None,
     ) -> Iterator[http.client.HTTPResponse]:
-        given = {name: value for name, value in parameters.items() if value}
-        query = f"?{urlencode(given)}" if given else ""
+        present = {name: value for name, value in parameters.items() if value}
+        query = f"?{urlencode(present)}" if present else ""
         headers = {"accept": _JSON, "user-agent": _AGENT, **self._credentials.headers}
         if body is not None:
             headers["content-type"] = _JSON

@@ -107,9 +107,9 @@ def compared(findings: PodFindings, key: ObjectKey, claim: JsonView, revision: R
     ]
     details: JsonObject = {**findings.to_json(), "decidedAt": revision}
     if sorted(again) != sorted(recorded):
-        given = ", ".join(again) if again else (reason.text or "nothing")
+        result = ", ".join(again) if again else (reason.text or "nothing")
         text = (
-            f"allocating again on {reason.node} as of revision {revision} gives {given}: what was "
+            f"allocating again on {reason.node} as of revision {revision} gives {result}: what was "
             "recorded cannot be explained from this history alone"
         )
         return Choice(children=(Reason(text=text),), details=details)

@@ -167,8 +167,8 @@ def waiting(
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
     text = _fit_text(fits, [reason.node for reason in fitting])
     text += failure or _eviction_text(fits, evicting)
-    given = tuple(helps) if help else None
-    return PodFindings(text=text, children=children, nodes=tuple(fitting), helps=given)
+    remedies = tuple(helps) if help else None
+    return PodFindings(text=text, children=children, nodes=tuple(fitting), helps=remedies)
 
 
 def _unknown(views: LiveViews, node: str) -> NotFound:

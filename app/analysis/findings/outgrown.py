@@ -315,17 +315,17 @@ def _rewritten(
         allocation = None if claim is None else dra.allocation(claim)
         if claim is None or allocation is None or meta.is_deleting(claim):
             continue
-        given = _instant(dra.allocation_time(allocation))
+        allocated_at = _instant(dra.allocation_time(allocation))
         for result in dra.results(claim):
             place = result.id[:2]
             pool = pools_by_place.get(place)
             if pool is None:
                 pool = pools_by_place[place] = _Pool(views, place)
-            if max(pool.written, ended) < given:
+            if max(pool.written, ended) < allocated_at:
                 continue
             held = pool.devices.get(result.id)
-            if held is not None and given <= max(pool.last_write(*held), ended):
-                yield key, given, held, result
+            if held is not None and allocated_at <= max(pool.last_write(*held), ended):
+                yield key, allocated_at, held, result
 
 
 class _Pool:

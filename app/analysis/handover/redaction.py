@@ -265,11 +265,11 @@ def redaction_of(inputs: Iterable[Input], made: Sequence[Event] = ()) -> Redacti
     }
     composed = generated.new_names(made, lambda name: names.get(name, name))
     names |= {old: new.name for old, new in composed.items()}
-    given = frozenset(names.get(name, name) for name in keys)
+    renamed = frozenset(names.get(name, name) for name in keys)
     return Redaction(
         names=names,
         uids={uid: _UID.format(number) for number, uid in enumerate(sorted(uids - {""}), start=1)},
-        given=given,
+        given=renamed,
         drivers=frozenset(drivers),
         composed=composed,
     )

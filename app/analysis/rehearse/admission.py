@@ -104,27 +104,27 @@ class Admission:
                 settings[name] = settings.get(name, frozenset()).union(proof.settings)
         return {name: each for name, each in settings.items() if name not in unknown}
 
-    def admit(self, given: Input, command: Command, objects: ObjectsReader) -> Command:
+    def admit(self, write: Input, command: Command, objects: ObjectsReader) -> Command:
         """The write as the other release accepts it. Raises Rejected."""
-        event = given.event
+        event = write.event
         kind = registry.find(event.key.group, event.key.resource)
         if kind is None:
             return command
         try:
-            self._check_served(given, kind)
+            self._check_served(write, kind)
             if not isinstance(command, ImportObject):
                 return self._deletion(command, kind)
-            return self._admitted(given, command, kind, objects)
+            return self._admitted(write, command, kind, objects)
         except Rejected as refusal:
             errors = refusal.causes if isinstance(refusal, Invalid) else ()
             self.refused.append(
                 RefusedWrite(
                     key=event.key,
                     revision=event.revision,
-                    author=versions.author_of(given),
+                    author=versions.author_of(write),
                     change=event.type.value,
                     text=str(refusal),
-                    version="" if isinstance(refusal, Invalid) else versions.version_of(given),
+                    version="" if isinstance(refusal, Invalid) else versions.version_of(write),
                     is_over_limit=any(_is_over_limit(cause) for cause in errors),
                     must_be_split=event.key.resource == "resourceslices"
                     and any(_is_over_limit(cause) and cause.field in _WHOLE for cause in errors),
@@ -132,12 +132,12 @@ class Admission:
             )
             raise
 
-    def _check_served(self, given: Input, kind: Kind) -> None:
+    def _check_served(self, write: Input, kind: Kind) -> None:
         """Raises NotFound for a version that only the other release does not serve."""
-        version = versions.version_of(given)
+        version = versions.version_of(write)
         if not version:
             return
-        place = (kind, given.event.key.group, version)
+        place = (kind, write.event.key.group, version)
         if registry.is_served(*place, self.source.profile) and not registry.is_served(
             *place, self.target.profile
         ):
@@ -154,26 +154,26 @@ class Admission:
         return replace(command, version=served[0][1]) if served else command
 
     def _admitted(
-        self, given: Input, command: ImportObject, kind: Kind, objects: ObjectsReader
+        self, write: Input, command: ImportObject, kind: Kind, objects: ObjectsReader
     ) -> Command:
         old = objects.get(command.key) if command.operation == "MODIFIED" else None
-        if old is not None and given.is_about_status and kind.group != api_groups.RESOURCE:
+        if old is not None and write.is_about_status and kind.group != api_groups.RESOURCE:
             return command
-        tree = self._kept(given, command, kind, old)
-        subresource = "status" if given.is_about_status else ""
-        errors = _errors(self.target, kind, tree, old, subresource, objects, given)
+        tree = self._kept(write, command, kind, old)
+        subresource = "status" if write.is_about_status else ""
+        errors = _errors(self.target, kind, tree, old, subresource, objects, write)
         if errors:
-            known = _errors(self.source, kind, command.tree, old, subresource, objects, given)
+            known = _errors(self.source, kind, command.tree, old, subresource, objects, write)
             before = {str(error) for error in known}
             news = [error for error in errors if str(error) not in before]
             if news:
-                name = given.event.key.name
+                name = write.event.key.name
                 raise field_errors.rejection(kind.kind, kind.group, name, news)
-            self.doubtful.setdefault(given.event.key, str(errors[0]))
+            self.doubtful.setdefault(write.event.key, str(errors[0]))
         return command if tree is command.tree else replace(command, tree=tree)
 
     def _kept(
-        self, given: Input, command: ImportObject, kind: Kind, old: JsonObject | None
+        self, write: Input, command: ImportObject, kind: Kind, old: JsonObject | None
     ) -> JsonObject:
         """The tree without the fields that only the other release drops."""
         dropped: list[str] = []
@@ -192,9 +192,9 @@ class Admission:
         if dropped:
             self.dropped.append(
                 FieldsKept(
-                    key=given.event.key,
-                    revision=given.event.revision,
-                    author=versions.author_of(given),
+                    key=write.event.key,
+                    revision=write.event.revision,
+                    author=versions.author_of(write),
                     texts=tuple(dropped),
                 )
             )
@@ -238,9 +238,9 @@ def _errors(
     old: JsonObject | None,
     subresource: str,
     objects: ObjectsReader,
-    given: Input,
+    write: Input,
 ) -> list[FieldError]:
-    context = rules.context(objects, given.time)
+    context = rules.context(objects, write.time)
     if old is None:
         return rules.validate_create(kind, tree, context)
     return rules.validate_update(kind, tree, old, subresource, context)
@@ -270,8 +270,8 @@ def newly_kept(inputs: Iterable[Input], source: Rules, target: Rules) -> list[Fi
     return kept
 
 
-def _newly_kept_texts(given: Input, source: Rules, target: Rules) -> tuple[str, ...]:
-    event = given.event
+def _newly_kept_texts(write: Input, source: Rules, target: Rules) -> tuple[str, ...]:
+    event = write.event
     text = meta.annotations(event.object).get(well_known.LAST_APPLIED)
     kind = registry.find(event.key.group, event.key.resource)
     if not text or kind is None or source.profile.open_gates == target.profile.open_gates:

@@ -32,17 +32,17 @@ class VersionUse:
     instead: str
 
 
-def author_of(given: Input) -> str:
+def author_of(write: Input) -> str:
     """The author, as named in reports; empty where the recording does not name one."""
-    return "" if given.author == UNNAMED else short_name(given.author)
+    return "" if write.author == UNNAMED else short_name(write.author)
 
 
-def version_of(given: Input) -> str:
+def version_of(write: Input) -> str:
     """The API version of a write; empty if unknown.
 
     A log of requests has the version of each; otherwise it is that of the manager who wrote last.
     """
-    event = given.event
+    event = write.event
     origin = event.stamp.origin
     if origin is not None and origin.version and event.stamp.actor.user:
         return origin.version

@@ -285,11 +285,11 @@ class Authors:
         The scheduler allocates, and reverts its own failed allocations. The claim controller
         reserves for pods that were placed without the scheduler, and handles the end of claims.
         """
-        held, given = (dra.allocation(tree) for tree in (before, after))
-        if given and held != given:
+        held, new = (dra.allocation(tree) for tree in (before, after))
+        if new and held != new:
             return SCHEDULER
         olds, news = ({each.uid for each in dra.consumers(tree)} for tree in (before, after))
-        if held and not given:
+        if held and not new:
             is_ending = bool(json_tree.get(after, "metadata", "deletionTimestamp"))
             return CLAIMS if olds or is_ending else SCHEDULER
         if news - olds:

@@ -470,12 +470,12 @@ def _of_claim(old: JsonObject, new: JsonObject, schema: SchemaNode | None) -> It
     yield from (FinalizerAdded(name) for name in sorted(news - olds))
     yield from (FinalizerRemoved(name) for name in sorted(olds - news))
     held = dra.allocation(old)
-    given = dra.allocation(new)
-    if held is None and given is not None:
-        yield Allocated(dra.device_names(given))
-    elif held is not None and given is None:
+    allocation = dra.allocation(new)
+    if held is None and allocation is not None:
+        yield Allocated(dra.device_names(allocation))
+    elif held is not None and allocation is None:
         yield Released()
-    elif held != given:
+    elif held != allocation:
         yield AllocationChanged()
     left, right = consumers(old), consumers(new)
     yield from (Reserved(right[uid], uid) for uid in sorted(right.keys() - left.keys()))

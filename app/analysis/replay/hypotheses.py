@@ -470,8 +470,10 @@ def _late_reports(uid: str) -> Iterator[Hypothesis]:
 
 def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
     """The facts about the end of a claim before its allocation of this number, or all of them."""
-    given = trace.allocations.get(claim, ())
-    until = given[number].revision if number is not None and number < len(given) else None
+    allocations = trace.allocations.get(claim, ())
+    until = (
+        allocations[number].revision if number is not None and number < len(allocations) else None
+    )
     return [
         fact
         for step in trace.writes.get(claim, ())

@@ -301,17 +301,17 @@ def _grace(write: Input) -> int | None:
     """The requested grace period as far as it is visible; None stands for the object's own."""
     if write.event.key.resource != "pods" or write.before is None:
         return None
-    given = meta.deletion_grace_seconds(write.event.object)
+    grace_seconds = meta.deletion_grace_seconds(write.event.object)
     if write.is_terminating and write.event.type is EventType.OBJECT_DELETED:
         # The object was deleted by this request, whatever its last known state.
         return 0
     if write.is_terminating:
-        return given
+        return grace_seconds
     own = core.termination_grace_seconds(write.before)
     phase = meta.phase(write.before)
-    if not write.is_bound or phase in core.FINISHED or given == own:
+    if not write.is_bound or phase in core.FINISHED or grace_seconds == own:
         return None
-    return given
+    return grace_seconds
 
 
 def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: Instant) -> bool:

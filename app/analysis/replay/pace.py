@@ -417,8 +417,8 @@ class RecordedPace:
                 placing = self._placing(uid, act)
                 placing.claims_at = act.known
                 if not dra.allocation(act.before or {}):
-                    given = json_tree.mapping(event.object, "status", "allocation")
-                    placing.devices += dra.device_names(given)
+                    allocation = json_tree.mapping(event.object, "status", "allocation")
+                    placing.devices += dra.device_names(allocation)
 
     def _learn_freed(self, act: Act) -> None:
         """Learns since when a device that only one claim can have was free again."""

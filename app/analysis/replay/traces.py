@@ -225,8 +225,8 @@ class Trace:
 
     def _add_claim(self, event: Event, before: JsonObject | None) -> None:
         held = None if before is None else dra.allocation(before)
-        given = dra.allocation(event.object)
-        if held is not None or not isinstance(given, dict):
+        allocation = dra.allocation(event.object)
+        if held is not None or not isinstance(allocation, dict):
             return
         if event.type is EventType.OBJECT_DELETED:
             return
@@ -238,9 +238,9 @@ class Trace:
                 key=event.key,
                 uid=event.uid,
                 pod=next(iter(pods), self.owner_of.get(event.uid, "")),
-                devices=dra.device_names(given),
-                allocation=masked(given),
-                is_dated=bool(dra.allocation_time(given)),
+                devices=dra.device_names(allocation),
+                allocation=masked(allocation),
+                is_dated=bool(dra.allocation_time(allocation)),
             )
         )
 

@@ -26,14 +26,14 @@ class Unapplied:
     why: str
 
     @classmethod
-    def of(cls, given: Input, why: str) -> "Unapplied":
+    def of(cls, write: Input, why: str) -> "Unapplied":
         """The entry for an input."""
-        author = "" if given.author == UNNAMED else short_name(given.author)
+        author = "" if write.author == UNNAMED else short_name(write.author)
         return cls(
-            revision=given.event.revision,
-            time=given.time,
-            key=given.event.key,
-            change=given.event.type.value,
+            revision=write.event.revision,
+            time=write.time,
+            key=write.event.key,
+            change=write.event.type.value,
             author=author,
             why=why,
         )

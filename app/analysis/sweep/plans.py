@@ -162,9 +162,9 @@ def _refusal(problem: msgspec.ValidationError, place: str) -> InputError:
         return InputError(f"it must be {low[1]} or more", place=place)
     if wrong := _WRONG.fullmatch(text):
         nouns = " or ".join(_NOUNS.get(one.strip(), one.strip()) for one in wrong[1].split("|"))
-        given = _NOUNS.get(wrong[3], wrong[3])
+        type_name = _NOUNS.get(wrong[3], wrong[3])
         cure = 'write it in quotes: "1.36"' if path.startswith("profiles[") else ""
-        return InputError(f"it must be {nouns}, and is {given}", place=place, cure=cure)
+        return InputError(f"it must be {nouns}, and is {type_name}", place=place, cure=cure)
     return InputError(text, place=place)
 
 

@@ -216,8 +216,8 @@ class AllocationChecker:
             return f"the recording has no {self._lacking}"
         if self._is_open(here, differing):
             return "the recording ends while another claim was allocated"
-        given = devices_given(recorded)
-        alike = next((each for each in answers if devices_given(each) == given), answers[0])
+        devices = devices_given(recorded)
+        alike = next((each for each in answers if devices_given(each) == devices), answers[0])
         judged = self._judged(differing, claim, allocation, alike, decide)
         self._note_different(event, name, recorded, alike, judged)
         return ""
@@ -357,10 +357,10 @@ class AllocationChecker:
                 continue
             if end.uid in question.without:
                 continue
-            given = self._allocate(inputs, question.node, list(claims.values()))
-            if not isinstance(given, Allocation):
+            answer = self._allocate(inputs, question.node, list(claims.values()))
+            if not isinstance(answer, Allocation):
                 continue
-            results = given.allocation_results(str)
+            results = answer.allocation_results(str)
             if any(chosen & devices_of(each) for each in results):
                 return end.uid, [
                     Written(
@@ -442,8 +442,10 @@ class AllocationChecker:
             while again != recorded and len(assumed) < ASSUMED_MAX:
                 chosen = devices_of(again) - devices_of(recorded)
                 for claim in waiting:
-                    given = self._allocate(inputs, node, [claim])
-                    tree = given.allocation_results(str)[0] if isinstance(given, Allocation) else {}
+                    answer = self._allocate(inputs, node, [claim])
+                    tree = (
+                        answer.allocation_results(str)[0] if isinstance(answer, Allocation) else {}
+                    )
                     if chosen & devices_of(tree):
                         inputs.allocated.add_in_flight(claim, tree)
                         assumed.append(claim)

@@ -106,8 +106,8 @@ class UnseenWrites:
         say which devices may be had explain nothing.
         """
         keys = self._keys_at(differing.event)
-        given = devices_given(differing.recorded)
-        if any(devices_given(each) == given for each in differing.answers):
+        devices = devices_given(differing.recorded)
+        if any(devices_given(each) == devices for each in differing.answers):
             return any(key[:2] not in _CHOICE_ALONE for key in keys)
         if self._may_differ(differing, keys):
             return True
@@ -122,7 +122,7 @@ class UnseenWrites:
             return False
         holds = _Holds(self._views, self._index.node_of_pod, keepers, freed)
         return any(
-            devices_given(each) == given
+            devices_given(each) == devices
             for gone in self._gone(differing, kept, holds)
             for each in decide(self._inputs(freed, ended, gone))
         )
@@ -284,7 +284,7 @@ class UnseenWrites:
 
     def _ended(self, differing: DifferingAllocation, keys: set[ObjectKey]) -> list[str]:
         """The rules that taint the recorded devices and may have ended or be others by then."""
-        given = [result.id for result in dra.results_of(differing.recorded)]
+        devices = [result.id for result in dra.results_of(differing.recorded)]
         revision, index = differing.event.revision, self._index
         kind = api_resources.DEVICE_TAINT_RULES
         may_end = index.lacks_ends or index.lost.may_lack("devicetaintrules", revision)
@@ -294,7 +294,7 @@ class UnseenWrites:
             is_shown = index.is_shown_after(key, meta.uid(rule.tree), revision)
             is_doubted = key in keys or ObjectKey(*kind, "", "") in keys
             may_be_another = is_doubted or (may_end and not is_shown)
-            if may_be_another and any(rule.matches(device) for device in given):
+            if may_be_another and any(rule.matches(device) for device in devices):
                 ended.append(name)
         return ended
 

@@ -19,8 +19,8 @@ async def resolved(store: Store, name: str, *moments_given: str) -> Resolved:
 
 async def with_meanings(store: Store, query: ServedQuery, body: bytes) -> bytes:
     """The body of an answer, with the meaning of a relative moment, as a server gives it."""
-    given = (query.at, *(query.parameters.get(name, "") for name in ("since", "until")))
-    if not any(given) or query.is_page or query.part == "head":
+    texts = (query.at, *(query.parameters.get(name, "") for name in ("since", "until")))
+    if not any(texts) or query.is_page or query.part == "head":
         return body
     info = await find_history(store, query.history)
-    return moments.with_meaning(body, given, await find_end(store, info))
+    return moments.with_meaning(body, texts, await find_end(store, info))

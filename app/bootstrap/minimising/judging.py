@@ -199,18 +199,18 @@ def _of_differences(
     for event in ran.events:
         keys[event.uid] = event.key
         ends[event.uid] = Instant(event.stamp.time + SECOND)
-    given: dict[str, set[Device]] = defaultdict(set)
+    devices_of: dict[str, set[Device]] = defaultdict(set)
     for each in report.differences:
         if each.aspect is Aspect.DEVICES:
             for allocation in (*each.recorded, *each.again):
                 results = dra.results({"status": {"allocation": allocation}})
-                given[each.owner] |= {(one.driver, one.pool, one.device) for one in results}
+                devices_of[each.owner] |= {(one.driver, one.pool, one.device) for one in results}
     return [
         Sighting(
             objects=(keys[each.uid],) if each.uid in keys else (),
             at=ends.get(each.uid),
             since=each.since,
-            devices=tuple(sorted(given[each.owner])),
+            devices=tuple(sorted(devices_of[each.owner])),
             text=f"{each.aspect.value}, {each.subject}: {each.reason}",
         )
         for each in matching

@@ -237,14 +237,14 @@ class AnswerSource:
     def _pinned(self, server: "AskedServer", query: "ServedQuery") -> "ServedQuery":
         """The query with its relative moments as instants, which a line could not explain."""
         names = [name for name in _OF_MOMENTS if query.parameters.get(name)]
-        given = (query.at, *(query.parameters[name] for name in names))
-        at, *others = self.resolved(server, query.history, *given).moments
+        texts = (query.at, *(query.parameters[name] for name in names))
+        at, *others = self.resolved(server, query.history, *texts).moments
         pinned = dict(zip(names, others, strict=True))
         return replace(query, at=at, parameters={**query.parameters, **pinned})
 
-    def resolved(self, server: "AskedServer", name: str, *given: str) -> Resolved:
+    def resolved(self, server: "AskedServer", name: str, *texts: str) -> Resolved:
         """Moments of a server's history in absolute form; the relative ones are explained."""
-        return served_moments(server, name, *given)
+        return served_moments(server, name, *texts)
 
     @property
     def named_server(self) -> "AskedServer | None":
@@ -265,25 +265,25 @@ class AnswerSource:
             )
 
 
-def served_moments(server: "AskedServer", name: str, *given: str) -> Resolved:
+def served_moments(server: "AskedServer", name: str, *texts: str) -> Resolved:
     """Moments of a server's history in absolute form; the relative ones are explained."""
-    if not moments.are_relative(given):
-        return Resolved(moments=given)
+    if not moments.are_relative(texts):
+        return Resolved(moments=texts)
     from app.service.moments import resolved
 
     facts = server.facts(name)
     last = facts["moments_end"]
     end = timestamps.parse(last) if last else Instant(0)
-    made = resolved(given, HistoryEnd(instant=end, is_now=facts["moments_end_now"]))
+    made = resolved(texts, HistoryEnd(instant=end, is_now=facts["moments_end_now"]))
     note_meanings(made)
     return made
 
 
-async def stored_moments(store: "Store", name: str, *given: str) -> Resolved:
+async def stored_moments(store: "Store", name: str, *texts: str) -> Resolved:
     """Moments of a history of the data folder in absolute form; the relative ones are explained."""
     from app.bootstrap.answers import relative
 
-    made = await relative.resolved(store, name, *given)
+    made = await relative.resolved(store, name, *texts)
     note_meanings(made)
     return made
 

@@ -113,16 +113,16 @@ def run(scenario: JsonView, settings: ScenarioSettings) -> JsonObject:
     `steps` counts search steps over all nodes, `elapsedMs` the time spent allocating. Raises
     InputError naming the path of the first field that cannot be used.
     """
-    given = _object(scenario.get("input"), "input")
-    world = _world(given, settings)
+    world_input = _object(scenario.get("input"), "input")
+    world = _world(world_input, settings)
     output: JsonObject = {"name": scenario.get("name", "")}
-    if given.get("pods") is not None:
-        pods = _objects(given, "pods", "input", PODS_MAX)
+    if world_input.get("pods") is not None:
+        pods = _objects(world_input, "pods", "input", PODS_MAX)
         output["pods"] = [
             _pod(world, pod, f"input.pods[{index}]") for index, pod in enumerate(pods)
         ]
     else:
-        claims = _claims(given, "input")
+        claims = _claims(world_input, "input")
         output["results"] = _on_every_node(world, claims)
     if settings.timer is not None:
         output["elapsedMs"] = round(world.seconds * 1000, 3)
@@ -208,20 +208,20 @@ def _ask(
     return answer, shown
 
 
-def _world(given: JsonView, settings: ScenarioSettings) -> _World:
-    gates = _object(given.get("features", {}) or {}, "input.features")
+def _world(world_input: JsonView, settings: ScenarioSettings) -> _World:
+    gates = _object(world_input.get("features", {}) or {}, "input.features")
     for name, value in gates.items():
         if not isinstance(value, bool):
             raise InputError("must be true or false", place=f"input.features.{name}")
     features = Features.of_gates(gates)
     classes = {
         _name(tree, f"input.classes[{index}]"): tree
-        for index, tree in enumerate(_objects(given, "classes", "input", DEVICES_MAX))
+        for index, tree in enumerate(_objects(world_input, "classes", "input", DEVICES_MAX))
     }
     for name, tree in classes.items():
         _check_selectors(_object(tree.get("spec") or {}, "spec"), f"input.classes[{name}].spec")
     inventory = Inventory(rules_without_selector_match=settings.quirks.q14)
-    slices = _objects(given, "slices", "input", DEVICES_MAX)
+    slices = _objects(world_input, "slices", "input", DEVICES_MAX)
     devices = 0
     for index, tree in enumerate(slices):
         place = f"input.slices[{index}]"
@@ -233,15 +233,15 @@ def _world(given: JsonView, settings: ScenarioSettings) -> _World:
         except InputError as problem:
             raise InputError(problem.problem, place=f"{place}: {problem.place}") from problem
     if features.device_taints:
-        for rule in _objects(given, "deviceTaintRules", "input", DEVICES_MAX):
+        for rule in _objects(world_input, "deviceTaintRules", "input", DEVICES_MAX):
             inventory.put_rule(rule)
-    held = _objects(given, "allocatedClaims", "input", DEVICES_MAX)
+    held = _objects(world_input, "allocatedClaims", "input", DEVICES_MAX)
     return _World(
-        given=given,
+        given=world_input,
         held=list(held),
         selects=Selections(),
         features=features,
-        nodes=_objects(given, "nodes", "input", NODES_MAX),
+        nodes=_objects(world_input, "nodes", "input", NODES_MAX),
         classes=classes,
         inventory=inventory,
         state=AllocatedState.of_claims(
@@ -270,8 +270,8 @@ def _check_slice(tree: JsonObject, place: str) -> int:
     return len(devices)
 
 
-def _claims(given: JsonView, place: str) -> list[JsonObject]:
-    claims = _objects(given, "claims", place, DEVICES_MAX)
+def _claims(world_input: JsonView, place: str) -> list[JsonObject]:
+    claims = _objects(world_input, "claims", place, DEVICES_MAX)
     for index, claim in enumerate(claims):
         inside = f"{place}.claims[{index}]"
         _name(claim, inside)

@@ -73,13 +73,13 @@ class CelSelector:
 
     def _converted(self, device: Device) -> SelectorResult:
         """The result for a device, cached by the CEL values that the expression reads."""
-        given = device.cel_input
-        value = given.value
+        cel_input = device.cel_input
+        value = cel_input.value
         known = self._verdicts
         key = tuple([reads.key(value, part) for part in self._parts])
         verdict = known.get(key)
         if verdict is None:
-            verdict = known[key] = self._evaluate(given)
+            verdict = known[key] = self._evaluate(cel_input)
         return verdict
 
     def _evaluate(self, device: cel.DeviceInput) -> SelectorResult:

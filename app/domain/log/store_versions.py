@@ -80,8 +80,8 @@ class Versions:
         """Notes a version; it was given later than each smaller one."""
         self._filled = None
         if self._last is not None and version > self._last + 1:
-            given = WriteSpan(min(self._since, span.until), span.until)
-            self._slots.append(_Slot(version - self._last - 1, given))
+            span_left = WriteSpan(min(self._since, span.until), span.until)
+            self._slots.append(_Slot(version - self._last - 1, span_left))
         self._last, self._since = version, max(self._since, span.since)
 
     def may_hide(self, first: Instant, last: Instant, beside: Sequence[WriteSpan] = ()) -> bool:

@@ -15,8 +15,8 @@ _OWN = ("system:serviceaccount:kube-system:", "system:")
 
 def parameters_of(wanted: Filter) -> dict[str, str]:
     """The parameters of a URL for a filter."""
-    given = {**asdict(wanted), "decisions": "true" if wanted.decisions else ""}
-    return {name: str(value) for name, value in given.items() if value}
+    values = {**asdict(wanted), "decisions": "true" if wanted.decisions else ""}
+    return {name: str(value) for name, value in values.items() if value}
 
 
 def page(

@@ -358,10 +358,10 @@ def _note_exchange(event: Event, known: KnownClaim, *, is_certain: bool) -> None
 
 def _note_copies(cluster: Cluster, event: Event, known: KnownClaim) -> None:
     """Notes results whose tolerations are not those of the claim, whenever they were written."""
-    given = reading.allocation(known.raw_allocation)
-    if given is not None:
+    allocation = reading.allocation(known.raw_allocation)
+    if allocation is not None:
         judged = _written(
-            cluster, event, known, given.devices.results, is_dated=False, is_steady=False
+            cluster, event, known, allocation.devices.results, is_dated=False, is_steady=False
         )
         copies = placements.judge_copies(cluster.stock, judged)
         known.placed = {**known.placed, **_at(event, copies)}
@@ -468,8 +468,8 @@ def _judge_reports(cluster: Cluster, event: Event, status: RawClaimStatus) -> No
     """
     if not is_shown(event.stamp.origin) or not event.uid:
         return
-    given = reading.allocation(status.allocation)
-    results = () if given is None else given.devices.results
+    allocation = reading.allocation(status.allocation)
+    results = () if allocation is None else allocation.devices.results
     allocated = {(*each.id, each.share_id) for each in results}
     for report in reading.reports(status.devices):
         device = (*report.id, report.share_id)

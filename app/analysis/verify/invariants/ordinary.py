@@ -45,10 +45,10 @@ def take_given(
     pod = _waiting(known, reserved)
     if pod is None:
         return False
-    given = reading.allocation(status.allocation)
-    if given is None:
+    allocation = reading.allocation(status.allocation)
+    if allocation is None:
         return False
-    results = given.devices.results
+    results = allocation.devices.results
     pool = placements.plain_pool(cluster.stock, cluster.switches, spec, results)
     if pool is None:
         return False
@@ -62,7 +62,7 @@ def take_given(
     known.is_protected = known.was_protected = True
     if metadata.owner_references != known.raw_owners:
         known.raw_owners = metadata.owner_references.copy()
-    known.raw_allocation, known.allocation = status.allocation.copy(), given
+    known.raw_allocation, known.allocation = status.allocation.copy(), allocation
     known.raw_reserved, known.reserved = status.reserved_for.copy(), reserved
     pool.hold(known, result)
     pod.reservers = joined(pod.reservers, known)

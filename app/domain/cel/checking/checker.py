@@ -273,8 +273,8 @@ class _Checker:
         params = [_substitute(param, fresh) for param in overload.params]
         return params, _substitute(overload.result, fresh)
 
-    def _no_overload(self, overload: Overload, given: list[Type], is_method: bool) -> str:
-        shown = [str(self.unifier.resolve(kind, free_as_dyn=True)) for kind in given]
+    def _no_overload(self, overload: Overload, types: list[Type], is_method: bool) -> str:
+        shown = [str(self.unifier.resolve(kind, free_as_dyn=True)) for kind in types]
         applied = f"{shown[0]}.({', '.join(shown[1:])})" if is_method else f"({', '.join(shown)})"
         return f"found no matching overload for '{overload.function}' applied to '{applied}'"
 

@@ -52,12 +52,12 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
         priority_class = default
         spec["priorityClassName"] = meta.name(default)
     computed = json_tree.integer(priority_class, "value") or 0
-    given = spec.get("priority")
-    if given is not None and given != computed:
+    priority = spec.get("priority")
+    if priority is not None and priority != computed:
         raise _refused(
             "pods",
             pod,
-            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"the integer value of priority ({priority}) must not be provided in pod spec; "
             f"priority admission controller computed {computed} from the given PriorityClass name",
         )
     spec["priority"] = computed

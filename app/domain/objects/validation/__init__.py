@@ -202,15 +202,15 @@ def _custom(
     return rule_checking.check(version.schema, tree, old, context.object_rules)
 
 
-def _context(tree: JsonView, given: ValidationContext) -> Context:
+def _context(tree: JsonView, context: ValidationContext) -> Context:
     name = meta.namespace(tree)
-    namespace = given.reader.get(ObjectKey("", "namespaces", "", name)) if name else None
+    namespace = context.reader.get(ObjectKey("", "namespaces", "", name)) if name else None
     return Context(
-        profile=given.profile,
+        profile=context.profile,
         namespace_labels=meta.labels(namespace or {}),
-        check_expression=given.check_expression,
-        object_rules=given.object_rules,
-        policy_rules=given.policy_rules,
+        check_expression=context.check_expression,
+        object_rules=context.object_rules,
+        policy_rules=context.policy_rules,
     )
 
 

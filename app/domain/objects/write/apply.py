@@ -132,9 +132,11 @@ def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
     version, name = body.get("apiVersion"), body.get("kind")
     if version == expected and name == kind.kind:
         return
-    given = version if isinstance(version, str) else ""
+    applied_version = version if isinstance(version, str) else ""
     named = name if isinstance(name, str) else ""
-    shown = given if "/" in given or not given else f"/{given}"
+    shown = (
+        applied_version if "/" in applied_version or not applied_version else f"/{applied_version}"
+    )
     raise BadRequest(f"invalid object type: {shown or '/'}, Kind={named}")
 
 

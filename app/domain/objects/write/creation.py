@@ -325,8 +325,8 @@ def _prepare(
         case (api_groups.SCHEDULING, "PriorityClass"):
             priorities.check_class(tree, reader)
         case ("", "Namespace"):
-            given = core.namespace_finalizers(tree)
-            tree["spec"] = {"finalizers": list(dict.fromkeys([*given, "kubernetes"]))}
+            finalizers = core.namespace_finalizers(tree)
+            tree["spec"] = {"finalizers": list(dict.fromkeys([*finalizers, "kubernetes"]))}
             tree["status"] = {"phase": "Active"}
         case ("", "Node"):
             taints = core.taints(tree)

@@ -41,16 +41,16 @@ Admit: TypeAlias = Callable[[Input, Command, ObjectsReader], Command]
 """Admits a recorded write: returns the command to submit for it in the changed world."""
 
 
-def _within_quotas(given: Input, command: Command, objects: ObjectsReader) -> Command:
+def _within_quotas(recorded: Input, command: Command, objects: ObjectsReader) -> Command:
     """Admits writes unchanged if quotas and limit ranges of this world allow them.
 
     These may be new here, or used otherwise than in the recording. Parity: api.md 6.
     """
-    key, kind = given.event.key, kinds.find(*given.event.key[:2])
+    key, kind = recorded.event.key, kinds.find(*recorded.event.key[:2])
     is_creation = isinstance(command, ImportObject) and command.operation == "ADDED"
     if is_creation and kind is not None and kind.namespaced:
-        limit_ranges.check(objects, key, given.event.object)
-        limits.check_create(objects, kind, key, given.event.object)
+        limit_ranges.check(objects, key, recorded.event.object)
+        limits.check_create(objects, kind, key, recorded.event.object)
     return command
 
 

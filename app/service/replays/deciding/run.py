@@ -363,10 +363,10 @@ class Run:
         self._recording.release(event)
         self.timeline.settle()
 
-    def _leave_out(self, given: Input, why: str) -> None:
+    def _leave_out(self, write: Input, why: str) -> None:
         """Notes an input that cannot be applied here, with the reason `why`."""
         self.not_done[why] += 1
-        self.unapplied.append(Unapplied.of(given, why))
+        self.unapplied.append(Unapplied.of(write, why))
 
     def _announce(self, key: ObjectKey) -> None:
         """Writes the first of the two revisions of a removal, then lets the pod be tried."""

@@ -58,12 +58,12 @@ def _mapping(tree: JsonView, path: str, capacities: JsonView) -> list[FieldError
 
 
 def _overhead(tree: JsonView, path: str) -> list[FieldError]:
-    given = [name for name in ("perPod", "perContainer") if tree.get(name) is not None]
-    if not given:
+    amounts = [name for name in ("perPod", "perContainer") if tree.get(name) is not None]
+    if not amounts:
         return [required(path, "at least one of `perPod` and `perContainer` is required")]
     return [
         error
-        for name in given
+        for name in amounts
         for error in _amount(tree[name], f"{path}.{name}", is_positive=False)
     ]
 
