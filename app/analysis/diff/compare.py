@@ -23,7 +23,7 @@ from app.analysis.diff import (
 from app.analysis.diff.causes import Known, Linking, PodDifference, Precedence
 from app.analysis.diff.classes import Class, PodAspect
 from app.analysis.diff.courses import BY_PREEMPTION, Course, Courses
-from app.analysis.diff.divergences import GivenPlacement, Holds
+from app.analysis.diff.divergences import DecidedPlacement, Holds
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
 from app.analysis.diff.partings import ByObject, ByPod, Cause, Parting
@@ -247,7 +247,7 @@ def _queries(difference: PodDifference, name: str, line: _TimedSide) -> Iterator
         revision=early,
         pod=course.key,
         nodes=tuple(dict.fromkeys(each.node for each in placed)),
-        devices=frozenset(given.device for each in placed for given in each.devices),
+        devices=frozenset(one.device for each in placed for one in each.devices),
         asks_nodes=parted.aspect is not PodAspect.EVICTION,
     )
     yield query
@@ -312,7 +312,7 @@ def _parting(
         preemptor = courses[parted.side].preemptors.get(place)
         if first.evicted.reason == BY_PREEMPTION and preemptor is not None:
             return _preempted(preemptor, first, parted.side, courses, known)
-        devices = [given.device for each in placed for given in each.devices]
+        devices = [one.device for each in placed for one in each.devices]
         node = placed[0].node if placed else ""
         return divergences.of_eviction(testimonies, list(dict.fromkeys(devices)), node)
     nodes = list(dict.fromkeys(each.node for each in placed))
@@ -330,7 +330,7 @@ def _parting(
             if course is not None and course.placed is not None
         },
         {
-            side: _given_placement(course, courses[side], testimonies[side].revision)
+            side: _decided_placement(course, courses[side], testimonies[side].revision)
             for side, course in (("a", pair.a), ("b", pair.b))
             if course is not None
         },
@@ -339,12 +339,12 @@ def _parting(
     )
 
 
-def _given_placement(course: Course, courses: Courses, revision: Revision) -> GivenPlacement:
+def _decided_placement(course: Course, courses: Courses, revision: Revision) -> DecidedPlacement:
     """The placement of a pod that was decided as of a revision, and what was under way by then."""
     placed = course.placed
     if placed is not None and placed.decided != revision:
         placed = None
-    return GivenPlacement(
+    return DecidedPlacement(
         node="" if placed is None else placed.node,
         devices=frozenset(() if placed is None else (each.device for each in placed.devices)),
         on_way={

@@ -32,7 +32,7 @@ class Moment(NamedTuple):
     time: Instant
 
 
-class Given(NamedTuple):
+class PodDevice(NamedTuple):
     """A device of a pod, by the pod's entry or the name of a shared claim, and by request."""
 
     claim: str
@@ -59,7 +59,7 @@ class Placement:
     at: Moment
     decided: Revision
     node: str
-    devices: tuple[Given, ...] = ()
+    devices: tuple[PodDevice, ...] = ()
     start: int | None = None
 
 
@@ -331,17 +331,17 @@ class Courses:
             at=self._moment(event),
             decided=Revision(first - 1),
             node=core.node_name(event.object),
-            devices=tuple(sorted(_devices_given(claims, event.uid))),
+            devices=tuple(sorted(_devices_of(claims, event.uid))),
             start=start,
         )
 
 
-def _devices_given(claims: dict[ObjectKey, JsonView], pod: str) -> Iterator[Given]:
+def _devices_of(claims: dict[ObjectKey, JsonView], pod: str) -> Iterator[PodDevice]:
     for key, tree in claims.items():
         owned = any(owner.uid == pod for owner in meta.owners(tree))
         name = meta.annotation(tree, well_known.POD_CLAIM_NAME) if owned else ""
         for result in dra.results(tree):
-            yield Given(name or (key.name if not owned else ""), result.request, result.text)
+            yield PodDevice(name or (key.name if not owned else ""), result.request, result.text)
 
 
 def _base(name: str, tree: JsonView) -> str:

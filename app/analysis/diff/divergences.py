@@ -35,7 +35,7 @@ _Answer: TypeAlias = tuple[RequestReason, DeviceReason]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenPlacement:
+class DecidedPlacement:
     """The node and the devices of a placement; neither if the pod was not placed then.
 
     `on_way` has the pods (their uids) that had been given other devices by then, by device: the
@@ -47,7 +47,7 @@ class GivenPlacement:
     on_way: Mapping[str, str]
 
 
-Given: TypeAlias = Mapping[str, GivenPlacement]
+Placements: TypeAlias = Mapping[str, DecidedPlacement]
 """The placements, by side."""
 
 ON_ITS_WAY = "taken by a pod that was on its way"
@@ -64,7 +64,7 @@ def of_placement(
     nodes: Sequence[str],
     starts: tuple[int | None, int | None],
     chosen: Mapping[str, str],
-    given: Given,
+    placements: Placements,
     holds: Holds,
     *,
     only: str = "",
@@ -75,9 +75,9 @@ def of_placement(
     could not have and the other could are no reason. Without another place the parting is empty.
     `nodes` are the chosen nodes, starting with that of the side which placed first. `chosen` maps
     sides to their node. `starts` are the positions among the nodes at which the schedulers began.
-    `given` has the devices of the pod for sides that were asked about the attempt which gave them.
+    `placements` has the placements of sides that were asked about the attempt that made them.
     """
-    candidates = list(_partings(sides, nodes, given))
+    candidates = list(_partings(sides, nodes, placements))
     for parting in candidates:
         if any(map(holds, parting.causes)) and (not only or parting.open_on in ("", only)):
             return parting
@@ -146,7 +146,7 @@ def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
     return Parting(node=node)
 
 
-def _partings(sides: Sides, nodes: Sequence[str], given: Given) -> Iterator[Parting]:
+def _partings(sides: Sides, nodes: Sequence[str], placements: Placements) -> Iterator[Parting]:
     yield from _of_pod(sides)
     others = [name for name in sides["a"].nodes if name not in nodes]
     others += [name for name in sides["b"].nodes if name not in nodes and name not in others]
@@ -155,7 +155,7 @@ def _partings(sides: Sides, nodes: Sequence[str], given: Given) -> Iterator[Part
         if left is None and right is None:
             continue
         yield from _of_node(sides, node, left, right)
-        yield from _of_devices(sides, node, given)
+        yield from _of_devices(sides, node, placements)
 
 
 def _of_pod(sides: Sides) -> Iterator[Parting]:
@@ -211,7 +211,7 @@ def _of_node(
     )
 
 
-def _of_devices(sides: Sides, node: str, given: Given) -> Iterator[Parting]:
+def _of_devices(sides: Sides, node: str, placements: Placements) -> Iterator[Parting]:
     """The first device that one side could have and the other could not.
 
     The claims do not show what was in flight at that moment. A side that would choose a device, but
@@ -226,19 +226,19 @@ def _of_devices(sides: Sides, node: str, given: Given) -> Iterator[Parting]:
         answers = {"a": mine.get(place), "b": other.get(place)}
         facts = {side: sides[side].devices.get(device) for side in sides}
         seem = [_is_open(answers[side], facts[side]) for side in ("a", "b")]
-        was = [_was_given(answers[side], node, device, given.get(side)) for side in ("a", "b")]
+        was = [_was_given(answers[side], node, device, placements.get(side)) for side in ("a", "b")]
         can = [
             then if then is not None else None if is_misled else now
             for now, then, is_misled in zip(seem, was, misled, strict=True)
         ]
         misled = [before or then is False for before, then in zip(misled, was, strict=True)]
-        if was in ([False, None], [None, False]) and _is_taken(device, given):
+        if was in ([False, None], [None, False]) and _is_taken(device, placements):
             # Neither side could have it: the side that was refused does not show it.
             continue
         on_way = [
-            ByPod(side, given[side].on_way[device])
+            ByPod(side, placements[side].on_way[device])
             for side, then in zip(("a", "b"), was, strict=True)
-            if then is False and device in given[side].on_way
+            if then is False and device in placements[side].on_way
         ]
         if seeming is None and not on_way and (None in seem or seem[0] == seem[1]):
             continue
@@ -269,9 +269,9 @@ def _of_devices(sides: Sides, node: str, given: Given) -> Iterator[Parting]:
         yield seeming
 
 
-def _is_taken(device: str, given: Given) -> bool:
+def _is_taken(device: str, placements: Placements) -> bool:
     """Whether pods on their way have the device on both sides."""
-    return all(side in given and device in given[side].on_way for side in ("a", "b"))
+    return all(side in placements and device in placements[side].on_way for side in ("a", "b"))
 
 
 def _open_on(can: Sequence[bool | None]) -> str:
@@ -308,12 +308,12 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
 
 
 def _was_given(
-    answer: _Answer | None, node: str, device: str, given: GivenPlacement | None
+    answer: _Answer | None, node: str, device: str, placed: DecidedPlacement | None
 ) -> bool | None:
     """Whether the pod was given the device; None if its placement does not show that."""
-    if given is None or given.node != node:
+    if placed is None or placed.node != node:
         return None
-    if device in given.devices:
+    if device in placed.devices:
         return True
     return False if answer is not None and answer[1].chosen else None
 

@@ -17,7 +17,7 @@ HISTORY_OR_DEFAULT = "Name of the history, or HISTORY@MOMENT [default: default].
 FORMS = "42, 2026-01-02T03:04:05Z, 03:04:05, 10m"
 """Examples: a revision, an instant, the last such time of day, a duration before the end."""
 
-Given = TypeVar("Given", str, list[str] | None)
+Moments = TypeVar("Moments", str, list[str] | None)
 
 
 def option(*names: str, help: str) -> Any:
@@ -64,7 +64,7 @@ def check(text: str) -> None:
     moments.check(text)
 
 
-def _checked(value: Given) -> Given:
+def _checked(value: Moments) -> Moments:
     """The option's value, checked. Raises InputError for a text that is not a moment."""
     for text in [value] if isinstance(value, str) else value or ():
         if text:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from app.analysis.diff.classes import Class, Parted, PodAspect, classes_of, parted
-from app.analysis.diff.courses import Course, Disruption, Given, Moment, Placement, Refusal
+from app.analysis.diff.courses import Course, Disruption, Moment, Placement, PodDevice, Refusal
 from app.analysis.diff.endings import Border
 from app.analysis.diff.matching import Pair
 from app.domain.log import ObjectKey, Revision
@@ -43,7 +43,7 @@ def course(
             at=moment(placed[0]),
             decided=Revision(placed[0]),
             node=placed[1][0],
-            devices=(Given("c", "r", placed[1]),),
+            devices=(PodDevice("c", "r", placed[1]),),
         ),
         evicted=None if evicted is None else Disruption(at=moment(evicted), reason="r", message=""),
         ended=None if ended is None else moment(ended),
