@@ -1746,12 +1746,16 @@ class Judge:
         """The earliest instant at which the allocation may have been chosen."""
         claim = self.states[number].objects[key]
         pods = {text(each, "uid") for each in items(fields(claim, "status"), "reservedFor")}
-        return self.decided_from(number, key, pods)
+        return delays.decided_from(self.events, self.last_write(number, key), pods)
 
-    def decided_from(self, number, key, pods=()):
+    @remembered
+    def decided_from(self, number, key):
         """The earliest instant at which the write of a claim may have been decided."""
-        event = [event for each, event in self.states[number].touched if each == key][-1]
-        return delays.decided_from(self.events, event, pods)
+        return delays.decided_from(self.events, self.last_write(number, key))
+
+    def last_write(self, number, key):
+        """The last of the events that made a state that is of the object."""
+        return [event for each, event in self.states[number].touched if each == key][-1]
 
     def absence(self, number, key, device, is_dated):
         """A device that was never published, or that went away a moment or long before.
