@@ -233,3 +233,33 @@ def test_claims_are_judged_in_the_version_of_the_request(tmp_path):
         patched(9, 5, after, body, type_=CLAIMS, name="c", uri="/apis/x?fieldManager=m"),
     ]
     assert gaps(tmp_path, *lines) == ["c"]
+
+
+def claim(name, rv, **parts):
+    return tree(CLAIMS, name, rv=rv, spec={}, status=parts)
+
+
+@pytest.mark.parametrize(
+    ("upon", "missed"), [(4, ["c"]), (3, []), (0, [])], ids=["next", "later", "unnamed"]
+)
+def test_patch_of_a_claim_shows_the_update_before_it(upon, missed, tmp_path):
+    """An update of another claim changed the same part, as the version that it names shows."""
+    report = [{"driver": "d", "pool": "p", "device": "x"}]
+    given = {"devices": {"results": report}}
+    sent = claim("o", upon, allocation=given)
+    answer = claim("o", 5, allocation=given)
+    options = {"type_": CLAIMS, "subresource": "status"}
+    lines = [
+        audit("create", claim("c", 3), type_=CLAIMS, name="c", second=1),
+        audit("create", claim("o", 4), type_=CLAIMS, name="o", second=2),
+        audit("update", answer, request=sent, name="o", second=3, **options),
+        patched(
+            9,
+            5,
+            claim("c", 9, allocation=given, devices=report),
+            status(devices=report),
+            type_=CLAIMS,
+            name="c",
+        ),
+    ]
+    assert gaps(tmp_path, *lines) == missed

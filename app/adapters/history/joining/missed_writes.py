@@ -18,7 +18,7 @@ from app.adapters.history.joining.patched_parts import (
     parts_of,
 )
 from app.adapters.history.joining.rested_on import versions_of
-from app.adapters.history.joining.spool import ORDER_BY_REVISION, Spool
+from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
 from app.domain.log import ObjectKey
 from app.domain.log.records import Quality, Record, comparable_version
 from app.domain.log.store_versions import Versions
@@ -75,6 +75,7 @@ class MissedWrites:
     ends: set[ObjectKey] = field(default_factory=set)
     beside: dict[str, ObjectKey] = field(default_factory=dict)
     _versions: Versions | None = None
+    _updated: frozenset[Part] | None = None
 
     def shows(self, record: Record, known: KnownState) -> bool:
         """True if an unrecorded change lies between the last known state and a request.
@@ -166,8 +167,32 @@ class MissedWrites:
         return self._versions.may_hide(made, arrived)
 
     def _recorded(self, record: Record, parts: Iterable[Part]) -> list[Part]:
-        """The parts of a kind that some recorded patch names."""
-        return [part for part in parts if (record.resource, part) in self.spool.patched]
+        """The parts of a kind that some recorded patch names, or an update of a claim changes."""
+        is_claim = record.key[:2] == api_resources.RESOURCE_CLAIMS
+        return [
+            part
+            for part in parts
+            if (record.resource, part) in self.spool.patched
+            or (is_claim and part in self._updated_of_claims())
+        ]
+
+    def _updated_of_claims(self) -> frozenset[Part]:
+        """The parts of claims that some recorded update changes, by the version that it names.
+
+        The scheduler and the claim controller write the status of claims by updates alone, as
+        drivers may. Parity: controllers.md 2.4, 3.7.
+        """
+        if self._updated is None:
+            updated: set[Part] = set()
+            last: Row | None = None
+            for row in self.spool.rows_of(*api_resources.RESOURCE_CLAIMS):
+                record, upon = row.record, comparable_version(row.record.upon)
+                is_next = last is not None and last.record.key == record.key and last.own == upon
+                if last is not None and is_next and upon and record.verb == "update":
+                    updated.update(changed_beside(last.tree() or {}, row.tree() or {}, NO_PATCH))
+                last = row
+            self._updated = frozenset(updated)
+        return self._updated
 
 
 def _unversioned(tree: JsonObject) -> JsonObject:

@@ -330,6 +330,15 @@ class Spool:
         while page := cursor.fetchmany():
             yield from map(self._row, page)
 
+    def rows_of(self, group: str, resource: str) -> Iterator[Row]:
+        """The records of a resource that have an object, those of each object by version."""
+        kind = f"{group}\0{resource}"
+        cursor = self.database.execute(
+            f"{_SELECT}WHERE body IS NOT NULL AND key > ? AND key < ? ORDER BY key, {self.order}",
+            (f"{kind}\0", f"{kind}\1"),
+        )
+        yield from map(self._row, cursor)
+
     def row(self, number: int) -> Row:
         """One stored record, by its row number."""
         return self._row(self.database.execute(f"{_SELECT}WHERE row = ?", (number,)).fetchone())

@@ -2,9 +2,10 @@
 
 A controller acts upon a state that it saw. The claim controller takes back the reservation of a pod
 that is gone, the collector deletes what belonged to an object that is gone, and the scheduler binds
-a pod whose claims are allocated. If the last line about the object in question shows another state,
-either a later line is lost or the controller was wrong. The store's versions tell: a lost line
-leaves a version that no line is about. Parity: controllers.md 2.4, 4.6, 7.
+a pod whose claims are allocated and whose devices are ready. If the last line about the object in
+question shows another state, either a later line is lost or the controller was wrong. The store's
+versions tell: a lost line leaves a version that no line is about. Parity: controllers.md 2.4, 3.8,
+4.6, 7.
 """
 
 from collections import defaultdict
@@ -18,6 +19,10 @@ from app.analysis.replay.facts import consumers
 from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
 from app.domain.controllers import pods
+from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
+from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
+    BindingReadiness,
+)
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import api_resources
@@ -51,8 +56,9 @@ class _Living:
 
     `is_run` is true of a pod with a node, or one that is finished, `is_ending` of one that is
     finished or is being deleted. `given_by` is the user that allocated a claim and reserved it for
-    nobody. `changed_by` is the first act of a controller upon another state, and `lines` how many
-    lines have to be lost for that.
+    nobody. `is_ready` is false of a claim whose devices lack binding conditions. `changed_by` is
+    the first act of a controller upon another state, and `lines` how many lines have to be lost
+    for that.
     """
 
     key: ObjectKey
@@ -63,6 +69,7 @@ class _Living:
     is_allocated: bool
     is_protected: bool
     given_by: str = ""
+    is_ready: bool = True
     changed_by: _Act | None = None
     lines: int = 1
 
@@ -84,6 +91,7 @@ class LastLines:
     _ended: dict[str, Instant] = field(default_factory=dict)
     _slowest: dict[str, int] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
+    _has_reports: bool = False
     lost: list[WriteSpan] = field(default_factory=list)
     """When the lines were written that `found` gave."""
 
@@ -96,6 +104,7 @@ class LastLines:
         if key.resource == "resourceclaims":
             users = frozenset() if is_end else frozenset(consumers(event.object))
             self._reserved[event.uid] = users
+            self._has_reports |= bool(dra.device_statuses(event.object))
         if is_end:
             self._living.pop(key, None)
             self._ended[event.uid] = known
@@ -115,6 +124,7 @@ class LastLines:
             is_allocated=dra.allocation(event.object) is not None,
             is_protected=CLAIM_FINALIZER in meta.finalizers(event.object),
             given_by=self._given_to_nobody(event),
+            is_ready=_is_ready(event),
         )
 
     def _given_to_nobody(self, event: Event) -> str:
@@ -162,17 +172,21 @@ class LastLines:
     def _note_binding(self, binding: Event, act: _Act) -> None:
         """Notes the claims of a pod that is bound, which are allocated and reserved for it or not.
 
-        The scheduler adds the finalizer in a write before that of the allocation. Parity:
-        controllers.md 3.7.
+        The scheduler adds the finalizer in a write before that of the allocation. It waits until
+        drivers report the binding conditions of the devices. Without any report before, the policy
+        has left them out, or the scheduler did not wait. Parity: controllers.md 3.7, 3.8.
         """
         pod = pods.facts(binding.object)
         for named in pods.named_claims(pod):
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
             each = self._living.get(key)
             if each is not None and each.is_allocated:
-                if binding.uid in self._reserved.get(each.uid, ()):
+                if binding.uid not in self._reserved.get(each.uid, ()):
+                    if each.given_by != act.user:
+                        each.note_act(act)
+                elif each.is_ready:
                     self._note_lag(act, each.written)
-                elif each.given_by != act.user:
+                elif self._has_reports:
                     each.note_act(act)
             elif each is not None:
                 each.note_act(act, lines=1 if each.is_protected else 2)
@@ -219,6 +233,16 @@ class LastLines:
                 more = [(key, uid) for key, uid in self._owned[uid] if uid not in seen]
                 seen.update(uid for _, uid in more)
                 waiting += more
+
+
+def _is_ready(event: Event) -> bool:
+    """Whether drivers have reported the binding conditions of all devices of a claim."""
+    allocation = dra.allocation(event.object)
+    if allocation is None or not binding_conditions.has_conditions(allocation):
+        return True
+    now = event.stamp.time
+    look = binding_conditions.look(event.object, allocation, now, binding_conditions.TIMEOUT)
+    return look.readiness is BindingReadiness.READY
 
 
 def _acted(each: _Living) -> Instant:

@@ -13,6 +13,7 @@ from tests.unit.analysis.replay.test_lacks import at
 
 POD = ObjectKey("", "pods", "default", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+OTHER = ObjectKey("resource.k8s.io", "resourceclaims", "default", "o")
 SET = ObjectKey("apps", "replicasets", "default", "r")
 DEVICES = {"results": [{"driver": "d", "pool": "n", "device": "x", "request": "g"}]}
 ALLOCATED = {"allocation": {"devices": DEVICES}}
@@ -68,6 +69,20 @@ BOUND = state(
     spec={"nodeName": "n", "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
 )
 GIVEN = state(CLAIM, SCHEDULER, status=ALLOCATED)
+DRIVEN = {"driver": "d", "pool": "n", "device": "x"}
+
+
+def reported(status, *, key=CLAIM, pod="p"):
+    """A claim of a pod whose device has two binding conditions, of which one is reported."""
+    named = ("A", "B")
+    result = {**DRIVEN, "request": "g", "bindingConditions": named}
+    result |= {"bindingFailureConditions": ["C"]}
+    conditions = [{"type": each, "status": status if each == "B" else "True"} for each in named]
+    report = {"devices": [{**DRIVEN, "conditions": conditions}]} if status else {}
+    given = {"allocation": {"devices": {"results": [result]}}}
+    return state(key, "driver", **reserved(pod, **given, **report))
+
+
 LABELLED = state(CLAIM, "alice", "patch", status=ALLOCATED)
 RUNNING = state(POD, spec={"nodeName": "n"})
 ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
@@ -110,6 +125,12 @@ FINISHED = state(POD, status={"phase": "Failed"})
         ((LABELLED, state(CLAIM, SCHEDULER, "patch", status=ALLOCATED), BOUND), [CLAIM]),
         ((state(CLAIM, kept=PROTECTED), BOUND, state(CLAIM, status=ALLOCATED)), []),
         ((BOUND, state(CLAIM)), []),
+        # or before its devices are ready, which drivers report
+        ((reported("False"), BOUND), [CLAIM]),
+        ((reported("True"), BOUND), []),
+        ((reported("False"), BOUND, reported("True")), []),
+        ((reported("", key=CLAIM), BOUND), []),
+        ((reported("True", key=OTHER, pod="q"), reported(""), BOUND), [CLAIM]),
     ],
 )
 def test_act_without_a_reason_shows_that_a_last_line_is_lost(events, lost):
