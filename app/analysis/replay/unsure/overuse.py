@@ -24,6 +24,7 @@ from app.analysis.replay.acts import refusal_of, version_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.lifted_taints import LiftedTaints
+from app.analysis.replay.unsure.unready_bindings import UnreadyBindings
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.nominations import HANDED_OVER
 from app.analysis.views import LiveViews
@@ -72,6 +73,7 @@ class OveruseAudit:
         self._nominated: dict[str, tuple[int, str]] = {}
         self._renominated: set[str] = set()
         self._lifted = LiftedTaints()
+        self._unready = UnreadyBindings(lacks)
         self._held: dict[DeviceId, _Held] = {}
         self._published: dict[PoolId, tuple[int, Instant]] = {}
         self._wrote: dict[str, Instant] = {}
@@ -79,11 +81,11 @@ class OveruseAudit:
         self.unsure: Counter[str] = Counter()
 
     def overused(self) -> Mapping[str, str]:
-        """The overused resources, by the uids of the claims concerned.
+        """The overused resources, and devices of pods bound too early, by the uids of their claims.
 
         An unrecorded write may only show in a later event, so call this at the end.
         """
-        problems: dict[str, str] = {}
+        problems = {**self._unready.problems()}
         for each in self._seen:
             if not any(self._may_have_given_back(key, each.at) for key in each.holders):
                 for uid in each.accused:
@@ -105,6 +107,7 @@ class OveruseAudit:
             if known - self._wrote.get(user, known) >= HANDED_OVER:
                 self._back[user] = version_of(event)
             self._wrote[user] = known
+        self._unready.after(event, before, known)
         if event.key[:2] == api_resources.PODS:
             self._note_nomination(event, before or {})
         elif event.key[:2] == api_resources.RESOURCE_SLICES:

@@ -1,0 +1,96 @@
+"""Which bindings came before the reports that made their devices ready.
+
+Each row is a story of one claim and its pod: the writes in order, each with its user, and whether
+they prove that the pod was bound too early.
+"""
+
+import pytest
+
+from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.unready_bindings import UnreadyBindings
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
+from app.domain.values.timestamps import Instant
+from tests.unit.analysis.replay.test_last_lines import Leftover
+
+POD = ObjectKey("", "pods", "default", "p")
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+DEVICE = {"driver": "d", "pool": "n", "device": "x"}
+RESULT = {**DEVICE, "request": "g", "bindingConditions": ["Ready"]}
+RESULT |= {"bindingFailureConditions": ["Failed"]}
+ENTRIES = [{"name": "g", "resourceClaimName": "c"}]
+
+
+def claim(ready="", *, user="driver", verb="update", **report):
+    status = {"allocation": {"devices": {"results": [RESULT]}}}
+    if ready:
+        conditions = [{"type": "Ready", "status": ready}]
+        status["devices"] = [{**DEVICE, "conditions": conditions, **report}]
+    return CLAIM, user, verb, {"spec": {}, "status": status}
+
+
+def pod(node="", user="scheduler", verb="create"):
+    return (
+        POD,
+        user,
+        verb,
+        {"spec": {"resourceClaims": ENTRIES} | ({"nodeName": node} if node else {})},
+    )
+
+
+GIVEN, FREE = claim(user="scheduler"), (CLAIM, "controller", "update", {"spec": {}, "status": {}})
+MADE, BOUND, RUNNING = pod(user="alice"), pod("n1"), pod("n1", "kubelet", "patch")
+READY, WAITS = claim("True"), claim("False")
+
+
+@pytest.mark.parametrize(
+    ("is_proved", "wait", "writes"),
+    [
+        (False, 5, [MADE, GIVEN, READY, BOUND]),
+        (True, 5, [MADE, GIVEN, BOUND, READY]),
+        (True, 5, [MADE, GIVEN, WAITS, BOUND, READY]),
+        (True, 5, [MADE, GIVEN, BOUND, WAITS, READY]),
+        # the devices were ready before
+        (False, 5, [MADE, GIVEN, READY, WAITS, BOUND, READY]),
+        # clocks may differ by a second, unless a version of the pod lies between
+        (False, 0.2, [MADE, GIVEN, BOUND, READY]),
+        (True, 0.2, [MADE, GIVEN, BOUND, RUNNING, READY]),
+        # a report that says more may not be the first one
+        (False, 5, [MADE, GIVEN, BOUND, claim("True", networkData={"ips": ["10.0.0.1/24"]})]),
+        # somebody else than the scheduler binds the pod
+        (False, 5, [MADE, GIVEN, pod("n1", "alice"), READY]),
+        # another allocation
+        (False, 5, [MADE, GIVEN, BOUND, FREE, GIVEN, READY]),
+    ],
+)
+def test_binding_before_its_devices_are_ready_is_too_early(is_proved, wait, writes):
+    assert early(writes, wait) == (["uid-c"] if is_proved else [])
+
+
+@pytest.mark.parametrize("is_any", [True, False])
+def test_patch_proves_nothing_where_a_line_before_it_may_be_lost(is_any):
+    writes = [MADE, GIVEN, BOUND, claim("True", verb="patch")]
+    assert early(writes, 5, is_any=is_any) == ([] if is_any else ["uid-c"])
+
+
+def early(writes, wait, *, is_any=False):
+    """The claims whose pod was bound too early; `is_any` when the store has versions to spare."""
+    lacks = Lacks(())
+    lacks.versions = Leftover(is_any=is_any)
+    audit, before = UnreadyBindings(lacks), {}
+    for number, (key, user, verb, parts) in enumerate(writes, 1):
+        is_binding = key == POD and verb == "create" and number > 1
+        origin = Origin(source="audit", resource_version="" if is_binding else str(number))
+        now = Instant(int(number * wait * 1_000_000))
+        stamp = Stamp(time=now, actor=Actor(user=user), verb=verb, origin=origin)
+        type_ = EventType.OBJECT_UPDATED if key in before else EventType.OBJECT_CREATED
+        metadata = {"name": key.name, "namespace": key.namespace, "uid": f"uid-{key.name}"}
+        body = canonical_json({"metadata": metadata, **parts})
+        uid = f"uid-{key.name}"
+        event = Event(
+            revision=Revision(number), type=type_, key=key, uid=uid, body=body, stamp=stamp
+        )
+        audit.after(event, before.get(key), now)
+        before[key] = event.object
+    return list(audit.problems())
