@@ -218,11 +218,12 @@ class Timers:
     """The recorded timers that begin with a write or a failure.
 
     `marked` has, by uid, the earliest instants at which others can have seen the marks for deletion
-    of namespaces; `waits_ended` the instants at which pods waited no more for binding conditions.
-    `processes` has the process of each controller.
+    of namespaces, `ended` those of their removal; `waits_ended` the instants at which pods waited
+    no more for binding conditions. `processes` has the process of each controller.
     """
 
     marked: Mapping[str, Instant] = field(default_factory=dict)
+    ended: Mapping[str, Instant] = field(default_factory=dict)
     waits_ended: Mapping[str, Sequence[Instant]] = field(default_factory=dict)
     processes: Mapping[str, Process] = field(default_factory=dict)
 

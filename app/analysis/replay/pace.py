@@ -68,8 +68,7 @@ class RecordedPace:
         self._noted: dict[tuple[QueueKey, Instant], Act] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
-        self.waits = Waits((), ())
-        self._coarse = 0
+        self.waits, self._coarse = Waits((), ()), 0
         self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._made_for: dict[str, list[str]] = defaultdict(list)
         self._pods: dict[str, PodCourse] = {}
@@ -77,9 +76,7 @@ class RecordedPace:
         self._last: dict[QueueKey, Act] = {}
         self.stored_at: Instant | None = None
         self._unseen: dict[QueueKey, Instant] = {}
-        self._reasons = reasons
-        self._entered = entered
-        self._lost = sorted(lost)
+        self._reasons, self._entered, self._lost = reasons, entered, sorted(lost)
 
     def learn(
         self,
@@ -170,7 +167,7 @@ class RecordedPace:
                 return due
             course = self._pods.get(key[0])
             strayed = course is None or course.strayed
-            return self._unseen_due(
+            return self.unseen_due(
                 place, now, tolerances.TABLE.unseen if strayed else tolerances.TABLE.unseen_try
             )
         due = self.next_act(queue, key, now)
@@ -178,15 +175,20 @@ class RecordedPace:
             return now if due is None or self._has_new_reason(key[0], now, due) else due
         if due is not None:
             return due
-        if queue == namespaces.CONTENT:
-            # Others may have deleted the recorded contents, but no later than an act reports it.
-            due = self.later_act((namespaces.END, (key[0],)), now)
-            if due is not None:
-                return due
+        # Others may have deleted the recorded contents, but no later than an act reports it.
+        is_content = queue == namespaces.CONTENT
+        if is_content and (due := self.later_act((namespaces.END, (key[0],)), now)) is not None:
+            return due
         late = tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen
-        return self._unseen_due(
+        return self.unseen_due(
             place, now, pod_gc.longest_wait(key) if queue == pod_gc.NAME else late
         )
+
+    def pass_over(self, namespace: str, now: Instant) -> None:
+        """Counts all acts about a namespace as made: another one of its name begins."""
+        for place in self._acts:
+            if place[0].partition("/")[0] == namespaces.NAME and place[1][0] == namespace:
+                self._passed[place] = max(now, self._passed.get(place, now))
 
     def _has_new_reason(self, node: str, now: Instant, due: Instant) -> bool:
         """Whether an act about a node is for a later reason than that of now.
@@ -330,8 +332,7 @@ class RecordedPace:
         late = course.late = max(0, now - placing.began - table.sure_after)
         # Parts that are not recorded were not written before the pod was deleted.
         unwritten = Instant(0) if placing.cut_at is None else Instant(placing.cut_at + 1)
-        claims_at = placing.claims_at
-        bind_at = placing.bind_at
+        claims_at, bind_at = placing.claims_at, placing.bind_at
         if claims_at is None:
             claims_at = Instant(placing.began + table.claims_after)
             if bind_at is not None:
@@ -354,14 +355,14 @@ class RecordedPace:
 
     def later_act(self, place: QueueKey, now: Instant) -> Instant | None:
         """The instant of the first later act for a key; None when the recording has none."""
-        instants = self._acts.get(place, ())
-        number = bisect_right(instants, now)
+        number = bisect_right(instants := self._acts.get(place, ()), now)
         if number == len(instants):
             return None
         act = self._noted[place, instants[number]]
         return act.known if act.seen is None else act.requested
 
-    def _unseen_due(self, place: QueueKey, now: Instant, late: int) -> Instant:
+    def unseen_due(self, place: QueueKey, now: Instant, late: int) -> Instant:
+        """The instant of an act that the recording does not show: so late after the first call."""
         due = self._unseen.setdefault(place, Instant(now + late))
         if due <= now:
             del self._unseen[place]

@@ -6,6 +6,7 @@ A variant never determines the outcome of an act, only whether it is made earlie
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun, Timers
@@ -14,7 +15,7 @@ from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
 from app.analysis.replay.variants import Succession, Variant
 from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
-from app.domain.controllers.garbage import pod_gc
+from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.pacing import AttemptOutcome, NextTry
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.scheduling.queue.waiting_pods import (
@@ -84,6 +85,7 @@ class SteeredPace:
         self._finalized: set[ObjectKey] = set()
         self._handed_over: set[ObjectKey] = set()
         self._begun = Instant(0)
+        self._namespaces: dict[str, str] = {}
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
         self._last_due: dict[tuple[str, tuple[str, ...]], Instant] = {}
@@ -135,6 +137,10 @@ class SteeredPace:
         """Notes which pods are finished here, and which rules have changed since the beginning."""
         if self._turns is not None:
             self._turns.follow(event)
+        if event.key[:2] == api_resources.NAMESPACES:
+            if self._namespaces.get(event.key.name, event.uid) != event.uid:
+                self._recorded.pass_over(event.key.name, event.stamp.time)
+            self._namespaces[event.key.name] = event.uid
         if event.key[:2] == api_resources.DEVICE_TAINT_RULES:
             self._looked_at.discard((event.key.name, event.uid))
         if event.key in self._variant.handed_over:
@@ -163,6 +169,9 @@ class SteeredPace:
         """The recorded instant, or the one that the variant sets."""
         if key in self.prompt:
             return now
+        if self._has_ended(queue, key, now):
+            late = 0 if queue == namespaces.END else tolerances.TABLE.unseen
+            return self._recorded.unseen_due((queue, key), now, late)
         if self._quiet is not None and queue == QUEUE:
             self._quiet.end(key[0])
         if queue == QUEUE and now < self.busy_until.get(key[0], now):
@@ -184,6 +193,16 @@ class SteeredPace:
         if queue == QUEUE:
             self._strayed[key[0]] = now
         return now
+
+    def _has_ended(self, queue: str, key: tuple[str, ...], now: Instant) -> bool:
+        """Whether the namespace of a key has ended in the recording by now.
+
+        What is recorded about its name later is about another one.
+        """
+        if queue not in (namespaces.NAME, namespaces.END):
+            return False
+        ended = self._timers.ended.get(self._namespaces.get(key[0], ""))
+        return ended is not None and ended <= now
 
     def _note_look(self, queue: str, key: tuple[str, ...], now: Instant, due: Instant) -> None:
         """Notes since when a key waits, and at its recorded act since when it was ready.

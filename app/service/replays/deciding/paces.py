@@ -64,7 +64,9 @@ class Paces:
             if "scheduling" in self._names.get(act.user, ()):
                 for pod in _placed_or_given_up(act):
                     ended[pod].append(act.known)
-        return Timers(marked=marked, waits_ended=ended, processes=self._processes())
+        removed = self._recording.removed
+        gone = {uid: removed[uid] for uid in marked if uid in removed}
+        return Timers(marked=marked, ended=gone, waits_ended=ended, processes=self._processes())
 
     def _processes(self) -> Mapping[str, Process]:
         """The processes of the controllers; one runs all that the manager does."""
