@@ -106,14 +106,17 @@ async def test_step_of_the_schedulers_clock_accuses_nobody(ahead, source, tmp_pa
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("seed", "acts", "outage"),
-    [(14, ACTS, 20), (16, ACTS, 20), (17, 40, 20), (14, 40, 40), (26, 40, 90)],
+    [
+        *((14, ACTS, 20), (16, ACTS, 20), (17, 40, 20), (210, 40, 20)),
+        *((14, 40, 40), (26, 40, 90)),
+    ],
 )
 async def test_outages_of_the_control_plane_accuse_nobody(seed, acts, outage, tmp_path):
     """Whether a node had ended before its new controller listed the nodes is unsure (16).
 
     New processes try at once what waited for its back-off (14), know nothing of a wait for devices
-    (17), and may be away for a longer time in which nobody writes anything, and a claim is reserved
-    for a pod that is gone (26).
+    (17), look at rules that have their status (210), and may be away for a longer time in which
+    nobody writes anything, and a claim is reserved for a pod that is gone (26).
     """
     profile = record(tmp_path, seed, acts, restarts=0.08, outage=outage)
     store, settings = stores.memory_store(), _settings(profile)

@@ -155,6 +155,11 @@ class Proposals:
                 field="postponed",
                 target=sides.uid,
             )
+            detail = "its controller was replaced, and the next one looked at it again"
+            for name in ("begun_anew", *(f"begun_anew+{each}" for each, _ in _COUNTED)):
+                yield Hypothesis(
+                    reason=DifferenceClass.TIMING, detail=detail, field=name, target=key.name
+                )
             for name, when in _COUNTED:
                 yield Hypothesis(
                     reason=DifferenceClass.TIMING,

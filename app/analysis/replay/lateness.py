@@ -179,11 +179,11 @@ class Process:
     def __init__(self, instants: Iterable[Instant]) -> None:
         self._instants = sorted(instants)
 
-    def pause_before(self, at: Instant) -> tuple[Instant, Instant] | None:
-        """The last pause that ended by an instant in which another process may have taken over."""
+    def pause_before(self, at: Instant, least: int) -> tuple[Instant, Instant] | None:
+        """The last pause that ended by an instant and was no shorter than `least`."""
         end = bisect_right(self._instants, at)
         pauses = (pair for pair in pairwise(reversed(self._instants[:end])))
-        long = (pair for pair in pauses if pair[0] - pair[1] >= HANDED_OVER)
+        long = (pair for pair in pauses if pair[0] - pair[1] >= least)
         last = next(long, None)
         return None if last is None else (last[1], last[0])
 
@@ -227,6 +227,13 @@ class Timers:
     waits_ended: Mapping[str, Sequence[Instant]] = field(default_factory=dict)
     processes: Mapping[str, Process] = field(default_factory=dict)
 
+    def is_first_look(self, at: Instant, queue: str) -> bool:
+        """Whether a process may have made an act of a queue as soon as it took over."""
+        process = self.processes.get(queue)
+        least = tolerances.TABLE.replaced_after
+        pause = None if process is None else process.pause_before(at, least)
+        return pause is not None and at - pause[1] <= tolerances.TABLE.act_after
+
     def begun_anew(self, queue: str, first: Instant, last: Instant) -> Instant | None:
         """The instant between two others at which another process may have taken over the queue."""
         process = self.processes.get(queue.partition("/")[0])
@@ -249,7 +256,7 @@ def successions(
     for before, after in pairwise(sorted(own, key=lambda each: each.time)):
         if not _has(before, EventSeen):
             is_chosen = _has(before, *_CHOSEN)
-        pause = scheduler.pause_before(after.time) if is_chosen else None
+        pause = scheduler.pause_before(after.time, HANDED_OVER) if is_chosen else None
         if pause is None or before.time >= pause[1] or _ends_wait(after):
             continue
         if waits.longest(after.time) - pause[1] <= tolerances.TABLE.act_after:

@@ -18,6 +18,7 @@ from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.pacing import AttemptOutcome, NextTry
 from app.domain.controllers.rule_status import condition
+from app.domain.controllers.rule_status import reconciler as rule_status
 from app.domain.controllers.scheduling.queue.waiting_pods import (
     BACKOFF_MAX,
     FLUSH_AGE,
@@ -76,6 +77,7 @@ class SteeredPace:
         self._strayed: dict[str, Instant] = {}
         self._recorded = recorded
         self._variant = variant
+        self._keys = keys
         self._imposed = {(author, keys[uid]) for author, uid in variant.imposed if uid in keys}
         self._held = dict(variant.held)
         self._hidden = dict(variant.hidden)
@@ -96,6 +98,16 @@ class SteeredPace:
     def attempts(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of a pod, in order."""
         return self._recorded.attempts(pod)
+
+    def looks_anew(self) -> Iterator[tuple[tuple[str, str], Instant]]:
+        """The rules that the variant lets a new process look at, each with the recorded instant."""
+        for uid, key in self._keys.items():
+            if key[:2] == api_resources.DEVICE_TAINT_RULES and key.name in self._variant.begun_anew:
+                place, at = (key.name, uid), Instant(0)
+                while (act := self._recorded.later_act((rule_status.NAME, place), at)) is not None:
+                    at = act
+                    if self._timers.is_first_look(at, rule_status.NAME):
+                        yield place, at
 
     def begin_step(self) -> None:
         """Forgets which acts were passed: a controller begins a step."""

@@ -90,6 +90,7 @@ class Variant:
       no more conditions are written than were recorded.
     - `counted`: rules whose status has the counts of the instant at which its write was requested;
       `counted_first`: of the creation of the rule; `counted_last`: of the answer to the write.
+    - `begun_anew`: rules that a new process looks at when it begins, as a recorded act shows.
     - `collected_first`: objects that the garbage collector handles as soon as it may;
       `collected_last`: objects that it leaves to the claim controller; `released_first`,
       `released_last`: the same for claims and the claim controller. `handed_over`: claims whose
@@ -124,6 +125,7 @@ class Variant:
     counted: frozenset[str] = frozenset()
     counted_first: frozenset[str] = frozenset()
     counted_last: frozenset[str] = frozenset()
+    begun_anew: frozenset[str] = frozenset()
     collected_first: frozenset[ObjectKey] = frozenset()
     collected_last: frozenset[ObjectKey] = frozenset()
     released_first: frozenset[ObjectKey] = frozenset()

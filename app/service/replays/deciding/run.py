@@ -22,6 +22,7 @@ from app.analysis.replay.writers import short_name
 from app.domain.controllers import registry
 from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.rule_status.reconciler import RuleStatusReconciler
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.reports.events import repetition
 from app.domain.errors import Rejected
@@ -119,6 +120,8 @@ class Run:
         self._queue = next(
             (each.queue for each in controllers if isinstance(each, SchedulingReconciler)), None
         )
+        rules_seen = (each.queue for each in controllers if isinstance(each, RuleStatusReconciler))
+        self._rules = next(rules_seen, None)
         starts = starts_of(recording, beginning, is_changed=alteration is not None)
         self.timeline = ReplayTimeline(
             rules=rules,
@@ -251,9 +254,11 @@ class Run:
             return
         keys = self._recording.trace.keys
         for uid in sorted(self._variant.tried & keys.keys()):
-            key = keys[uid]
             for each in self._pace.attempts(uid):
-                self._at(each.first, partial(self._try_now, key))
+                self._at(each.first, partial(self._try_now, keys[uid]))
+        if (rules := self._rules) is not None:
+            for rule, at in self._pace.looks_anew():
+                self._at(at, partial(rules.add, rule, self._begun))
 
     def _at(self, instant: Instant, act: Callable[[], None]) -> None:
         self._number += 1

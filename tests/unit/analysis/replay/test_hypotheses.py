@@ -404,9 +404,14 @@ def sides_of(ours: tuple[Step, ...]) -> Sides:
     return Sides(aspect=Aspect.WRITES, uid="claim", recorded=[], again=[], only_again=ours)
 
 
-def test_status_of_a_rule_is_counted_at_three_instants() -> None:
+NEW_COUNTS = ("", "+counted_last", "+counted", "+counted_first")
+"""When the process that begins counts, if not at the recorded instant."""
+
+
+def test_status_of_a_rule_is_counted_at_three_instants_also_by_a_new_process() -> None:
     assert proposed(Aspect.RULES, ours=(step(RULE, PLACED),), about=RULE) == [
         ("timing", "postponed", "rule"),
+        *(("timing", f"begun_anew{counted}", "r") for counted in NEW_COUNTS),
         ("timing", "counted_last", "r"),
         ("timing", "counted", "r"),
         ("timing", "counted_first", "r"),
