@@ -115,13 +115,10 @@ class Run:
         self.unapplied: list[Unapplied] = []
         self.is_cut_short = False
         start = recording.inputs[0].time if recording.inputs else Instant(0)
-        if beginning is not None:
-            start = beginning.head.time
-        self._queue = next(
-            (each.queue for each in controllers if isinstance(each, SchedulingReconciler)), None
-        )
+        start = start if beginning is None else beginning.head.time
+        placing = (each.queue for each in controllers if isinstance(each, SchedulingReconciler))
         rules_seen = (each.queue for each in controllers if isinstance(each, RuleStatusReconciler))
-        self._rules = next(rules_seen, None)
+        self._queue, self._rules = next(placing, None), next(rules_seen, None)
         starts = starts_of(recording, beginning, is_changed=alteration is not None)
         self.timeline = ReplayTimeline(
             rules=rules,
