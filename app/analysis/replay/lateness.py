@@ -400,6 +400,7 @@ def _delay(
         is_sure = made - since - silences.longest(since, made) > LATE_AFTER
         is_sure |= any(
             abs(each.ready - paced.ready) <= tolerances.TABLE.sure_after
+            and (each.ready == paced.ready or each.act.requested >= paced.ready)
             and each.act.requested < made
             and each.act.event.key != paced.act.event.key
             for each in client.paced
