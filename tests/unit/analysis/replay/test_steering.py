@@ -398,3 +398,18 @@ def test_new_pod_that_is_ready_first_is_tried_first(
         turns.follow(event)
     assert turns.precedes("a", "b", until) is is_first
     assert not turns.precedes("b", "a", until)
+
+
+@pytest.mark.parametrize(("claim", "is_first"), [(None, True), (2, False), (4, False)])
+def test_pod_without_claims_waits_for_itself_alone(claim: int | None, is_first: bool) -> None:
+    """The other one has none; where this one has a claim, another watch shows that."""
+    entries = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
+    mine: JsonObject = {"spec": {} if claim is None else entries}
+    turns = FirstTurns()
+    events = [written(1, "pod", "a", mine), written(3, "pod", "b", {"spec": {}})]
+    if claim is not None:
+        events.append(written(claim, "claim", "c", {}))
+    for event in sorted(events, key=lambda event: event.revision):
+        turns.follow(event)
+    assert turns.precedes("a", "b", SOON) is is_first
+    assert not turns.precedes("b", "a", SOON)

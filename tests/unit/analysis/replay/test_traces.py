@@ -165,7 +165,7 @@ def expected(writes: Sequence[Write]) -> dict[str, Any]:
         for n, each in enumerate(claims)
     }  # fmt: skip
     bound = {
-        each.uid: each.at
+        each.uid: (each.at, f"bound to {named_node(each.tree)}")
         for each in of_kind(living, "pods")
         if each.before is not None
         and named_node(each.tree)
@@ -266,7 +266,7 @@ def held(trace: Trace) -> Mapping[str, Any]:
         "users": trace.users,
         "other_writers": trace.other_writers,
         "said": sorted((uid, step.time) for uid, steps in trace.said.items() for step in steps),
-        "node_of": {uid: step.time for uid, step in trace.node_of.items()},
+        "node_of": {uid: (step.time, step.text) for uid, step in trace.node_of.items()},
         "evicted": {uid: step.time for uid, step in trace.evicted.items()},
         "allocations": sorted(
             (
