@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from app.analysis.verify.claim_writes import ClaimWriteWatch
+from app.analysis.verify.invariants.violations import ViolationKind
 from app.domain.log import Actor, Event, EventType, ObjectKey, Stamp, raw_parts
 from app.domain.log.event import Origin, Revision
 from app.domain.values.identifiers import Uid
@@ -87,6 +88,8 @@ def judged(events: Sequence[Event]) -> list[tuple[str, int, int | None]]:
         is_claim = event.is_about_object and event.key[:2] == KEY[:2]
         is_there = is_claim and event.type is not EventType.OBJECT_DELETED
         watch.take(event, raw_parts.of_claim(event.body) if is_there else None)
+    for each in watch.violations():
+        assert (each.kind, each.objects, each.doubt) == (ViolationKind.BROKEN, (KEY,), "")
     return [
         (each.rule, each.begin.revision, None if each.end is None else each.end.revision)
         for each in watch.violations()

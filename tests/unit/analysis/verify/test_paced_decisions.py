@@ -77,6 +77,13 @@ def test_decision_is_paced_where_recorded_inputs_went_on_alone(is_within: bool) 
     decisions = checked(world, events, until)
     assert len(decisions.differences) == (0 if is_within else 1)
     assert (PACED in decisions.reasons) is is_within
+    for each in decisions.differences:
+        recorded = events[place].object
+        pod = f"pods/{recorded['namespace']}/{recorded['name']}"
+        assert (each.revision, each.subject) == (events[place].revision, f"scheduling {pod}")
+        assert (each.path, each.recorded, each.objects) == ("inputs.paced", True, (pod,))
+        assert each.recorded_tree == recorded
+        assert each.again_tree["outcome"] != "Error"
 
 
 @pytest.mark.parametrize("is_within", [True, False])
