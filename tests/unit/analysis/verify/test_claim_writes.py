@@ -90,6 +90,9 @@ def judged(events: Sequence[Event]) -> list[tuple[str, int, int | None]]:
         watch.take(event, raw_parts.of_claim(event.body) if is_there else None)
     for each in watch.violations():
         assert (each.kind, each.objects, each.doubt) == (ViolationKind.BROKEN, (KEY,), "")
+        times = {event.revision: event.stamp.time for event in events}
+        for moment in (each.begin, each.end or each.begin):
+            assert moment.time == times[moment.revision]
     return [
         (each.rule, each.begin.revision, None if each.end is None else each.end.revision)
         for each in watch.violations()
