@@ -236,3 +236,19 @@ def test_log_that_begins_with_an_import_is_a_recording(events: list[Event]) -> N
         key=ObjectKey("", "pods", "", ""),
     )
     assert problems([imported, gap]) == ""
+
+
+UNREADABLE = {"cut": b'{"controller":', "no object": b"[]", "deep": b'{"a":' * 100_000}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+@pytest.mark.parametrize("kind", [EventType.DECISION_RECORDED, EventType.OBJECT_UPDATED])
+def test_event_that_cannot_be_read_is_named_alone(
+    events: list[Event], kind: EventType, body: bytes
+) -> None:
+    place = next(at for at, event in enumerate(events) if event.type is kind)
+    unread = msgspec.structs.replace(events[place], body=body)
+    said = problems([*events[:place], unread, *events[place + 1 :]])
+    assert {line.partition(":")[0] for line in said.splitlines()} == {f"revision {unread.revision}"}
+    words = "cannot be read" if kind is EventType.DECISION_RECORDED else "no readable metadata"
+    assert words in said
