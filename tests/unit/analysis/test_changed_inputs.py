@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from app.analysis.diff.inputs import InputDifference, changes
 from app.analysis.diff.sides import Side
@@ -156,3 +157,17 @@ def test_lists_of_named_entries_differ_by_their_entries(a: Any, b: Any, said: st
     before, after = write(5, listing(*a)), write(7, listing(*b), is_new=False)
     (changed,) = differing([before], [before, after])
     assert changed.text == f"only in B: spec.entries: {said}"
+
+
+def test_object_that_is_made_anew_without_the_end_of_the_former_one_is_made() -> None:
+    """The line with its end is lost; the uid shows that it is another one."""
+    former = write(5, SMALL)
+    again = structs.replace(write(7, SMALL, is_new=False, uid="v"), uid=Uid("v"))
+    (change,) = differing([former, again], [former])
+    assert (change.verb.value, change.since) == ("only in A", 7 * SECOND)
+    assert change.a is not None
+    assert change.a.created is not None
+    label = write(7, SMALL, is_new=False, labels={"a": "b"})
+    (change,) = differing([former, label], [former])
+    assert change.a is not None
+    assert change.a.created is None

@@ -24,6 +24,19 @@ def test_part_that_differs_is_shown_whole(length, seed):
     assert max(len(left), len(right)) <= contrasts.LONG + 2 * contrasts.BESIDE + 10
 
 
+@pytest.mark.parametrize("same", ["", "x" * 10, "x" * contrasts.BESIDE, "x" * 100])
+def test_ellipsis_stands_for_what_is_left_out_alone(same):
+    """On either side of what differs; a mark of JSON is at each end."""
+    is_cut = len(same) + 1 > contrasts.BESIDE
+    for a, b in (("1" * 90, "2" * 90), ("3" * 90, "4" * 90)):
+        left, right = contrasts.of(same + a, same + b)
+        kept = same[-contrasts.BESIDE :] if is_cut else f'"{same}'
+        assert (left, right) == tuple(f'{"…" * is_cut}{kept}{each}"' for each in (a, b))
+        left, right = contrasts.of(a + same, b + same)
+        kept = same[: contrasts.BESIDE] if is_cut else f'{same}"'
+        assert (left, right) == tuple(f'"{each}{kept}{"…" * is_cut}' for each in (a, b))
+
+
 def test_short_values_are_shown_as_they_are():
     assert contrasts.of({"a": 1}, [2]) == ('{"a":1}', "[2]")
 
