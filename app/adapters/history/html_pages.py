@@ -39,6 +39,7 @@ _PART = re.compile(
 
 _XML = re.compile(r"\s*<\?xml\b")
 _IN_XML = re.compile(r"&lt;pre\b|&quot;(?:apiVersion|kind)&quot;", re.IGNORECASE)
+_CDATA = re.compile(r"(<!\[CDATA\[(?:(?!\]\]>)[\s\S])*+)")
 _PASTED = re.compile(r"(<pre\b[^<>\n]{0,200}>)((?:(?!</?pre\b)[\s\S])*+)")
 _ELEMENT = re.compile(r"</?[A-Za-z][^<>]{0,2000}+>")
 _OTHER_TAG = re.compile(
@@ -105,9 +106,12 @@ class Texts:
 
 def unescaped(text: str) -> str:
     """The text; of an export in XML with parts of pages or JSON in it, these as they were."""
-    if _XML.match(text) is None or "<![CDATA[" in text or _IN_XML.search(text) is None:
+    if _XML.match(text) is None or _IN_XML.search(text) is None:
         return text
-    return _PASTED.sub(_plain, html.unescape(text))
+    parts = _CDATA.split(text)
+    # What stands between CDATA and its end is as it was.
+    parts[::2] = [_PASTED.sub(_plain, html.unescape(part)) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -166,10 +166,15 @@ def is_list(tree: JsonView) -> bool:
     """True for a list of objects, including an empty list, whose `items` servers write as null."""
     kind, items = tree.get("kind"), tree.get("items")
     if kind is None:
-        return isinstance(items, list)
+        return isinstance(items, list) and (not items or any(map(_may_be_object, items)))
     if not isinstance(kind, str) or not kind.endswith("List") or kind in NOT_OBJECTS:
         return False
     return isinstance(items, list) or (items is None and not meta.name(tree))
+
+
+def _may_be_object(item: Any) -> bool:
+    """False for an item of another answer, such as an issue that a search for issues gives."""
+    return isinstance(item, dict) and not item.keys().isdisjoint(("metadata", "kind", "apiVersion"))
 
 
 WITHIN_MAX = 12

@@ -54,7 +54,7 @@ _STAMP = re.compile(
     r"(?: (?:stdout|stderr) F)?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,253} [\w@./-]{1,100}\[\d+\]:"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-    r"|\[pod/[^\]\s]{1,300}\])(?: |$)"
+    r"|\[pod/[^\]\s]{1,300}\]|\[[\w.-]{1,100} : [\w.-]{1,100}\])(?: |$)"
 )
 _SHOWN = re.compile(
     r"(?:- )?(?:apiVersion|kind): \S|\{\s*$|(?:NAME|NAMESPACE|LAST ?SEEN|EVENT)\s{2,}|Name:\s{2,}"

@@ -56,7 +56,7 @@ _YAML_BEGIN = re.compile(
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """Lines that end a YAML document, including the titles in the output of helm."""
-_JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*[{\[\]]')
+_JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*(?:[{\[\]]|"[^"\n]{0,400}\\n)')
 _JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+\])")
 """The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
 _EMBEDDED = re.compile(r'\{\s*"')
@@ -476,6 +476,8 @@ class _Block:
     def _take(self, line: int, value: Any, text: str = "", *, is_printed: bool = False) -> None:
         """Keep a document, with the JSON text of it; of an array, keep each item as a document."""
         repeated = json_text.repeated_keys(text.encode(), value) if text else ()
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            value = {"texts": value}
         for item in envelopes.answer_rows(value) or json_text.items_of(value):
             if not isinstance(item, dict):
                 continue

@@ -440,8 +440,13 @@ def _logged(part: Part) -> list[Part]:
 
 
 def _is_row(tree: JsonObject) -> bool:
-    """True for a row of a table that is read as a document: an Event, or a line of a component."""
-    return event_objects.of_row(tree) is not None or component_logs.is_in_row(tree)
+    """True for a row of a table that is read as a document.
+
+    Such rows are Events, lines of components, and those with a text over several lines.
+    """
+    if event_objects.of_row(tree) is not None or component_logs.is_in_row(tree):
+        return True
+    return any("\n" in text for text in texts.within(tree))
 
 
 def _no_text(source: ByteSource) -> InputError:

@@ -1,5 +1,8 @@
 """Exports of chats and notebooks, in which objects are texts: their folders, archives and cells."""
 
+import csv
+import html
+import io
 import json
 import zipfile
 
@@ -110,3 +113,46 @@ def test_cell_of_a_notebook_gives_what_its_command_printed(tmp_path, source):
     keys, _, lost = read(written(tmp_path, files) / "look.ipynb")
     assert keys == IN_THE_CHAT
     assert lost == []
+
+
+BOTH = [("pods", "shop", "web"), ("resourceclaims", "shop", "gpu")]
+TEXTS = [yaml.safe_dump(POD), yaml.safe_dump(CLAIM)]
+FENCED = [f"```yaml\n{text}```\n\nthanks" for text in TEXTS]
+SHOWN = [f"<p>Hi</p>\n<pre><code>{html.escape(text)}</code></pre>" for text in TEXTS]
+
+
+def csv_of(rows):
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
+
+
+EXPORTS = {
+    "answers of a search": json.dumps({"total": 2, "items": [{"body": text} for text in FENCED]}),
+    "parts of pages": json.dumps({"posts": [{"cooked": text} for text in SHOWN]}),
+    "texts in an array": json.dumps(TEXTS),
+    "cells of a table": csv_of([["id", "body"], *enumerate(TEXTS)]),
+    "cells with Markdown": csv_of([["id", "body"], *enumerate(FENCED)]),
+    "results of tests": '<?xml version="1.0"?>\n<tests><failure>'
+    f"{html.escape(json.dumps(POD, indent=1))}</failure>\n"
+    f"<out><![CDATA[\n{TEXTS[1]}]]></out></tests>\n",
+    "log of a pipeline": "".join(f"[dump : run] {line}\n" for line in "\n".join(TEXTS).split("\n")),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_texts_in_other_exports(tmp_path, name):
+    path = tmp_path / "export"
+    path.write_text(EXPORTS[name])
+    keys, _, lost = read(path)
+    assert keys == BOTH
+    assert lost == []
+
+
+@pytest.mark.parametrize("end", ["  stat", "stat", "status:\n  phase: Runn"])
+def test_text_that_ends_in_an_object_is_still_cut(tmp_path, end):
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"body": TEXTS[1]}, {"body": f"see\n\n{TEXTS[0]}{end}"}]))
+    keys, _, lost = read(path)
+    assert keys == BOTH[1:]
+    assert len(lost) == 1

@@ -119,8 +119,8 @@ def as_lines(source: ByteSource) -> bytes:
 def _rows(source: ByteSource, notes: Notes | None = None) -> Iterator[tuple[int, JsonObject]]:
     csv.field_size_limit(source.limits.line_bytes_max)
     reader = csv.reader(_lines(source), strict=True)
-    titles = _named(next(reader, []), notes)
-    for row in reader:
+    titles = _named(next(filter(None, reader), []), notes)
+    for row in filter(None, reader):
         tree = _tree(titles, row, notes, f"{source.name}:{reader.line_num}")
         if tree:
             yield reader.line_num, tree
@@ -151,8 +151,11 @@ def _tree(titles: Sequence[str], row: Sequence[str], notes: Notes | None, place:
 
 def _lines(source: ByteSource) -> Iterator[str]:
     # A row may span several lines; the bound on a line applies to the whole row.
-    size = 0
-    for _, line in source.lines():
+    size, following = 0, 1
+    for number, line in source.lines():
+        # The source leaves out empty lines, which belong to a cell over several lines.
+        yield from ("\n" for _ in range(following, number))
+        following = number + 1
         text = _text(line)
         size = 0 if text.endswith('"') else size + len(text)
         if size > source.limits.line_bytes_max:

@@ -200,7 +200,8 @@ ENTRIES = (
         detected_by=(
             "texts with `apiVersion` and `kind`, or with output of kubectl for people, in fields "
             "of a file that is named itself, or of files beside which nothing is recorded, such as "
-            "the export of a chat; of a notebook's cells with their commands"
+            "the export of a chat; of a notebook's cells with their commands; in cells of a CSV "
+            "over several lines"
         ),
         gives="the documents in the texts, at the line of the document around them",
         lacks="the text; damaged documents, which are named",

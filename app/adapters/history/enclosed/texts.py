@@ -42,8 +42,11 @@ CUT_LIST = "the list ends before its kind, so its last item may be cut, and is l
 CUT_ITEM = "the list ends before its kind, so its only item may be cut"
 """Left out, nothing would be read of a page that shows a list with one item and no more."""
 
-_CLOSERS = ("\n", "}", "]", "`")
-"""Ends of texts that are whole: programs end each line, and documents in JSON or fences close."""
+_CLOSERS = ("\n", "}", "]", "`", "</pre>", "</div>", "</p>")
+"""Ends of texts that are whole: programs end each line, and documents in JSON or fences close.
+
+So do parts of pages.
+"""
 
 _SHELLS = ("%%bash", "%%sh", "%%script bash", "%%script sh", "%%!")
 _PROMPT = "$ "
@@ -102,8 +105,14 @@ def _unescaped(text: str) -> str:
 
 
 def may_be_cut(text: str) -> bool:
-    """Whether a text may end in the middle of a document: it ends in the middle of a line."""
-    return not text.endswith(_CLOSERS)
+    """Whether a text may end in the middle of a document: it ends in the middle of a line.
+
+    Words that stand in a paragraph of their own are no line of a document.
+    """
+    if text.endswith(_CLOSERS):
+        return False
+    *_, above, last = ("", *text.rsplit("\n", 2))
+    return bool(above.strip()) or not last[:1].isalpha() or ":" in last
 
 
 def without_cut(value: Any) -> Any:

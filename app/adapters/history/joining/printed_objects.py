@@ -56,7 +56,7 @@ _UNSEEN = "{who} {fact}, which no other source shows: what happened to the objec
 _DELETION = "its deletion"
 _NODE = "the node {}"
 _SAID = {
-    "bound": re.compile(r".* node (?P<node>[a-z0-9.-]+)", re.DOTALL),
+    "bound": re.compile(r"Successfully bound pod to node: node (?P<node>[a-z0-9.-]+)"),
     "Scheduled": re.compile(r"Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)"),
 }
 """The messages of an attempt and of an Event that name the node of a pod."""
