@@ -337,6 +337,17 @@ def test_recorded_terminal_gives_what_it_showed(tmp_path, begin):
     assert history.refused_places == []
 
 
+def test_event_of_a_recorded_terminal_that_is_damaged_is_a_loss(tmp_path):
+    titles, row = TABLE.splitlines()
+    lines = [json.dumps([0.1, "o", f"{each}\r\n"]).encode() for each in (titles, row)]
+    damaged = lines[1].replace(b"web", b"w\xffb")
+    (record,), history = imported(
+        tmp_path, b"\n".join([CAST.encode().strip(), *lines, damaged, lines[0], lines[1], b""])
+    )
+    assert record.name == "web"
+    assert [place for place, _ in history.refused_places] == ["a.txt/shown:4"]
+
+
 def envelope(kind, raw):
     named = b"\x0a\x02v1\x12" + bytes([len(kind)]) + kind
     return b"k8s\0\x0a" + bytes([len(named)]) + named + b"\x12" + bytes([len(raw)]) + raw

@@ -39,6 +39,7 @@ _CAST = re.compile(
     rb'\s*\{(?=[^\n]*"version": ?[123][,}])(?=[^\n]*"(?:width|cols)": ?\d)[^\n]*\}\s*\n'
     rb"(?:#[^\n]*\n){0,9}\["
 )
+_CUT = "\n[truncated]\n"
 _BETWEEN = re.compile(rb"\n(?=k8s\0)")
 _LETTERS = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 _PACKED = (GZIP_MAGIC, XZ_MAGIC, BZIP2_MAGIC, ZSTD_MAGIC, ZIP_MAGIC)
@@ -82,16 +83,25 @@ def _decoded(source: ByteSource) -> ByteSource:
 def _shown(source: ByteSource) -> ByteSource:
     """What a recorded terminal showed, without what somebody typed."""
     shown = "".join(_outputs(source)).replace("\r\n", "\n")
-    return unpacking.bytes_source(shown.encode(), f"{source.name}/shown", source.limits)
+    content = shown.encode("utf-8", "replace")
+    return unpacking.bytes_source(content, f"{source.name}/shown", source.limits)
 
 
 def _outputs(source: ByteSource) -> Iterator[str]:
+    """The outputs in order; a mark of a cut where an event between others is damaged.
+
+    A recording that was ended by force has a last line that is cut.
+    """
+    is_damaged = False
     for _, line in source.lines():
         try:
             event = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            # A recording that was ended by force has a last line that is cut.
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            is_damaged = not line.startswith(b"#")
             continue
+        if is_damaged:
+            yield _CUT
+            is_damaged = False
         if isinstance(event, list) and len(event) == 3 and event[1] == "o":
             yield str(event[2])
 
