@@ -344,7 +344,7 @@ def test_events_without_the_page_that_they_end_are_said(tmp_path):
         "Events:\n  Type     Reason            Age   From               Message\n"
         "  Warning  FailedScheduling  9s    default-scheduler  0/1 nodes are available\n"
     )
-    trees, lost, _ = read(tmp_path, f"$ kubectl describe pod web | tail\n{events}\n{PODS}")
+    trees, lost, _ = read(tmp_path, f"$ kubectl describe pod -l app=web | tail\n{events}\n{PODS}")
     assert list(trees) == [("Pod", "default", "web")]
     said = "a table of events, but the object that they are about is not shown above it"
     assert lost == [f"text.md:3: {said}"]
@@ -661,3 +661,41 @@ def test_log_that_begins_with_a_time_in_brackets_is_no_broken_document(tmp_path)
         assert [record.name for record in history.records()] == ["web"]
         assert not history.refusals
         assert ("dmesg.log", "it holds no objects, events or attempts") in history.left_out
+
+
+PAGE_EVENTS = (
+    "Events:\n  Type     Reason            Age                From               Message\n"
+    "  ----     ------            ----               ----               -------\n"
+    "  Warning  FailedScheduling  4s (x2 over 5s)    default-scheduler  0/3 nodes are available\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "about"),
+    [
+        ("$ kubectl describe pod web -n shop", ("shop", "web")),
+        ("k -n shop describe po/web", ("shop", "web")),
+        ("$ oc describe pods web --namespace=shop | sed -n '/Events:/,$p'", ("shop", "web")),
+        ("# kubectl describe po web", ("default", "web")),
+    ],
+)
+def test_events_alone_are_about_the_object_of_the_command_above(tmp_path, command, about):
+    trees, lost, _ = read(tmp_path, f"{command}\n\n{PAGE_EVENTS}")
+    ((key, event),) = trees.items()
+    assert key[0] == "Event"
+    assert event["message"] == "0/3 nodes are available"
+    involved = event["involvedObject"]
+    assert (involved["kind"], involved["namespace"], involved["name"]) == ("Pod", *about)
+    assert lost == []
+
+
+@pytest.mark.parametrize("command", ["$ kubectl describe pod -n shop", "words", "$ kubectl get po"])
+def test_events_alone_below_other_words_are_a_loss(tmp_path, command):
+    _, lost, _ = read(tmp_path, f"{PODS}\n{command}\n{PAGE_EVENTS}")
+    assert lost == [f"text.md:6: {printed.NO_SUBJECT}"]
+
+
+def test_row_of_a_page_without_its_titles_is_one_loss(tmp_path):
+    rows = PAGE_EVENTS.splitlines()[-1] + "\n"
+    _, lost, _ = read(tmp_path, f"{PODS}\n$ kubectl describe pod web | tail -2\n{rows}{rows}")
+    assert lost == [f"text.md:5: {printed.NO_EVENT_TITLES}"]

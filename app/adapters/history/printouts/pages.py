@@ -38,6 +38,16 @@ _ASKED = re.compile(
 )
 """The command for a page, with the kind that it asks for."""
 
+_DESCRIBED = re.compile(
+    r"\b(?:kubectl|oc|k) (?:\S+ ){0,8}?describe (?:-n \S+ |-\S+ ){0,4}(?P<kind>[a-zA-Z.]+)[/ ]"
+    r"(?P<name>[a-z0-9][a-z0-9.-]*)(?=[\s`|;]|$)"
+)
+_IN_NAMESPACE = re.compile(r"(?:\s-n[ =]?|\s--namespace[ =])(?P<namespace>[a-z0-9-]+)")
+EVENT_ROW = re.compile(
+    r"\s*(?:Normal|Warning)\s{2,}\w+\s{2,}(?:\d+[smhdy])+(?: \(x\d+ over [^)]*\))?\s{2,}\S+\s{2,}\S"
+)
+"""A row of the Events of a page."""
+
 _NAMED_IN = {event_reasons.SCHEDULED: _ASSIGNED, "BackOff": _IN_POD}
 """The forms of messages that name the pod they are about, by reason."""
 
@@ -123,7 +133,8 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
 def events_alone(lines: Sequence[str], at: int) -> Printout:
     """The table of Events that begins at a line, without the page that it ends.
 
-    A table is about one object. What was scheduled, and what is restarted, its messages name.
+    A table is about one object. What was scheduled, and what is restarted, its messages name; else
+    the command above it does.
     """
     if not EVENT_TITLES.match(lines[at]):
         return Printout()
@@ -137,12 +148,35 @@ def events_alone(lines: Sequence[str], at: int) -> Printout:
         if row["Reason"] in _NAMED_IN
         and (match := _NAMED_IN[row["Reason"]].fullmatch(row["Message"])) is not None
     }
-    if len(named) != 1:
-        return Printout()
-    ((namespace, name),) = named
     pods = registry.find_name("pods")[0]
-    subject = parts.identity(pods, name, namespace)
-    return Printout([*_events(subject, pods, lines[at:end])], end - at)
+    if len(named) == 1:
+        ((namespace, name),) = named
+        kind, subject = pods, parts.identity(pods, name, namespace)
+    elif not named and (asked := _asked_object(lines, at)) is not None:
+        kind, subject = asked
+    else:
+        return Printout()
+    return Printout([*_events(subject, kind, lines[at:end])], end - at)
+
+
+def _asked_object(lines: Sequence[str], at: int) -> tuple[Kind, JsonObject] | None:
+    """The object whose page the command directly above a table of Events asks for."""
+    above = [line for line in lines[max(0, at - 4) : at] if line.strip() not in ("", "Events:")]
+    command = _DESCRIBED.search(above[-1]) if above else None
+    kinds = registry.find_name(command["kind"]) if command else []
+    if command is None or not kinds:
+        return None
+    namespace = _IN_NAMESPACE.search(above[-1])
+    return kinds[0], parts.identity(
+        kinds[0], command["name"], namespace["namespace"] if namespace else ""
+    )
+
+
+def begins_rows(lines: Sequence[str], at: int) -> bool:
+    """Whether a row of the Events of a page stands at a line, and no other, or titles, above it."""
+    above = lines[at - 1] if at else ""
+    is_first = not EVENT_ROW.match(above) and not above.strip().startswith(("Type", "----"))
+    return is_first and EVENT_ROW.match(lines[at]) is not None
 
 
 def is_of_foreign_kind(lines: Sequence[str], at: int) -> bool:

@@ -146,7 +146,7 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
         return FOREIGN_PAGE
     if pages.EVENT_TITLES.match(lines[at]):
         return NO_PAGE if pages.is_below_page(lines, at) else NO_SUBJECT
-    if _EVENT_ROW.match(line):
+    if _EVENT_ROW.match(line) or pages.begins_rows(lines, at):
         return NO_EVENT_TITLES
     row = lines[at + 1] if at + 1 < len(lines) else ""
     newest = commands.of(number, None)
