@@ -348,7 +348,8 @@ ENTRIES = (
         gives="of kinds of resource.k8s.io all fields; of pods and nodes names, labels, nodes, "
         "containers and their states, taints, conditions, whether a node is cordoned, its creation "
         "and release; of workloads names, labels, creation and numbers of pods; Events, also of a "
-        "table that stands alone if it names its pod: parts of objects (`printed`)",
+        "table that stands alone if it or the command above names its object: parts of objects "
+        "(`printed`)",
         lacks="annotations, managed fields; of pods, nodes and workloads everything else; messages "
         "of containers on several lines; the times of Events",
         example="kubectl describe pod web-1 > described.txt",

@@ -39,7 +39,7 @@ from app.domain.log.records import (
 )
 from app.domain.values import api_groups, api_resources, json_tree, patches
 from app.domain.values.fields import core, dra, entries, meta
-from app.domain.values.json_tree import JsonView
+from app.domain.values.json_tree import JsonObject, JsonView
 
 _GROUPS_OF_EVENTS = ("", api_groups.EVENTS)
 _COMPARED = (
@@ -53,6 +53,7 @@ _COMPARED = (
 
 _END = "SELECT max(own) FROM record WHERE epoch = 0"
 _UNSEEN = "{who} {fact}, which no other source shows: what happened to the object is not known"
+_NOTHING: JsonObject = {}
 _DELETION = "its deletion"
 _NODE = "the node {}"
 _SAID = {
@@ -128,30 +129,28 @@ class PrintedObjects:
 
     def _note_binding(self, record: Record) -> None:
         """Keep what an attempt or an Event says of the node of its pod, as a state of the pod."""
-        tree = record.object or {}
-        pattern = _SAID.get(record.verb if record.op is Op.CONTEXT else str(tree.get("reason")))
-        match = (
-            None if pattern is None else pattern.match(record.message or str(tree.get("message")))
+        if record.op is Op.CONTEXT:
+            said, message, event = record.verb, record.message, _NOTHING
+        elif record.resource == "events":
+            event = record.object or _NOTHING
+            said, message = str(event.get("reason")), str(event.get("message"))
+        else:
+            return
+        match = _SAID[said].match(message) if said in _SAID else None
+        if match is None:
+            return
+        involved = _involved(event)
+        namespace = meta.namespace(event) or record.namespace
+        key = ObjectKey(*api_resources.PODS, namespace, entries.name(involved) or record.name)
+        uid = involved.get("uid") or ""
+        self._bound[key] = msgspec.structs.replace(
+            record,
+            group=key.group,
+            resource=key.resource,
+            name=key.name,
+            namespace=key.namespace,
+            object={"metadata": {"uid": uid}, "spec": {"nodeName": match["node"]}},
         )
-        involved = _involved(tree)
-        key = ObjectKey(
-            *api_resources.PODS,
-            meta.namespace(record.object or {}) or record.namespace,
-            entries.name(involved) if involved else record.name,
-        )
-        if match is not None:
-            bound = {
-                "metadata": {"uid": involved.get("uid") or ""},
-                "spec": {"nodeName": match["node"]},
-            }
-            self._bound[key] = msgspec.structs.replace(
-                record,
-                group=key.group,
-                resource=key.resource,
-                name=key.name,
-                namespace=key.namespace,
-                object=bound,
-            )
 
     def _unbound(self) -> Iterator[tuple[ObjectKey, Record]]:
         """The bound pods that no state of another source than the one that says so shows bound."""
