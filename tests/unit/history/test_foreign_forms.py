@@ -150,6 +150,12 @@ LOG = {"level": "ERROR", "message": "could not schedule pod", "Pod": {"name": "w
             '# HELP kube_pod_info x\nkube_pod_info{pod="web-1",node="n1"} 1\n',
             "metrics of Prometheus",
         ),
+        ("$ kubectl version\nClient Version: v1.34.1\n", "output of kubectl version"),
+        ("$ kubectl get crd\nNo resources found\n", "output of kubectl that shows no object"),
+        (
+            "me@h:~$ kubectl get pods x\nError from server (NotFound)\n",
+            "output of kubectl that show",
+        ),
         ("No resources found in shop namespace.\n", "shows no object"),
         (
             "NAME\tNAMESPACE\tREVISION\tUPDATED\tSTATUS\nx\tshop\t1\t2026\tdeployed\n",

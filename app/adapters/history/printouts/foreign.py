@@ -69,6 +69,7 @@ _OUTPUTS = (
     (re.compile(rb"No resources found"), "output of kubectl that shows no object"),
     (re.compile(rb"Name: +\S+\s+Project: +\S+\s"), "output of argocd, which shows no object"),
 )
+_COMMAND = re.compile(rb"[^\n]{0,80}?\b(?:kubectl|oc) [a-z][^\n]{0,400}\r?\n")
 _DIFF = re.compile(rb"diff -\S[^\n]{0,400} /\S{0,400}/LIVE-\d")
 _LOG_LINE = re.compile(rb'\{(?=[^\n]*"(?:level|severity|lvl)"\s*:)(?=[^\n]*"(?:msg|message)"\s*:)')
 _CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
@@ -122,8 +123,9 @@ def of_file(head: bytes) -> tuple[str, str]:
         return SCREEN, CURES[SCREEN]
     if _DIFF.match(head) is not None:
         return "output of kubectl diff, which shows parts of objects", _OBJECTS
+    command = _COMMAND.match(head)
     for begin, name in _OUTPUTS:
-        if begin.match(head) is not None:
+        if begin.match(head, 0 if command is None else command.end()) is not None:
             return name, _OBJECTS
     if _CHANGE.match(head) is not None:
         return (
@@ -146,6 +148,8 @@ def of_file(head: bytes) -> tuple[str, str]:
         )
     if _PART.search(head) is not None:
         return "parts of objects, without the apiVersion and kind of any", _OBJECTS
+    if command is not None:
+        return "commands or output of kubectl that show no object", _OBJECTS
     return "", ""
 
 
