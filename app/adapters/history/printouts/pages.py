@@ -152,8 +152,8 @@ def events_alone(lines: Sequence[str], at: int) -> Printout:
     if len(named) == 1:
         ((namespace, name),) = named
         kind, subject = pods, parts.identity(pods, name, namespace)
-    elif not named and (asked := _asked_object(lines, at)) is not None:
-        kind, subject = asked
+    elif not named and (described := _asked_object(lines, at)) is not None:
+        kind, subject = described
     else:
         return Printout()
     return Printout([*_events(subject, kind, lines[at:end])], end - at)
