@@ -331,6 +331,9 @@ class Forker:
                 end = await _after_begun_claims(log, parent, end)
             if end.revision != named:
                 notes = (_WITHIN.format(named=named, end=end.revision),)
+            # After the last event before an instant, time has passed up to that instant.
+            begun = await moments.find_time(log, parent, moment, named, now)
+            end = msgspec.structs.replace(end, time=max(end.time, begun))
         if wanted.until is not None:
             return replace(await self._go_on(parent, name, end, wanted, actor), notes=notes)
         settings = await settings_of(log, parent, end, wanted.switches)

@@ -84,7 +84,7 @@ class Recording:
 
     async def fork(
         self,
-        at: int,
+        at: int | str,
         *edits: Edit,
         switches: ForkSwitches = ForkSwitches(),
         until: int = 0,

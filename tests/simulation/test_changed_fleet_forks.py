@@ -28,7 +28,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import SECOND, Instant, micro_text
 from tests import draws
 from tests.cluster import USER
 from tests.conformance.soak_lines import retell
@@ -247,8 +247,7 @@ async def test_fork_does_what_the_world_does_in_which_the_change_is_made(
     act = random.Random(seed).choice(noted.quiet_acts())
     moment = noted.marks[act][0]
     planted = change(NotedWorld(seed, act + 1).world)
-    at = max(each.revision for each in events if each.stamp.time <= moment)
-    fork, outcome = await recording.fork(at, *planted.edits)
+    fork, outcome = await recording.fork(micro_text(moment), *planted.edits)
     assert outcome.diff.unexplained == 0
     here = outcomes(await recording.events(fork))
     last = events[-1].stamp.time

@@ -50,7 +50,7 @@ class Forked(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def first_draft(info: HistoryInfo, parent: HistoryInfo, end: Head, actor: Actor) -> Draft:
-    """The first event of a fork. It has the time of the event before it."""
+    """The first event of a fork. It has the time at which the fork begins."""
     payload = Forked(
         parent=parent.name,
         revision=end.revision,

@@ -119,6 +119,24 @@ async def test_settings_of_a_fork_are_its_parents_but_for_what_is_switched() -> 
 
 
 @pytest.mark.parametrize(
+    ("moment", "after"),
+    [("4", 3), (4, 4.0), (4.25, 4.25), (4.999999, 4.999999), (5, 5), (3600, 3600), ("", 5)],
+)
+async def test_fork_begins_at_the_instant_that_is_named(moment: str | float, after: float) -> None:
+    """The cluster has an event in each second; then nothing happens for a day."""
+    async with world() as here:
+        begun = Instant(START + int(after * SECOND))
+        named = moment
+        if not isinstance(moment, str):
+            named = timestamps.micro_text(Instant(START + int(moment * SECOND)))
+        info = await here.fork("fork", str(named), DeleteEdit(name="configmap/a"))
+        *before, forked, edited = await here.events(info)
+        assert (forked.stamp.time, edited.stamp.time) == (begun, begun)
+        assert before[-1].stamp.time <= begun
+        assert await here.problems(info) == ()
+
+
+@pytest.mark.parametrize(
     ("moment", "switches"),
     [
         ("0", {}),
