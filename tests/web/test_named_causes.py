@@ -490,3 +490,23 @@ async def test_object_that_ends_with_its_namespace_says_who_deleted_that(row):
     text = await why(tuple(steps), about=about, off=off)
     said = "the deletion of namespace lab with all in it was asked for by redra:incidents at "
     assert text.count("deletion of namespace") == text.count(said) == is_named
+
+
+@pytest.mark.parametrize("count", [8, 9])
+async def test_many_holders_of_devices_are_told_by_their_workloads(count):
+    """Rows of eight or fewer claims are told by their pods; three of many say nothing."""
+    devices = [{"name": f"x{number}"} for number in range(count)]
+    spec = pod("web", "lab", template="one")["spec"]
+    alone = [pod(f"p{number}", "lab", template="one") for number in range(2)]
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"),
+                   slice_of("s", DRIVER, "n", devices, nodeName="n"),
+                   template("one", "lab", ask("c"))]},
+        {"apply": [deployment("web", spec, replicas=count - 2), *alone]},
+        {"wait": 60},
+        {"apply": [pod("job", "lab", template="one")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    told = "of 9 claims that have the devices, 7 of deployment lab/web, 2 of single pods of "
+    assert (told in text) == (count == 9)
+    assert ("is used by pod lab/" in text) == (count == 8)

@@ -250,8 +250,10 @@ async def test_objects_are_found_by_what_one_remembers(query, names):
         assert {one["name"] for one in answer["items"]} == names
         root = await page(server, f"{UI}/find?q={query}")
         hits = root.all("ol", "relations")
-        shown = {node.text.rpartition("/")[2] for node in hits[0].all("a")} if hits else set()
-        assert shown == names
+        links = hits[0].all("a", "object") if hits else []
+        assert {node.text.rpartition("/")[2] for node in links} == names
+        reasons = [node.attributes["href"] for hit in hits for node in hit.all("a", "why")]
+        assert {address.rpartition("name=")[2] for address in reasons} == names
 
 
 async def test_index_lists_the_histories():

@@ -16,6 +16,7 @@ from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
 from app.analysis.explain.nearby import names as names_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
+from app.analysis.explain.nearby.holders import HOLDERS_MAX
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
@@ -34,9 +35,6 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 POOLS_MAX = 20
 """The number of unusable pools whose slices are examined."""
-
-HOLDERS_MAX = 200
-"""The number of holders of devices that are examined."""
 
 NO_SLICES = "no ResourceSlice is published"
 

@@ -1,7 +1,8 @@
 """Users of devices that a pod waits for, where the name of the claim does not say enough."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -16,9 +17,21 @@ from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.quantity import QuantityError
 
+HOLDERS_MAX = 200
+"""The number of holders of devices that are examined."""
 
-def users(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator[Reason]:
-    """The pods that use holders (`NAMESPACE/CLAIM`) of another namespace, or that were made for."""
+HOLDERS_TOLD_MAX = 8
+"""Holders of devices up to which the pods of the first few are told one by one."""
+
+
+def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterator[Reason]:
+    """The pods that use holders (`NAMESPACE/CLAIM`) of another namespace, or that were made for.
+
+    Of many holders the workloads are told whose pods have the most.
+    """
+    if len(holders) > HOLDERS_TOLD_MAX:
+        yield _workloads(views, holders)
+        return
     count = 0
     for holder in holders:
         namespace, _, name = holder.rpartition("/")
@@ -39,6 +52,38 @@ def users(views: LiveViews, pod: JsonObject, holders: Iterable[str]) -> Iterator
         count += 1
         if count == NAMES_MAX:
             return
+
+
+def _workloads(views: LiveViews, holders: Collection[str]) -> Reason:
+    """The workloads of the pods that use holders, those with the most holders first."""
+    owners: Counter[str] = Counter()
+    for holder in holders:
+        namespace, _, name = holder.rpartition("/")
+        claim = views.objects.get(claim_key(namespace, name)) or {}
+        owners[_owner_of(views, namespace, claim)] += 1
+    # More than three are cut by `listed`, so the rest is told as one.
+    most = owners.most_common(NAMES_MAX - 1)
+    parts = [f"{count} of {owner}" for owner, count in most]
+    if rest := len(holders) - sum(count for _, count in most):
+        parts.append(f"{rest} of others")
+    more = " or more" if len(holders) >= HOLDERS_MAX else ""
+    text = f"of {len(holders)}{more} claims that have the devices, {', '.join(parts)}"
+    return Reason(text=text, count=len(holders), is_kept=True)
+
+
+def _owner_of(views: LiveViews, namespace: str, claim: JsonObject) -> str:
+    """The workload of the first pod that a claim is reserved for, as text."""
+    consumer = next(iter(dra.consumers(claim)), None)
+    if consumer is None:
+        return f"no pod in namespace {namespace}"
+    key = ObjectKey(*api_resources.PODS, namespace, consumer.name)
+    owner = meta.controller(views.objects.get(key) or {})
+    if owner is not None and owner.kind == "ReplicaSet":
+        made = ObjectKey(*api_resources.REPLICA_SETS, namespace, owner.name)
+        owner = meta.controller(views.objects.get(made) or {}) or owner
+    if owner is None:
+        return f"single pods of namespace {namespace}"
+    return f"{owner.kind.lower()} {namespace}/{owner.name}"
 
 
 def shares(views: LiveViews, device: DeviceId, about: str) -> Iterator[Reason]:
