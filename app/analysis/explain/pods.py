@@ -119,7 +119,7 @@ def waiting(
     early = untried.cause(views, tree, rules)
     if early:
         changes = untried.remedies(views, tree, rules, reads_events, sees_key) if help else []
-        return _unasked(views, tree, early, changes, reads_events=reads_events)
+        return _unasked(rules, views, tree, early, changes, reads_events=reads_events)
     early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         reported = [*waits.remedies(views, tree)] if help and lacking else []
@@ -212,11 +212,21 @@ def _beside(
 
 
 def _unasked(
-    views: MergingViews, tree: JsonObject, early: str, changes: Sequence[str], *, reads_events: bool
+    rules: SchedulerRules,
+    views: MergingViews,
+    tree: JsonObject,
+    early: str,
+    changes: Sequence[str],
+    *,
+    reads_events: bool,
 ) -> PodFindings:
-    """The reason why no node is examined for a pod, and the changes that help."""
+    """The reason why no node is examined for a pod, and the changes that help.
+
+    The headline has the cause; it is repeated only beside facts that a reader may not see.
+    """
     known = untried.background(views, tree, reads_events=reads_events)
-    if all(reason.rests_on for reason in known):
+    known += tuple(untried.of_scheduler(views, tree, rules))
+    if known and all(reason.rests_on for reason in known):
         # A reader who may see none of these is told the cause as well.
         known = (Reason(text=early), *known)
     why = "no node is asked about the pod before it"

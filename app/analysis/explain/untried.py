@@ -121,6 +121,24 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
     )
 
 
+def of_scheduler(views: Views, tree: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
+    """What the pods of a namespace show of another scheduler to which one of them is left."""
+    if not _is_left(tree, rules):
+        return
+    name, namespace = core.scheduler_name(tree), meta.namespace(tree)
+    keys = views.objects.keys(*api_resources.PODS, namespace)
+    trees = (views.objects.get(key) or {} for key in keys)
+    nodes = [core.node_name(other) for other in trees if core.scheduler_name(other) == name]
+    named, placed = len(nodes), sum(map(bool, nodes))
+    text = f"{counts.of(named, 'pod')} of namespace {namespace} "
+    text += f"{'names' if named == 1 else 'name'} that scheduler, "
+    if placed:
+        text += f"{placed} of them with a node: somebody places its pods"
+    else:
+        text += "without a node: nothing shows that it runs"
+    yield Reason(text=text, count=named)
+
+
 def nearby(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
     """The facts of `background` that no message of a controller tells."""
     return (*_ending(views, tree), *_elsewhere(views, tree), *_named_alike(views, tree))

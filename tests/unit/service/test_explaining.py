@@ -332,7 +332,12 @@ async def test_pod_that_nobody_tries_tells_who_would_have_to(spec: JsonObject, t
     cluster = cluster_of(nodes=1)
     cluster.pod("p", template="gpu", **spec)
     async with asking(cluster.settle()) as ask:
-        assert (await ask("pod", "p")).text == text
+        answer = await ask("pod", "p")
+    assert answer.text == text
+    said = texts(answer.reason)
+    assert text not in said, "the headline is not repeated"
+    unseen = "1 pod of namespace default names that scheduler, without a node: nothing shows that "
+    assert (f"{unseen}it runs" in said) == ("schedulerName" in spec)
 
 
 async def test_bound_pod_tells_whether_it_runs() -> None:
