@@ -1,11 +1,15 @@
 """An answer names the part that is at fault, and no other of nearly the same name."""
 
 import copy
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
 
+from app.analysis.explain.nearby import holders
 from app.cli.explaining import page, parts
+from app.domain.controllers.resources import claim_key
+from app.domain.log import ObjectKey
 from app.domain.values.well_known import LAST_APPLIED
 from tests import draws
 from tests.api.serving import serving
@@ -510,3 +514,24 @@ async def test_many_holders_of_devices_are_told_by_their_workloads(count):
     told = "of 9 claims that have the devices, 7 of deployment lab/web, 2 of single pods of "
     assert (told in text) == (count == 9)
     assert ("is used by pod lab/" in text) == (count == 8)
+
+
+def test_deployment_of_holders_rests_on_the_replica_set_that_names_it():
+    """A reader who may not see ReplicaSets does not learn of the Deployment."""
+    objects = {
+        claim_key("lab", f"c{n}"): {"status": {"reservedFor": [
+            {"resource": "pods", "name": f"p{n}", "uid": str(n)}]}}
+        for n in range(9)
+    } | {
+        ObjectKey("", "pods", "lab", f"p{n}"): {"metadata": {"ownerReferences": [
+            {"kind": "ReplicaSet", "name": "web-1", "uid": "r", "controller": True}]}}
+        for n in range(9)
+    }  # fmt: skip
+    made = ObjectKey("apps", "replicasets", "lab", "web-1")
+    owner = {"kind": "Deployment", "name": "web", "uid": "d", "controller": True}
+    objects[made] = {"metadata": {"ownerReferences": [owner]}}
+    names = [f"lab/c{n}" for n in range(9)]
+    views = SimpleNamespace(objects=SimpleNamespace(get=objects.get))
+    (reason,) = holders.users(views, {}, names)
+    assert reason.text == "of 9 claims that have the devices, 9 of deployment lab/web"
+    assert reason.rests_on == (made,)

@@ -57,10 +57,11 @@ def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterat
 def _workloads(views: LiveViews, holders: Collection[str]) -> Reason:
     """The workloads of the pods that use holders, those with the most holders first."""
     owners: Counter[str] = Counter()
+    sets: dict[ObjectKey, None] = {}
     for holder in holders:
         namespace, _, name = holder.rpartition("/")
         claim = views.objects.get(claim_key(namespace, name)) or {}
-        owners[_owner_of(views, namespace, claim)] += 1
+        owners[_owner_of(views, namespace, claim, sets)] += 1
     # More than three are cut by `listed`, so the rest is told as one.
     most = owners.most_common(NAMES_MAX - 1)
     parts = [f"{count} of {owner}" for owner, count in most]
@@ -68,11 +69,16 @@ def _workloads(views: LiveViews, holders: Collection[str]) -> Reason:
         parts.append(f"{rest} of others")
     more = " or more" if len(holders) >= HOLDERS_MAX else ""
     text = f"of {len(holders)}{more} claims that have the devices, {', '.join(parts)}"
-    return Reason(text=text, count=len(holders), is_kept=True)
+    return Reason(text=text, count=len(holders), is_kept=True, rests_on=tuple(sets))
 
 
-def _owner_of(views: LiveViews, namespace: str, claim: JsonObject) -> str:
-    """The workload of the first pod that a claim is reserved for, as text."""
+def _owner_of(
+    views: LiveViews, namespace: str, claim: JsonObject, sets: dict[ObjectKey, None]
+) -> str:
+    """The workload of the first pod that a claim is reserved for, as text.
+
+    ReplicaSets that say which Deployment that is are added to `sets`.
+    """
     consumer = next(iter(dra.consumers(claim)), None)
     if consumer is None:
         return f"no pod in namespace {namespace}"
@@ -80,6 +86,7 @@ def _owner_of(views: LiveViews, namespace: str, claim: JsonObject) -> str:
     owner = meta.controller(views.objects.get(key) or {})
     if owner is not None and owner.kind == "ReplicaSet":
         made = ObjectKey(*api_resources.REPLICA_SETS, namespace, owner.name)
+        sets[made] = None
         owner = meta.controller(views.objects.get(made) or {}) or owner
     if owner is None:
         return f"single pods of namespace {namespace}"
