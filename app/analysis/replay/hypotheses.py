@@ -475,10 +475,8 @@ def _late_reports(uid: str) -> Iterator[Hypothesis]:
 
 def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
     """The facts about the end of a claim before its allocation of this number, or all of them."""
-    allocations = trace.allocations.get(claim, ())
-    until = (
-        allocations[number].revision if number is not None and number < len(allocations) else None
-    )
+    made = trace.allocations.get(claim, ())
+    until = made[number].revision if number is not None and number < len(made) else None
     return [
         fact
         for step in trace.writes.get(claim, ())

@@ -264,7 +264,7 @@ class _Recorded:
 def _gaps(spool: Spool, printed: Mapping[ObjectKey, Sequence[Record]]) -> Iterator[Record]:
     """The gaps of the objects of which a printed state has what no record in the spool has."""
     known = {key: _Recorded() for key in printed}
-    for row in spool.rows_of(printed) if printed else ():
+    for row in spool.rows_of_keys(printed) if printed else ():
         known[row.record.key].add(row)
     (end,) = spool.database.execute(_END).fetchone()
     for key, states in printed.items():

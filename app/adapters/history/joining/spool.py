@@ -277,7 +277,7 @@ class Spool:
         )
         return {key_of(text): (row, bool(is_new)) for text, row, is_new in rows}
 
-    def rows_of(self, keys: Collection[ObjectKey]) -> Iterator[Row]:
+    def rows_of_keys(self, keys: Collection[ObjectKey]) -> Iterator[Row]:
         """All records of the keys, in no order."""
         columns = _SELECT.replace(" record", " record NATURAL JOIN wanted")
         yield from map(self._row, self._of_keys(columns, keys))
