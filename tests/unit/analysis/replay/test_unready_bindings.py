@@ -39,6 +39,20 @@ def pod(node="", user="scheduler", verb="create"):
     )
 
 
+def refused(of="c"):
+    message = f'running PreBind plugin: device binding failed: claim={of}, reason=R, message="m"'
+    condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulerError"}
+    status = {"conditions": [{**condition, "message": message}]}
+    return POD, "scheduler", "patch", {"spec": {"resourceClaims": ENTRIES}, "status": status}
+
+
+def failed():
+    key, user, verb, parts = claim("False")
+    conditions = parts["status"]["devices"][0]["conditions"]
+    conditions.append({"type": "Failed", "status": "True", "reason": "R", "message": "m"})
+    return key, user, verb, parts
+
+
 GIVEN, FREE = claim(user="scheduler"), (CLAIM, "controller", "update", {"spec": {}, "status": {}})
 MADE, BOUND, RUNNING = pod(user="alice"), pod("n1"), pod("n1", "kubelet", "patch")
 READY, WAITS = claim("True"), claim("False")
@@ -60,6 +74,13 @@ READY, WAITS = claim("True"), claim("False")
         (False, 5, [MADE, GIVEN, BOUND, claim("True", networkData={"ips": ["10.0.0.1/24"]})]),
         # somebody else than the scheduler binds the pod
         (False, 5, [MADE, GIVEN, pod("n1", "alice"), READY]),
+        # a failure that drivers report afterwards
+        (True, 5, [MADE, GIVEN, refused(), failed()]),
+        (True, 0.2, [MADE, GIVEN, WAITS, refused(), failed()]),
+        (False, 5, [MADE, GIVEN, failed(), refused()]),
+        (False, 5, [MADE, GIVEN, failed(), WAITS, refused(), failed()]),
+        (False, 5, [MADE, GIVEN, refused("other"), failed()]),
+        (False, 5, [MADE, GIVEN, refused(), READY, BOUND]),
         # another allocation
         (False, 5, [MADE, GIVEN, BOUND, FREE, GIVEN, READY]),
     ],
