@@ -177,8 +177,8 @@ class LastLines:
         has left them out, or the scheduler did not wait. Parity: controllers.md 3.7, 3.8.
         """
         pod = pods.facts(binding.object)
-        for named in pods.named_claims(pod):
-            key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, named.name or "")
+        for name in (*(each.name for each in pods.named_claims(pod)), pod.extended_claim):
+            key = ObjectKey(*api_resources.RESOURCE_CLAIMS, pod.namespace, name or "")
             each = self._living.get(key)
             if each is not None and each.is_allocated:
                 if binding.uid not in self._reserved.get(each.uid, ()):

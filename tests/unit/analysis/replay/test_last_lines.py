@@ -68,6 +68,13 @@ BOUND = state(
     "create",
     spec={"nodeName": "n", "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]},
 )
+EXTENDED = state(
+    POD,
+    SCHEDULER,
+    "create",
+    spec={"nodeName": "n"},
+    status={"extendedResourceClaimStatus": {"resourceClaimName": "c"}},
+)
 GIVEN = state(CLAIM, SCHEDULER, status=ALLOCATED)
 DRIVEN = {"driver": "d", "pool": "n", "device": "x"}
 
@@ -115,6 +122,7 @@ FINISHED = state(POD, status={"phase": "Failed"})
         # a pod is bound before its claim is allocated, which only the allocation follows
         ((state(CLAIM, kept=PROTECTED), BOUND), [CLAIM]),
         ((state(CLAIM), BOUND), []),
+        ((state(CLAIM, kept=PROTECTED), EXTENDED), [CLAIM]),
         ((state(CLAIM, **reserved("p", **ALLOCATED)), BOUND), []),
         # or before its claim is reserved for it, too
         ((state(CLAIM, **reserved("q", **ALLOCATED)), BOUND), [CLAIM]),
