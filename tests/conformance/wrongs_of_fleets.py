@@ -210,6 +210,8 @@ def allocate_from_older_generation(lines: Lines, draw: random.Random) -> str:
 def configure_otherwise(lines: Lines, draw: random.Random) -> str:
     """The result of a claim has opaque parameters that neither its request nor its class has."""
     for one in _drawn(allocations(lines), draw):
+        if one.lines[0]["verb"] == "delete":
+            continue  # The answer to a deletion alone decides nothing.
         driver = one.results[0]["driver"]
         config = {
             "source": "FromClaim",
