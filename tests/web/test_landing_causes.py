@@ -29,7 +29,7 @@ from tests.web.invented import (
     template,
 )
 from tests.web.reading import read
-from tests.web.test_incident_stories import HOME, stored
+from tests.web.test_incident_stories import HOME, stored, texts
 
 D = "d.test"
 NODES = ("n1", "n2")
@@ -82,6 +82,28 @@ ON_SECOND = {
         }
     }
 }
+
+
+def volume_claim(**spec):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": "lab"},
+            "spec": {"accessModes": ["ReadWriteOnce"],
+                     "resources": {"requests": {"storage": "1Gi"}}, **spec}}  # fmt: skip
+
+
+def storage_class(name):
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name},
+            "provisioner": "x.test/p"}  # fmt: skip
+
+
+def volume_for(name):
+    where = {"key": HOST, "operator": "In", "values": [name]}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                     "local": {"path": "/d"}, "nodeAffinity": {"required": {
+                         "nodeSelectorTerms": [{"matchExpressions": [where]}]}}}}  # fmt: skip
+
+
 LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
 REFUSED = "cannot allocate all claims"
 HOT = {"key": "x.test/hot", "effect": "NoSchedule"}
@@ -357,6 +379,35 @@ async def test_what_a_pod_names_and_somebody_deleted_is_told(gone, left, expecte
     )  # fmt: skip
     causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
     assert [cause.partition(":incidents at ")[0] for cause in causes] == expected
+
+
+@pytest.mark.parametrize(
+    ("claimed", "told"),
+    [
+        ([], ["persistentvolumeclaim lab/data does not exist"]),
+        ([volume_claim(storageClassName="fast")],
+         ["persistentvolumeclaim lab/data is Pending, of storageclass fast, which does not exist"]),
+        ([volume_claim(storageClassName="fast"), storage_class("fast")],
+         ["persistentvolumeclaim lab/data is Pending, of storageclass fast"]),
+        ([volume_claim(volumeName="pv"), volume_for("n2")],
+         ["persistentvolumeclaim lab/data is Pending, with volume pv, which is for nodes with "
+          f"{HOST} In n2"]),
+    ],
+    ids=["missing", "class-missing", "pending", "elsewhere"],
+)  # fmt: skip
+async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(claimed, told):
+    """Which of a pod's volumes it is, and why, no message of a scheduler says."""
+    user = with_spec(
+        pod("job", "lab", claim="want"),
+        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+    )
+    objects = [space("lab"), class_of("c", D), node("n1"), *claimed,
+               claim("want", "lab", ask("c")), user]  # fmt: skip
+    store = await recorded(objects, "node(s) had volume node affinity conflict")
+    async with serving(store=store) as server:
+        answer = await server.get("/redra/v1/histories/default/why?kind=pod&namespace=lab&name=job")
+    said = [text for text in texts(answer["reasons"]) if text.startswith("persistentvolume")]
+    assert said == told
 
 
 async def test_write_of_a_slice_without_the_only_device_is_told():

@@ -39,7 +39,7 @@ DEFAULT: tuple[GroupResource, ...] = (
     (api_groups.BATCH, "cronjobs"),
     api_resources.POD_DISRUPTION_BUDGETS,
     (api_groups.SCHEDULING, EVERY),
-    (api_groups.STORAGE, "storageclasses"),
+    api_resources.STORAGE_CLASSES,
     (api_groups.RESOURCE, EVERY),
 )
 """The kinds that are read by default: devices, and the other objects that the scheduler reads."""

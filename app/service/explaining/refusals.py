@@ -15,6 +15,7 @@ from msgspec import structs
 
 from app.analysis import scheduler_messages, scheduling_rules
 from app.analysis.explain import node_answers, verdicts
+from app.analysis.explain.nearby import volumes
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason, listed
@@ -55,7 +56,9 @@ class _Variant:
 async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMessage) -> Reason:
     """The first cause with which the nodes refuse as recorded, or that none is known."""
     if of_volumes := scheduler_messages.about_volumes(verdict.message):
-        return Reason(text=_of_volumes(of_volumes), is_kept=True)
+        tree = evidence.views.objects.get(pod) or {}
+        near = tuple(volumes.reasons(evidence.views, tree))
+        return Reason(text=_of_volumes(of_volumes), children=near, is_kept=True)
     refused = verdict.event.revision
     then = await evidence.views_at(refused)
     nodes = then.objects.count(*api_resources.NODES)
