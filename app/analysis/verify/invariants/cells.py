@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import amounts, nodes, reading, strangers
+from app.analysis.verify.invariants import nodes, reading, strangers
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluster
 from app.analysis.verify.invariants.known import NEVER, NOT_SHOWN, SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
@@ -18,6 +18,7 @@ from app.analysis.verify.invariants.pools import (
     Held,
     Pool,
     PoolId,
+    compared,
     draws,
 )
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
@@ -94,7 +95,7 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         holders = [each for each in held if capacity in each[1].consumed_capacity]
         if not holders:
             continue
-        consumed, owned = amounts.compared(amount, limit)
+        consumed, owned = compared(amount, limit)
         message = (
             f"{consumed} of {capacity} of device {path} is consumed, and the device has {owned}"
         )
@@ -156,7 +157,7 @@ def _pool(cluster: Cluster, pool: Pool) -> Broken:
         ]
         if not holders:
             continue
-        drawn, held = amounts.compared(amount, limit)
+        drawn, held = compared(amount, limit)
         message = (
             f"{drawn} of counter {counter[1]} of set {counter[0]} in pool "
             f"{'/'.join(pool.id)} is drawn, and the set has {held}"

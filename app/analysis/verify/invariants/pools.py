@@ -1,13 +1,17 @@
 """Pools: what is published in a pool, and which claims hold its devices.
 
+Quantities are exact numbers of billionths; text that is not a quantity counts as 0.
+
 Administrative access uses nothing, so it does not count as holding. Parity: allocator.md 7, 8.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from app.analysis.verify.invariants import amounts, reading
+from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.reading import Device, Result, Slice, Taint
 from app.domain.log import ObjectKey, Revision
@@ -21,6 +25,12 @@ CounterId = tuple[str, str]
 Held = tuple[KnownClaim, Result]
 Began = tuple[Instant, Revision]
 """The instant since which something is known to exist, and the write that brought it."""
+
+BILLION = 10**9
+
+_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,7 +181,7 @@ class Pool:
         """The counters of the newest generation."""
         if self._limits is None:
             self._limits = {
-                (counters.name, name): amounts.billionths(amount.value)
+                (counters.name, name): billionths(amount.value)
                 for each in self.newest()
                 for counters in each.slice.spec.shared_counters
                 for name, amount in counters.counters.items()
@@ -208,7 +218,7 @@ class Pool:
         if result.consumed_capacity:
             consumed = self.consumed.setdefault(name, Counter())
             for capacity, value in result.consumed_capacity.items():
-                consumed[capacity] += amounts.billionths(value)
+                consumed[capacity] += billionths(value)
         return held
 
     def release(self, claim: KnownClaim, result: Result) -> Sequence[Held]:
@@ -218,7 +228,7 @@ class Pool:
         if len(held) > 1:
             held.remove((claim, result))
             for capacity, value in result.consumed_capacity.items():
-                self.consumed[name][capacity] -= amounts.billionths(value)
+                self.consumed[name][capacity] -= billionths(value)
             return held
         del self.holders[name]
         if self.consumed:
@@ -259,7 +269,7 @@ def _add(drawn: dict[CounterId, int], device: Device | None, times: int) -> None
     for each in () if device is None else device.consumes_counters:
         for name, amount in each.counters.items():
             place = each.counter_set, name
-            drawn[place] = drawn.get(place, 0) + times * amounts.billionths(amount.value)
+            drawn[place] = drawn.get(place, 0) + times * billionths(amount.value)
 
 
 def draws(device: Device | None, counter: CounterId) -> bool:
@@ -268,3 +278,48 @@ def draws(device: Device | None, counter: CounterId) -> bool:
         each.counter_set == counter[0] and counter[1] in each.counters
         for each in device.consumes_counters
     )
+
+
+def billionths(value: object) -> int:
+    """The value of a quantity in billionths, rounded away from zero."""
+    if isinstance(value, str | int | float):
+        return _exact(str(value).strip())
+    return 0
+
+
+@lru_cache(maxsize=65_536)
+def _exact(text: str) -> int:
+    parts = _FORM.fullmatch(text)
+    if parts is None:
+        return 0
+    sign, whole, fraction, exponent, suffix = parts.groups()
+    digits = whole + (fraction or "")
+    if not digits:
+        return 0
+    factor = BILLION << _BINARY.get(suffix or "", 0)
+    power = (int(exponent) if exponent else _DECIMAL.get(suffix or "", 0)) - len(fraction or "")
+    number = int(digits) * factor
+    ten: int = 10 ** abs(power)
+    exact = number * ten if power >= 0 else -(-number // ten)
+    return -exact if sign == "-" else exact
+
+
+def _text(amount: int) -> str:
+    """The amount in decimal notation."""
+    whole, part = divmod(abs(amount), BILLION)
+    sign = "-" if amount < 0 else ""
+    return f"{sign}{whole}.{part:09d}".rstrip("0") if part else f"{sign}{whole}"
+
+
+def compared(*amounts: int) -> tuple[str, ...]:
+    """Amounts that a sentence compares: by suffix if each is whole mebibytes, else in decimals."""
+    if not all(amount % (BILLION << _BINARY["Mi"]) == 0 for amount in amounts):
+        return tuple(_text(amount) for amount in amounts)
+    return tuple(_by_suffix(amount) for amount in amounts)
+
+
+def _by_suffix(amount: int) -> str:
+    for suffix, bits in reversed(_BINARY.items()):
+        if amount and amount % (BILLION << bits) == 0:
+            return f"{_text(amount >> bits)}{suffix}"
+    return _text(amount)

@@ -7,8 +7,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from app.analysis.verify.invariants import amounts, reading
-from app.analysis.verify.invariants.pools import Began, DeviceId, Pool, PoolId, Published
+from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants.pools import (
+    Began,
+    DeviceId,
+    Pool,
+    PoolId,
+    Published,
+    billionths,
+)
 from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.verify.invariants.reading import Device, Taint
 from app.analysis.verify.invariants.violations import IN_FLIGHT
@@ -329,9 +336,7 @@ class Stock:
         if published is None:
             return None, True
         value, is_certain = self._patched(device, "capacity", name, published.capacity.get(name))
-        return (
-            amounts.billionths(value.get("value")) if isinstance(value, dict) else None
-        ), is_certain
+        return (billionths(value.get("value")) if isinstance(value, dict) else None), is_certain
 
     def attribute_of(self, device: DeviceId, name: str) -> tuple[Any, bool]:
         """The value of an attribute after patches, and whether that is certain."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.invariants import amounts
+from app.analysis.verify.invariants import pools
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,6 @@ from app.analysis.verify.invariants import amounts
     ],
 )
 def test_amounts_that_are_compared_are_written_alike(quantities, texts):
-    exact = [amounts.billionths(each) for each in quantities]
-    assert amounts.compared(*exact) == texts
-    assert [amounts.billionths(each) for each in texts] == exact
+    exact = [pools.billionths(each) for each in quantities]
+    assert pools.compared(*exact) == texts
+    assert [pools.billionths(each) for each in texts] == exact
