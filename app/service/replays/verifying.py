@@ -425,6 +425,7 @@ def switches_of(
         rules=features.taint_rules or (profile.ignores_rules and profile.enabled(RULES_GATE)),
         taints=features.device_taints,
         patches=features.patches,
+        waits=features.binding_conditions,
         distinct_by_last=quirks.q6,
         rules_unseen=profile.ignores_rules,
     )

@@ -4,12 +4,14 @@ A policy may leave out a group of users, and a filter a verb. Nothing shows it b
 are missing where they have to be. Parity: history-formats.md 4.5.
 """
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.looks import Looks
+from app.analysis.verify.invariants.readiness import READY
 from app.analysis.verify.invariants.violations import Violation, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
@@ -135,6 +137,10 @@ class LastAllocations:
         self._lost.update(lines)
         return True
 
+    def are_recorded(self, spans: Iterable[WriteSpan]) -> bool:
+        """Whether no line about an object can be lost in any of these times."""
+        return not any(self._versions.may_hide(*each) for each in spans)
+
     def _is_given_to_nobody(self, claim: KnownClaim, scheduler: str) -> bool:
         """Whether a scheduler gave a claim its devices and reserved it for no pod in that write.
 
@@ -216,6 +222,8 @@ class Missing:
         lost, left_out = self.lost, self._left_out
         if violation.rule == EXCHANGED:
             return violation.kind.is_failure and lost.may_lack_claims
+        if violation.rule == READY and self.is_report_lost(cluster, violation):
+            return True
         if violation.rule == NEEDS_PODS:
             is_late = violation.kind is ViolationKind.LATE
             return is_late and absent.of_claim and lost.may_lack_claims
@@ -226,6 +234,13 @@ class Missing:
         ):
             return True
         return bool(self.last_lost(cluster, violation))
+
+    def is_report_lost(self, cluster: Cluster, violation: Violation) -> bool:
+        """Whether a line may be lost in which a driver reports that devices are ready."""
+        pairs = itertools.permutations(violation.objects, 2)
+        spans = [cluster.early[pair] for pair in pairs if pair in cluster.early]
+        is_lossy = self.lost.may_lack_claims
+        return bool(spans) and (is_lossy or not self._last.are_recorded(spans))
 
     def last_lost(self, cluster: Cluster, violation: Violation) -> Mapping[ObjectKey, Instant]:
         """The claims of a bound pod whose last line may be lost, the one that they lack, and since

@@ -5,7 +5,14 @@ from functools import partial
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import admin, ordinary, placements, reading, strangers
+from app.analysis.verify.invariants import (
+    admin,
+    ordinary,
+    placements,
+    readiness,
+    reading,
+    strangers,
+)
 from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
@@ -48,7 +55,12 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     """Applies a write or the deletion of a claim."""
     is_created = event.type is _CREATED and admin.is_creation(event)
     is_dated = not (is_created and cluster.unseen.covers(event.key))
+    known = cluster.claims.get(event.key)
+    was_free = known is not None and known.is_there and not known.raw_allocation
+    was_free = was_free and not cluster.unseen.covers(event.key)
     _take(cluster, event, claim)
+    if was_free or cluster.unready:
+        readiness.follow_claim(cluster, event, claim, was_free=was_free)
     if claim is not None and claim.status.devices:
         _judge_reports(cluster, event, claim.status)
     if is_created and cluster.claims[event.key].spec.asks_admin:

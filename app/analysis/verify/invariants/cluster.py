@@ -24,6 +24,7 @@ from app.analysis.verify.invariants.violations import (
 )
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.records import Loss
+from app.domain.log.store_versions import WriteSpan
 from app.domain.values.timestamps import Instant
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -69,6 +70,8 @@ class Cluster:
     itself, where a later one was not (None when there is no such state). `specs` has the uid, the
     generation and the spec of the last such state of a slice, rule, patch or class. `evictors` are
     the taints that evicted the pod that was marked for deletion at a revision, if they are known.
+    `unready` are the claims whose devices were not ready since they got them, `early` the times
+    in which a lost report of them may have come before a pod was bound to them.
     `odd_times` are the objects of lines whose times contradict others.
     """
 
@@ -99,6 +102,8 @@ class Cluster:
         self.lossy, self.gaps = self.unseen.lossy, self.unseen.gaps
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
         self.evictors: dict[Revision, tuple[Evictor, ...]] = {}
+        self.unready: dict[ObjectKey, Any] = {}
+        self.early: dict[tuple[ObjectKey, ObjectKey], WriteSpan] = {}
         self.odd_times: set[ObjectKey] = set()
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}

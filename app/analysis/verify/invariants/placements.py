@@ -40,18 +40,19 @@ class Switches:
     """The features and known defects of the cluster.
 
     `rules`: DeviceTaintRules taint; `rules_open`: or may, since a recording does not name their
-    gate; `taints`: taints keep devices from being allocated; `patches`:
-    ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6, distinctAttribute
-    compares with the last device of each request only. `rules_unseen`: with C24, the scheduler does
-    not see the rules. `stops`: while nobody writes, the control plane may have been stopped, as
-    that of a history that redra serves. `later`: the switches of its forks, each from the revision
-    on at which the history was forked, in order.
+    gate; `taints`: taints keep devices from being allocated; `patches`: ResourceSlicePatches change
+    devices; `waits`: pods wait for binding conditions. `distinct_by_last`: with quirk q6,
+    distinctAttribute compares with the last device of each request only. `rules_unseen`: with C24,
+    the scheduler does not see the rules. `stops`: while nobody writes, the control plane may have
+    been stopped, as that of a history that redra serves. `later`: the switches of its forks, each
+    from the revision on at which the history was forked, in order.
     """
 
     rules: bool = True
     rules_open: bool = False
     taints: bool = True
     patches: bool = True
+    waits: bool = True
     distinct_by_last: bool = False
     rules_unseen: bool = False
     stops: bool = False

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from app.analysis.verify.invariants import cells, evictions, reading, strangers
+from app.analysis.verify.invariants import cells, evictions, readiness, reading, strangers
 from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import (
@@ -42,6 +42,8 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
         return
     if known is None:
         known = cluster.pods[key] = KnownPod(key)
+    if cluster.unready:
+        readiness.follow_pod(cluster, event, known, pod)
     known.written = event.revision
     if origin is None or Loss.NO_RV not in origin.losses:
         known.placed = event.revision

@@ -87,6 +87,7 @@ RULES: Mapping[str, str] = {
     "terminating-claim-unused": "A claim that is being deleted is not allocated or reserved anew.",
     "bound-pod-has-claims": "Claims of a bound pod are allocated and reserved for it.",
     "bound-pod-claims-made": "A claim was made for each template that a bound pod names.",
+    "bound-pod-has-ready-devices": "A pod is bound once drivers report its devices as ready.",
     "pod-on-allocated-node": "A pod runs on a node that its allocations select.",
     "allocated-device-existed": "A device exists when it is allocated.",
     "allocated-device-published": "A device is published as long as it is allocated.",

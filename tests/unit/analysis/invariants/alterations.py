@@ -367,6 +367,14 @@ def _is_given_back(event: Event) -> bool:
 
 GHOST = user("ghost", "00000000-0000-0000-0000-000000000001")
 
+
+def await_a_report(events: list[Event], draw: random.Random) -> list[Event]:
+    """The device of a claim has a condition that its pod has to wait for, and none reports it."""
+    first = {events[number].key: number for number in reversed(_allocated(events))}
+    place = first[draw.choice(sorted(first))]
+    return _change(events, place, lambda tree: _results(tree)[0].update(bindingConditions=["Up"]))
+
+
 ALTERATIONS: dict[str, tuple[Alter, str]] = {
     "give_device_twice": (give_device_twice, "device-in-one-claim"),
     "draw_from_counters": (_in_claim(draw_from_counters), "counters-not-overdrawn"),
@@ -405,6 +413,7 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         _in_pod(lambda tree: tree["status"].pop("resourceClaimStatuses")),
         "bound-pod-claims-made",
     ),
+    "await_a_report": (await_a_report, "bound-pod-has-ready-devices"),
     "bind_elsewhere": (
         _in_pod(lambda tree: tree["spec"].update(nodeName="another")),
         "pod-on-allocated-node",

@@ -1277,7 +1277,7 @@ class Judge:
     def faults_at(self, index, key):
         """What is wrong with the write of an object; the same whenever one asks."""
         broken = self.changed_apart(index, key) | self.reports(index, key)
-        broken |= self.forbidden(index, key)
+        broken |= self.forbidden(index, key) | self.early(index, key)
         if not self.is_change(index, key):
             return broken
         before = self.states[index - 1].objects[key]
@@ -1295,6 +1295,40 @@ class Judge:
         if key.resource == "pods" and is_marked(after) and not is_marked(before):
             self.eviction(index, key, after, losses, broken)
         return broken
+
+    def early(self, index, key):
+        """Pods that the scheduler binds at a state to a claim whose devices were never ready.
+
+        Of redra's own writes, which have an order that is no guess.
+        """
+        if key.resource != "resourceclaims" or not index:
+            return {}
+        broken = {}
+        for pod, event in self.states[index].touched:
+            after = self.states[index].objects.get(pod)
+            before = self.states[index - 1].objects.get(pod)
+            is_bound = pod.resource == "pods" and None not in (before, after)
+            is_bound = is_bound and uid_of(before) == uid_of(after) and event.stamp.origin is None
+            is_bound = is_bound and text(after, "spec", "nodeName") != ""
+            if is_bound and text(before, "spec", "nodeName") == "":
+                is_named = key.namespace == pod.namespace and key.name in names_of(before)
+                if is_named and self.giver_of_unready(index, key) == event.stamp.actor.user:
+                    place = "bound-pod-has-ready-devices", key, pod, self.states[index].revision
+                    broken[place] = ("broken", {key, pod})
+        return broken
+
+    def giver_of_unready(self, index, key):
+        """The user that gave a claim devices which were not ready at any state since."""
+        while index:
+            claim, before = (self.states[each].objects.get(key) for each in (index, index - 1))
+            if claim is None or not is_allocated(claim) or is_ready(claim):
+                return None
+            if before is None or uid_of(before) != uid_of(claim):
+                return None
+            if not is_allocated(before):
+                return self.event_of(index, key).stamp.actor.user
+            index -= 1
+        return None
 
     def forbidden(self, index, key):
         """Admin access that is asked for in a namespace that does not allow it."""
@@ -1920,6 +1954,24 @@ def instant(written):
         return calendar.timegm(time.strptime(written, "%Y-%m-%dT%H:%M:%SZ")) * SECOND
     except ValueError:
         return None
+
+
+def is_ready(claim):
+    """Whether each condition that a device needs is reported as true, and no failure is."""
+    for each in results_of(claim):
+        needed = texts(each, "bindingConditions")
+        reports = [
+            items(report, "conditions")
+            for report in items(claim, "status", "devices")
+            if all(text(report, name) == text(each, name) for name in ("driver", "pool", "device"))
+        ]
+        said = {text(it, "type"): text(it, "status") for it in [*reports, []][0]}
+        failures = texts(each, "bindingFailureConditions")
+        if needed and any(said.get(name) != "True" for name in needed):
+            return False
+        if needed and any(said.get(name) == "True" for name in failures):
+            return False
+    return True
 
 
 def names_of(pod):

@@ -2375,6 +2375,110 @@ def admin_access_where_lines_are_lost_and_later_ones_show_none_of_it(story):
     return forbidden(begin)
 
 
+def awaited(world, *pods):
+    """Pods that are to be bound to one claim, whose device has to be ready and not failed."""
+    world.publish("p", device("a"))
+    for name in pods:
+        world.pod(name, "x")
+    conditions = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Failed"]}
+    world.allocate("x", {**result("p", "a"), **conditions}, after=0)
+    world.reserve("x", *(user(name, world.uid(name)) for name in pods))
+
+
+def drivers_say(world, *true, after=1):
+    """A driver's report of the conditions that are true."""
+    tree, write = world.change(key_of("resourceclaims", "x"), after=after)
+    device_ = {name: result("p", "a")[name] for name in ("driver", "pool", "device")}
+    conditions = [
+        {"type": name, "status": str(name in true)} for name in ("Ready", "Failed", "Other")
+    ]
+    tree["status"]["devices"] = [{**device_, "conditions": conditions}]
+    return write()
+
+
+def bind(story, name="q", by="", verb="create"):
+    tree, write = story.change(key_of("pods", name), by=by, verb=verb)
+    tree["spec"]["nodeName"] = "n"
+    return write()
+
+
+def unready(begin, end=None, pod="q"):
+    return [("bound-pod-has-ready-devices", "broken", f"{pod},x", begin, end)]
+
+
+def bound_before_its_devices_are_ready(story):
+    awaited(story, "q")
+    begin = bind(story)
+    drivers_say(story, "Ready", after=0)
+    return unready(begin)
+
+
+def bound_when_its_devices_are_ready(story):
+    awaited(story, "q")
+    drivers_say(story, "Ready", "Other")
+    bind(story)
+    return []
+
+
+def bound_when_its_devices_have_failed(story):
+    awaited(story, "q")
+    drivers_say(story, "Ready", "Failed")
+    begin = bind(story)
+    return unready(begin)
+
+
+def bound_to_devices_of_which_another_condition_is_true(story):
+    awaited(story, "q")
+    drivers_say(story, "Other")
+    begin = bind(story)
+    story.remove(key_of("pods", "q"), after=1)
+    tree, write = story.change(key_of("resourceclaims", "x"))
+    tree["status"] = {}
+    write()
+    end = story.remove(key_of("resourceclaims", "x"), after=1)
+    return unready(begin, end)
+
+
+def bound_to_devices_that_were_ready_once(story):
+    awaited(story, "q")
+    drivers_say(story, "Ready")
+    drivers_say(story)
+    bind(story)
+    return []
+
+
+def two_pods_of_which_one_is_bound_too_early(story):
+    awaited(story, "q", "r")
+    begin = bind(story, "r")
+    drivers_say(story, "Ready")
+    bind(story)
+    return unready(begin, pod="r")
+
+
+def bound_by_another_than_the_scheduler(story):
+    awaited(story, "q")
+    bind(story, by="alice")
+    return []
+
+
+def bound_to_a_claim_that_is_allocated_again(story):
+    awaited(story, "q")
+    drivers_say(story, "Ready")
+    story.free("x")
+    conditions = {"bindingConditions": ["Ready"]}
+    story.allocate("x", {**result("p", "a"), **conditions})
+    story.reserve("x", user("q", story.uid("q")))
+    begin = bind(story)
+    return unready(begin)
+
+
+def bound_where_a_report_may_be_unrecorded(story):
+    awaited(story, "q")
+    story.gap(key_of("resourceclaims", "x"), "gap")
+    begin = bind(story)
+    return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
+
+
 STORIES = [
     value
     for value in list(globals().values())
@@ -2497,6 +2601,10 @@ def test_each_operator_of_a_node_selector(chosen, labels, expected):
 
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
 MESSAGES = [
+    (
+        bound_before_its_devices_are_ready,
+        "pod q was bound before its devices were reported as ready",
+    ),
     (
         bound_before_a_claim_was_made_from_its_template,
         "the pod is bound and no claim was made for its entry gpu",
@@ -2647,3 +2755,11 @@ def test_eviction_shows_rules_that_were_not_recorded_only_where_lines_may_be_mis
     for event in story.events:
         watch.note(event)
     assert watch.lacks_rules is is_imported
+
+
+def test_pods_wait_for_no_report_where_the_feature_is_off():
+    story = Story()
+    assert bound_before_its_devices_are_ready(story)
+    watch = InvariantWatch(placements.Switches(waits=False))
+    watch.follow(story.events)
+    assert watch.violations() == []

@@ -8,6 +8,7 @@ import pytest
 
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.unready_bindings import UnreadyBindings
+from app.analysis.verify.invariants import InvariantWatch
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Origin
@@ -89,6 +90,34 @@ def test_binding_before_its_devices_are_ready_is_too_early(is_proved, wait, writ
     assert early(writes, wait) == (["uid-c"] if is_proved else [])
 
 
+@pytest.mark.parametrize(
+    ("is_broken", "wait", "writes"),
+    [
+        (False, 5, [READY, BOUND]),
+        (True, 5, [BOUND, READY]),
+        (True, 5, [WAITS, BOUND, READY]),
+        (True, 5, [BOUND, WAITS, READY]),
+        (False, 5, [READY, WAITS, BOUND, READY]),
+        (False, 0.2, [BOUND, READY]),
+        (True, 0.2, [BOUND, RUNNING, READY]),
+        # the first line that shows the binding is of another user
+        (True, 5, [RUNNING, READY]),
+        (False, 5, [pod("n1", "alice"), READY]),
+        # no report says that the devices are ready
+        (True, 5, [BOUND, RUNNING]),
+        (True, 5, [failed(), BOUND, RUNNING]),
+        (True, 5, [BOUND, FREE, GIVEN, READY]),
+        (False, 0.2, [BOUND, RUNNING]),
+    ],
+)
+def test_rule_of_ready_devices_judges_the_same_bindings(is_broken, wait, writes):
+    """The watch over invariants shares nothing with the other judge."""
+    watch = InvariantWatch()
+    watch.follow(list(lines([MADE, FREE, GIVEN, *writes], wait)))
+    rules = [each.rule for each in watch.violations() if each.kind.is_failure]
+    assert ("bound-pod-has-ready-devices" in rules) is is_broken
+
+
 @pytest.mark.parametrize("is_any", [True, False])
 def test_patch_proves_nothing_where_a_line_before_it_may_be_lost(is_any):
     writes = [MADE, GIVEN, BOUND, claim("True", verb="patch")]
@@ -100,18 +129,23 @@ def early(writes, wait, *, is_any=False):
     lacks = Lacks(())
     lacks.versions = Leftover(is_any=is_any)
     audit, before = UnreadyBindings(lacks), {}
+    for event in lines(writes, wait):
+        audit.after(event, before.get(event.key), event.stamp.time)
+        before[event.key] = event.object
+    return list(audit.problems())
+
+
+def lines(writes, wait):
+    """The events of the writes."""
+    known = set()
     for number, (key, user, verb, parts) in enumerate(writes, 1):
         is_binding = key == POD and verb == "create" and number > 1
         origin = Origin(source="audit", resource_version="" if is_binding else str(number))
         now = Instant(int(number * wait * 1_000_000))
         stamp = Stamp(time=now, actor=Actor(user=user), verb=verb, origin=origin)
-        type_ = EventType.OBJECT_UPDATED if key in before else EventType.OBJECT_CREATED
+        type_ = EventType.OBJECT_UPDATED if key in known else EventType.OBJECT_CREATED
+        known.add(key)
         metadata = {"name": key.name, "namespace": key.namespace, "uid": f"uid-{key.name}"}
         body = canonical_json({"metadata": metadata, **parts})
         uid = f"uid-{key.name}"
-        event = Event(
-            revision=Revision(number), type=type_, key=key, uid=uid, body=body, stamp=stamp
-        )
-        audit.after(event, before.get(key), now)
-        before[key] = event.object
-    return list(audit.problems())
+        yield Event(revision=Revision(number), type=type_, key=key, uid=uid, body=body, stamp=stamp)
