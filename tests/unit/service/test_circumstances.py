@@ -201,7 +201,7 @@ def test_wait_of_a_pod_ends_when_the_scheduler_binds_it_or_gives_its_claim_back(
     key: ObjectKey, before: Tree, after: Tree, user: str, ended: set[str]
 ) -> None:
     act = Act(event=event(key, after), before=before, known=Instant(8), user=user, is_guessed=False)
-    recording = cast(Any, SimpleNamespace(inputs=[], acts=[act]))
+    recording = cast(Any, SimpleNamespace(inputs=[], acts=[act], removed={}))
     timers = Paces(recording, {SCHEDULER: ["scheduling"]}).timers
     assert timers.waits_ended == {uid: [Instant(8)] for uid in ended}
     assert timers.marked == {}
@@ -218,8 +218,11 @@ def test_namespace_is_marked_by_the_first_write_that_shows_it() -> None:
         for key in (NAMESPACE, POD)
         for at, tree in enumerate(trees, 10)
     ]
-    timers = Paces(cast(Any, SimpleNamespace(inputs=inputs, acts=[])), {}).timers
+    removed = {event(NAMESPACE, {}).uid: Instant(14), event(POD, {}).uid: Instant(15)}
+    recording = cast(Any, SimpleNamespace(inputs=inputs, acts=[], removed=removed))
+    timers = Paces(recording, {}).timers
     assert timers.marked == {"ns": Instant(11)}
+    assert timers.ended == {"ns": Instant(14)}
 
 
 KUBELET = "system:node:n1"
