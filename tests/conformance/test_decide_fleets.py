@@ -57,6 +57,14 @@ async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize("seed", [186, 404])
+@pytest.mark.parametrize("source", ["audit.jsonl", "watch"])
+async def test_first_instants_of_a_control_plane_accuse_nobody(source, seed, tmp_path):
+    """A pod is refused while the taints of new nodes go, by attempts that are stored later."""
+    await _accuses_nobody(record(tmp_path, seed, 3), tmp_path / source, 3)
+
+
+@draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("change", "seed"),
     [(honest_lines.divide_between_schedulers, 113), (honest_lines.refuse_updates, 115)],

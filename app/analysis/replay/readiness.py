@@ -4,16 +4,22 @@ A changed world has no recording of its own. An act at an instant at which the c
 act in the unchanged world follows from the change, and does not wait. Acts common to both worlds
 keep the recorded pace. Attempts that a recording does not show have none.
 
-`FirstTurns` has the order in which new pods become ready for their first attempts.
+`bounded_starts` has the starts of controllers, `FirstTurns` the order in which new pods become
+ready for their first attempts.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.analysis.replay import tolerances
-from app.domain.controllers import pods
+from app.analysis.replay.acts import Act, report_of
+from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.traces import is_event_object
+from app.analysis.replay.writers import MANAGED
+from app.analysis.verify.invariants.violations import IN_FLIGHT
+from app.domain.controllers import pods, registry
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.scheduling.queue import hints
@@ -29,6 +35,25 @@ Such a look does not wait: the next recorded act may follow from a later event.
 """
 
 _OPEN = Instant(2**62)
+
+
+def bounded_starts(starts: Mapping[str, Instant], acts: Iterable[Act]) -> dict[str, Instant]:
+    """The latest starts of controllers that did not run at the beginning, by name.
+
+    `starts` are the instants of their first writes. A manager starts all of its controllers
+    together: one whose first write is much later had nothing to do before, or was late. A scheduler
+    runs at its first attempt, which comes before any of its writes is stored.
+    """
+    bounded = dict(starts)
+    managed = [name for name in starts if registry.actor_of(name).user in MANAGED]
+    first = min((starts[name] for name in managed), default=Instant(0))
+    for name in managed:
+        bounded[name] = Instant(min(starts[name], first + IN_FLIGHT))
+    tried = [_tried_at(act) for act in acts if act.user == SCHEDULER]
+    for name in starts:
+        if registry.actor_of(name).user == SCHEDULER:
+            bounded[name] = min((starts[name], *tried))
+    return bounded
 
 
 class Readiness:
@@ -236,6 +261,14 @@ class FirstTurns:
         names = hints.claim_names(pod.facts)
         made = (self._claims.get((pod.facts.namespace, name), Revision(0)) for name in names)
         return max(made, default=Revision(0))
+
+
+def _tried_at(act: Act) -> Instant:
+    """The earliest instant of the attempt from which a write of the scheduler comes."""
+    report = report_of(act) if is_event_object(act.event.key) else None
+    if report is None:
+        return Instant(act.requested - tolerances.TABLE.placed_before)
+    return Instant(min(report.instant, act.requested) - tolerances.TABLE.failed_before)
 
 
 def _open(spans: list[tuple[Instant, Instant]], now: Instant) -> None:

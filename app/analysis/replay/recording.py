@@ -26,23 +26,21 @@ from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating, note_reached
 from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.readiness import bounded_starts
 from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure.condition_times import ConditionTimes
 from app.analysis.replay.unsure.contradictory import Contradictory
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.overuse import OveruseAudit
 from app.analysis.replay.writers import (
-    MANAGED,
     Writer,
     Writers,
     is_by_anyone_alike,
     is_first_of_removal,
     short_name,
 )
-from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
-from app.domain.controllers import registry
 from app.domain.controllers.nodes import readiness
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB
@@ -216,24 +214,13 @@ class Recording:
 
     def finish(self) -> None:
         """Completes the recording; call it after the last event."""
-        self._bound_starts()
+        self.starts = bounded_starts(self.starts, self.acts)
         self.lacks.conclude()
         self.skew = self.lacks.odd_times.skew
         self.not_comparable.update(self._condition_times.odd())
         self.not_comparable.update(self._overuse.unsure)
         if self._beginning is not None:
             self._take_under_way(self._beginning)
-
-    def _bound_starts(self) -> None:
-        """Lets no controller start long after the others of its process.
-
-        A manager starts all of its controllers together. A controller whose first write is much
-        later had nothing to do before, or was late.
-        """
-        managed = [name for name in self.starts if registry.actor_of(name).user in MANAGED]
-        first = min((self.starts[name] for name in managed), default=Instant(0))
-        for name in managed:
-            self.starts[name] = Instant(min(self.starts[name], first + IN_FLIGHT))
 
     def _take_under_way(self, beginning: Beginning) -> None:
         """Takes what was under way at the beginning as recorded, like writes from outside.

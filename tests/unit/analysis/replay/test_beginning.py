@@ -6,6 +6,8 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act
 from app.analysis.replay.authors import CLAIMS, SCHEDULER
 from app.analysis.replay.beginning import Beginning, end_of_placement, under_way
+from app.analysis.replay.readiness import bounded_starts
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import Actor, Event, EventType, Head, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.extended_resources import ANNOTATION
@@ -228,3 +230,35 @@ def test_placement_with_extended_resources_is_begun_by_its_claim_and_ends_with_t
     before, after, end
 ) -> None:
     assert end_of_placement(before, after) == end
+
+
+def after(seconds: float) -> Instant:
+    return Instant(HEAD + int(seconds * SECOND))
+
+
+@pytest.mark.parametrize(
+    ("acts", "since"),
+    [
+        pytest.param([], 10, id="no act: the first write"),
+        pytest.param([report(4, 10, 1)], 4 - 0.005, id="reported attempt"),
+        pytest.param([report(12, 12, 1)], 10, id="later attempt"),
+        pytest.param(
+            [act(event(POD, "p", pod(WHY), 4, 1), pod(None))], 4 - 0.01, id="condition without one"
+        ),
+        pytest.param(
+            [act(event(POD, "p", pod(WHY), 4, 1), pod(None), "alice")], 10, id="by another"
+        ),
+    ],
+)
+def test_scheduler_runs_at_its_first_attempt_before_any_write_is_stored(
+    acts: list[Act], since: float
+) -> None:
+    """The manager's controllers start together, whatever the scheduler does."""
+    starts = {"scheduling": after(10), "claims": after(7), "eviction": after(60)}
+    bounded = bounded_starts(starts, acts)
+    assert bounded == {
+        "scheduling": after(since),
+        "claims": after(7),
+        "eviction": Instant(after(7) + IN_FLIGHT),
+    }
+    assert starts["scheduling"] == after(10)
