@@ -6,7 +6,7 @@ from app.analysis.replay.attempts import Try
 from app.analysis.replay.classes import DifferenceClass, Judgement
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
 from app.analysis.replay.facts import is_failed_attempt, is_placement, meets_claim_in_flight
-from app.analysis.replay.hypotheses import Hypothesis
+from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import AllocationStep, Trace
 from app.domain.values.timestamps import Instant

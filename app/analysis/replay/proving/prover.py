@@ -18,7 +18,7 @@ from app.analysis.replay import classes
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.hypotheses import Proposals
+from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.proving import together
 from app.analysis.replay.proving.budget import Budget, Exhausted
 from app.analysis.replay.proving.evidence import Evidence, Switched

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from app.analysis.replay.classes import Judgement
 from app.analysis.replay.differences import DifferenceKey, Sides
-from app.analysis.replay.hypotheses import Hypothesis, Proposals
+from app.analysis.replay.hypotheses.hypothesis import Hypothesis
+from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Trace
 

@@ -17,7 +17,7 @@ from app.analysis.replay.facts import (
     Reserved,
     event_seen,
 )
-from app.analysis.replay.hypotheses import Proposals
+from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import SECOND, Instant

@@ -11,7 +11,8 @@ import pytest
 from app.adapters import schemas
 from app.analysis.replay import facts
 from app.analysis.replay.differences import Aspect, Sides
-from app.analysis.replay.hypotheses import Hypothesis, Proposals
+from app.analysis.replay.hypotheses.hypothesis import Hypothesis
+from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Variant

@@ -1,12 +1,10 @@
-"""Hypotheses about a difference: one thing that could have been otherwise there.
+"""The proposals: which hypotheses about a difference are worth a run.
 
-A hypothesis is a change of one run: the order of two acts about one object, an attempt that was or
-was not made, a switch. The facts that only one side has determine which hypotheses are worth a run.
-Only its run shows whether a hypothesis holds (`proving`).
+The facts that only one side has determine them.
 """
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import DifferenceClass
@@ -28,10 +26,10 @@ from app.analysis.replay.facts import (
     is_skip,
     meets_claim_in_flight,
 )
+from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Made, Waits
 from app.analysis.replay.lateness import Process, successions
 from app.analysis.replay.traces import Step, Trace
-from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
@@ -61,58 +59,6 @@ _TRIED = (
     ),
 )
 """Fields of a variant that change the attempts of a pod, and the details of their hypotheses."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hypothesis:
-    """One thing that is changed: a value added to one set of a variant, or a switch.
-
-    `reason` is the class that it proves, `detail` says what was changed.
-    """
-
-    reason: str
-    detail: str
-    field: str
-    target: object = None
-
-    @property
-    def change(self) -> tuple[str, object]:
-        """The change; equal for hypotheses about several differences that change the same."""
-        return self.field, self.target
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the change is about one object; a switch changes all that happens."""
-        return self.field not in ("quirks", "is_paced", "is_limited", "hidden+is_limited")
-
-    @property
-    def _claims(self) -> frozenset[ObjectKey]:
-        return self.target if isinstance(self.target, frozenset) else frozenset()
-
-    def on(self, variant: Variant) -> Variant:
-        """The variant with the change."""
-        match self.field:
-            case "quirks":
-                switches = variant.switches.with_quirks(c8=True, c22=True)
-                first = variant.released_first | self._claims
-                return replace(variant, switches=switches, resyncs=True, released_first=first)
-            case "is_paced":
-                return replace(variant, is_paced=True)
-            case "is_limited":
-                return replace(variant, is_limited=True)
-            case "hidden" | "hidden+is_limited" if isinstance(self.target, frozenset):
-                pods = frozenset(uid for uid, _ in self.target)
-                return replace(
-                    variant,
-                    hidden=variant.hidden | self.target,
-                    unanswered=variant.unanswered | pods,
-                    is_limited=variant.is_limited or self.field != "hidden",
-                )
-            case "lost" if isinstance(self.target, frozenset):
-                return replace(variant, lost=variant.lost | self.target)
-            case names:
-                added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
-                return replace(variant, **added)
 
 
 class Proposals:
