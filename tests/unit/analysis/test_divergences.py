@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from app.analysis.diff import divergences, testimony
-from app.analysis.diff.divergences import ON_ITS_WAY, GivenPlacement
+from app.analysis.diff.divergences import ON_ITS_WAY, DecidedPlacement
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.testimony import ClaimFacts, DeviceFacts, NodeFacts, PoolFacts
 from app.analysis.explain.node_reasons import NodeReason
@@ -329,8 +329,8 @@ def placed(
     holds: Callable[[Cause], bool] = always,
     **more: Any,
 ) -> Callable[[dict[str, Answers]], Parting]:
-    """`chosen` and `given` are of A and B; they are exchanged together with the testimonies."""
-    chosen, given = more.pop("chosen", {"a": "n"}), more.pop("given", {})
+    """`chosen` and `placements` are of A and B, and exchanged together with the testimonies."""
+    chosen, placements = more.pop("chosen", {"a": "n"}), more.pop("placements", {})
     only, starts = more.pop("only", ""), more.pop("starts", (None, None))
 
     def part(sides: dict[str, Answers]) -> Parting:
@@ -341,7 +341,7 @@ def placed(
             more.get("nodes", ["n"]),
             starts[::-1] if is_turned else starts,
             {named[key]: value for key, value in chosen.items()},
-            {named[key]: value for key, value in given.items()},
+            {named[key]: value for key, value in placements.items()},
             holds,
             only=named[only],
         )
@@ -542,12 +542,12 @@ def test_first_divergence_with_a_cause_that_holds_counts() -> None:
     check(placed(a, b, never, only="a"), a, b, Parting())
 
 
-ON_WAY = GivenPlacement(node="n", devices=frozenset(), on_way={G0: "late"})
-HELD = GivenPlacement(node="n", devices=frozenset({G0}), on_way={})
+ON_WAY = DecidedPlacement(node="n", devices=frozenset(), on_way={G0: "late"})
+HELD = DecidedPlacement(node="n", devices=frozenset({G0}), on_way={})
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("placements", "said"),
     [
         pytest.param(
             {"a": ON_WAY, "b": HELD},
@@ -563,28 +563,33 @@ HELD = GivenPlacement(node="n", devices=frozenset({G0}), on_way={})
         ),
         pytest.param({"a": HELD, "b": HELD}, None, id="both have it"),
         pytest.param(
-            {"a": GivenPlacement(node="m", devices=frozenset(), on_way={G0: "late"}), "b": HELD},
+            {"a": DecidedPlacement(node="m", devices=frozenset(), on_way={G0: "late"}), "b": HELD},
             None,
             id="placed on another node",
         ),
     ],
 )
 def test_device_that_a_pod_on_its_way_had_was_not_to_be_had(
-    given: dict[str, GivenPlacement], said: Parting | None
+    placements: dict[str, DecidedPlacement], said: Parting | None
 ) -> None:
     a = side(answer("g0", chosen=True), devices={"g0": FREE})
     b = side(answer("g0", chosen=True), devices={"g0": device()})
     nothing = Parting(node="n", a="would take it", b="would take it")
-    check(placed(a, b, given=given), a, b, said or nothing)
+    check(placed(a, b, placements=placements), a, b, said or nothing)
 
 
 @pytest.mark.parametrize("taken", ["a", "b"])
 def test_device_that_pods_on_their_way_have_on_both_sides_decides_nothing(taken: str) -> None:
     a = side(answer("g0", chosen=taken == "a"), devices={"g0": FREE})
     b = side(answer("g0", chosen=taken == "b"), devices={"g0": device()})
-    both = {TURNED[taken]: GivenPlacement(node="m", devices=frozenset(), on_way={G0: "p"})}
-    given = {taken: ON_WAY, **both}
-    check(placed(a, b, given=given), a, b, Parting(node="n", a="would take it", b="would take it"))
+    both = {TURNED[taken]: DecidedPlacement(node="m", devices=frozenset(), on_way={G0: "p"})}
+    placements = {taken: ON_WAY, **both}
+    check(
+        placed(a, b, placements=placements),
+        a,
+        b,
+        Parting(node="n", a="would take it", b="would take it"),
+    )
 
 
 OPEN = {"nodes": {"n": asked(), "m": asked()}}
