@@ -145,7 +145,7 @@ class Oversight:
             if event.type is EventType.DECISION_RECORDED:
                 self._verifier.expect(event)
             elif event.type is EventType.REQUEST_OBSERVED:
-                self._index.queues.note(event, None)
+                self._index.note_sent(event)
             elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
                 self._index.add(event, parts)
             self._waiting.append(event)

@@ -200,6 +200,38 @@ def replace_the_scheduler_after_the_nomination(lines: Lines, draw: random.Random
     return told
 
 
+def keep_the_lease_of_the_scheduler(lines: Lines, draw: random.Random) -> Told:
+    """The same, and the Lease of the scheduler has one holder before the pause and after it."""
+    told = replace_the_scheduler_after_the_nomination(lines, draw)
+    holder = "cp-1_0b7e5f6a-93d1-4c57-8f0e-2a61c4f1d9b3"
+    ends_of_log = [line for line in lines if (line.get("responseObject") or {}).get("metadata")]
+    for near, at in ((ends_of_log[0], 0), (ends_of_log[-1], len(lines))):
+        name = {"namespace": "kube-system", "name": "kube-scheduler"}
+        version = near["responseObject"]["metadata"].get("resourceVersion", "1")
+        metadata = {**name, "uid": "the-lease", "resourceVersion": str(int(version) + bool(at))}
+        tree = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {**metadata, "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"holderIdentity": holder, "leaseTransitions": 1},
+        }
+        place = {"resource": "leases", "apiGroup": "coordination.k8s.io", "apiVersion": "v1"}
+        lines.insert(
+            at,
+            {
+                **near,
+                "auditID": f"lease-{at}",
+                "verb": "update",
+                "user": {"username": SCHEDULER},
+                "objectRef": {**place, **name},
+                "requestObject": tree,
+                "responseObject": tree,
+                "responseStatus": {"code": 200},
+            },
+        )
+    return told
+
+
 def let_an_autoscaler_nominate(lines: Lines, draw: random.Random) -> Told:
     """A pod that gets a device later is nominated before that by another than the scheduler."""
     before = {line["auditID"]: _version(line) for line in _nominations(lines)}

@@ -174,6 +174,16 @@ async def test_scheduler_that_paused_after_the_nomination_may_be_another_one(tmp
     assert decided.agreement is Agreement.PARTLY, told
 
 
+async def test_scheduler_that_paused_and_kept_its_lease_is_no_other_one(tmp_path):
+    verified, decided, told = await judged(
+        "a-quickstart", crossed.keep_the_lease_of_the_scheduler, tmp_path
+    )
+    assert verified.outcome is VerifyOutcome.FAILED, told
+    assert names_one(verified, told)
+    assert decided.agreement is Agreement.IMPOSSIBLE, told
+    assert names_one(decided, told)
+
+
 @pytest.mark.parametrize(
     ("name", "alter", "seed"),
     [

@@ -40,8 +40,8 @@ from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.variants import Succession
 from app.analysis.replay.writers import MANAGED, short_name
+from app.analysis.verify.handovers import HANDED_OVER
 from app.analysis.verify.invariants.violations import IN_FLIGHT, LATE_AFTER
-from app.analysis.verify.nominations import HANDED_OVER
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS, RETRY_MAX_MICROS
 from app.domain.log import ObjectKey

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from app.analysis.verify.invariants.queues import Queues
+from app.analysis.verify.handovers import Handovers
+from app.analysis.verify.invariants.queues import SENT, Queues
 from app.analysis.verify.nominations import PodNominations
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
@@ -66,8 +67,8 @@ class Written:
     """Whether the revision is known, and not a guess from a time."""
     chosen_by: Revision = Revision(0)
     """The nomination of the pod, before which the allocation was chosen; 0 if it is not known."""
-    is_sure: bool = True
-    """Whether no other scheduler may have taken over between that nomination and the write."""
+    user: str = ""
+    """The user that allocates, if the nomination is known."""
     entered: Revision = Revision(0)
     """When the last of the claim and its pod was made, before which nothing is chosen; or 0."""
 
@@ -120,7 +121,7 @@ class AllocationIndex:
         self.written: list[Written] = []
         self._allocators: set[str] = set()
         self.queues = Queues()
-        self._nominations = PodNominations()
+        self._nominations, self._handovers = PodNominations(), Handovers()
         self._pods_made: dict[str, Revision] = {}
         self.unplaced: list[UnplacedEnd] = []
         self.unrecorded: list[Unrecorded] = []
@@ -148,6 +149,7 @@ class AllocationIndex:
         index.pools, index.lacks_rules = self.pools, self.lacks_rules
         index.ends_at, index._changes = self.ends_at, self._changes
         index.queues, index._allocators = self.queues, self._allocators
+        index._handovers = self._handovers
         index._makers, index._pods_made = self._makers, self._pods_made
         return index
 
@@ -157,7 +159,7 @@ class AllocationIndex:
 
     def add(self, event: Event, parts: Any) -> None:
         """Read one event of the first pass, which a page has split into parts."""
-        self.queues.note(event, parts)
+        self.note_sent(event, parts)
         key = event.key
         if event.stamp.origin is not None:
             self.lost.follow(event)
@@ -210,6 +212,14 @@ class AllocationIndex:
                     end = UnplacedEnd(event.revision, now, key, event.uid, self.open_since(now))
                     self.unplaced.append(end)
 
+    def note_sent(self, event: Event, parts: Any = None) -> None:
+        """Note that a request was sent, whether it was refused or not."""
+        self.queues.note(event, parts)
+        if event.key.resource in SENT:
+            self._handovers.note_write(event.stamp.actor.user, event.revision, event.stamp.time)
+        elif event.is_about_object:
+            self._handovers.note_lease(event, event.revision)
+
     def note_last_lost(self, key: ObjectKey, after: Revision) -> None:
         """Note that an object has one more write after a revision, which no line shows."""
         self.last_lost.add(key)
@@ -239,7 +249,9 @@ class AllocationIndex:
     def may_be_chosen_anew(self, revision: Revision) -> bool:
         """Whether another scheduler may have taken over after that nomination, and chosen anew."""
         written = self._written_at(revision)
-        return bool(written and written.chosen_by and not written.is_sure)
+        if written is None or not written.chosen_by:
+            return False
+        return self._handovers.may_lie_between(written.user, written.chosen_by, revision)
 
     def entered(self, pod: str, claims: Iterable[str]) -> Revision:
         """When the last of a pod and claims that others than a scheduler made for it was made."""
@@ -278,8 +290,7 @@ class AllocationIndex:
         uids, user = outlines.pods_of(parts), event.stamp.actor.user
         decided_from, made = self.queues.decided_from(event, uids), self._made(event)
         pod = uids[0] if len(uids) == 1 else ""
-        busy = self.queues.begun(user, event.stamp.time)
-        chosen_by, is_sure = self._nominations.of(pod, user, decided_from, busy)
+        chosen_by = self._nominations.of(pod, user, decided_from)
         return Written(
             revision=event.revision,
             time=event.stamp.time,
@@ -289,7 +300,7 @@ class AllocationIndex:
             decided_from=decided_from,
             made=made,
             chosen_by=chosen_by,
-            is_sure=is_sure,
+            user=user if chosen_by else "",
             entered=max(made, self._pods_made.get(pod, Revision(0))),
         )
 

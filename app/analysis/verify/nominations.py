@@ -10,7 +10,7 @@ A pod that is refused after its nomination, or nominated anew, is decided again:
 it any more. The same holds for a pod whose nomination came with a refusal: others make room for it.
 Others than the scheduler may nominate a pod, too, long before it is tried. So the one who nominates
 it and the one who allocates have to be the same, by name. If the scheduler paused in between, it
-may have been replaced, and the next one chose anew: what came later played a part then, or not.
+may have been replaced, and the next one chose anew (`handovers`).
 """
 
 from typing import NamedTuple
@@ -20,14 +20,7 @@ from msgspec import Raw, Struct
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.raw_parts import ABSENT, RawPod, splitter
 from app.domain.log.records import IMPORTER_USER
-from app.domain.values.timestamps import SECOND, Instant
-
-HANDED_OVER = 2 * SECOND
-"""Another process may have taken over from one that paused for so long.
-
-A scheduler that is ended in order gives back its lease. The others ask for it with this interval,
-the retryPeriod of the leader election.
-"""
+from app.domain.values.timestamps import Instant
 
 _NAMED = b'"nominatedNodeName"'
 
@@ -97,13 +90,11 @@ class PodNominations:
         self._of = dict.fromkeys(self._of, _DECIDED_AGAIN)
         self._conditions.clear()
 
-    def of(self, uid: str, user: str, since: Instant, busy: Instant) -> tuple[Revision, bool]:
+    def of(self, uid: str, user: str, since: Instant) -> Revision:
         """The nomination before which a user chose the devices of a pod; 0 if it is not known.
 
         One that is older than `since`, the earliest instant of the choice, is of another attempt.
-        The second part is whether that is sure: the user did not pause until `busy`.
         """
         known = self._of.get(uid, _DECIDED_AGAIN)
         is_its_own = known.user == user != IMPORTER_USER and known.time >= since
-        revision = known.revision if is_its_own else Revision(0)
-        return revision, busy - known.time < HANDED_OVER
+        return known.revision if is_its_own else Revision(0)

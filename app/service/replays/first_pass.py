@@ -107,7 +107,7 @@ class FirstPass:
                 self.deciders.add(decider.controller)
                 self.cost += self.division.command * decider.count
         elif event.type is EventType.REQUEST_OBSERVED:
-            self.index.queues.note(event, None)
+            self.index.note_sent(event)
         elif event.is_about_object or event.type is EventType.GAP_OBSERVED:
             written = len(self.index.written)
             self.index.add(event, parts)

@@ -10,7 +10,7 @@ was tainted. Versions prove both. A pod that is refused after its nomination, or
 decided again; one that another user than the scheduler nominates is decided later, and so is one
 that was nominated when it was refused: pre-emption may nominate it again in equal words. These
 prove nothing. If the scheduler paused after the nomination, another process may have taken over
-that chose anew: whether it did is not known.
+that chose anew: whether it did is not known, unless a Lease shows it.
 
 Counters that were published differently after the choice prove nothing either: the invariants
 judge whether they were overdrawn before.
@@ -19,14 +19,15 @@ judge whether they were overdrawn before.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from app.analysis.replay.acts import refusal_of, version_of
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.lifted_taints import LiftedTaints
 from app.analysis.replay.unsure.unready_bindings import UnreadyBindings
+from app.analysis.verify.handovers import Handovers
 from app.analysis.verify.invariants.violations import IN_FLIGHT
-from app.analysis.verify.nominations import HANDED_OVER
 from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
@@ -44,14 +45,28 @@ CHOSEN_ANEW = "an allocation that another scheduler may have chosen after the no
 _NODE = ("status", "nominatedNodeName")
 
 
+class _Nomination(NamedTuple):
+    """The nomination of a pod: its version, its user, and its place among the events."""
+
+    version: int = 0
+    user: str = ""
+    number: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Overuse:
-    """The overused resource, since when, and by which claims; the `accused` are named by uid."""
+    """The overused resource, since when, and by which claims; the `accused` are named by uid.
+
+    `chosen` is the nomination on which it rests that a device was not free, and `written` the place
+    of the allocation among the events.
+    """
 
     problem: str
     at: Instant
     holders: tuple[ObjectKey, ...]
     accused: tuple[str, ...]
+    chosen: _Nomination | None = None
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +85,18 @@ class OveruseAudit:
         self._views = views
         self._lacks = lacks
         self._seen: list[_Overuse] = []
-        self._nominated: dict[str, tuple[int, str]] = {}
+        self._nominated: dict[str, _Nomination] = {}
         self._renominated: set[str] = set()
         self._lifted = LiftedTaints()
         self._unready = UnreadyBindings(lacks)
         self._held: dict[DeviceId, _Held] = {}
         self._published: dict[PoolId, tuple[int, Instant]] = {}
-        self._wrote: dict[str, Instant] = {}
-        self._back: dict[str, int] = {}
-        self.unsure: Counter[str] = Counter()
+        self._handovers, self._number = Handovers(), 0
+
+    @property
+    def unsure(self) -> Counter[str]:
+        """The number of choices that are not judged, by the reason; ask for it at the end."""
+        return Counter(CHOSEN_ANEW for each in self._seen if self._may_be_chosen_anew(each))
 
     def overused(self) -> Mapping[str, str]:
         """The overused resources, and devices of pods bound too early, by the uids of their claims.
@@ -87,10 +105,18 @@ class OveruseAudit:
         """
         problems = {**self._unready.problems()}
         for each in self._seen:
+            if self._may_be_chosen_anew(each):
+                continue
             if not any(self._may_have_given_back(key, each.at) for key in each.holders):
                 for uid in each.accused:
                     problems.setdefault(uid, each.problem)
         return problems
+
+    def _may_be_chosen_anew(self, each: _Overuse) -> bool:
+        """Whether another scheduler may have taken over between the nomination and the write."""
+        if each.chosen is None:
+            return False
+        return self._handovers.may_lie_between(each.chosen.user, each.chosen.number, each.written)
 
     def _may_have_given_back(self, holder: ObjectKey, at: Instant) -> bool:
         return self._lacks.was_unseen(holder, at) or self._lacks.may_have_changed_unseen(holder, at)
@@ -102,11 +128,10 @@ class OveruseAudit:
 
         Others could see the event from instant `known` on.
         """
+        self._number += 1
+        self._handovers.note_lease(event, self._number)
         if is_of_scheduler:
-            user = event.stamp.actor.user
-            if known - self._wrote.get(user, known) >= HANDED_OVER:
-                self._back[user] = version_of(event)
-            self._wrote[user] = known
+            self._handovers.note_write(event.stamp.actor.user, self._number, known)
         self._unready.after(event, before, known)
         if event.key[:2] == api_resources.PODS:
             self._note_nomination(event, before or {})
@@ -148,7 +173,8 @@ class OveruseAudit:
             self._nominated.pop(event.uid, None)
             self._renominated.add(event.uid)
         elif node and not was and before and event.uid not in self._renominated:
-            self._nominated[event.uid] = version_of(event), event.stamp.actor.user
+            user = event.stamp.actor.user
+            self._nominated[event.uid] = _Nomination(version_of(event), user, self._number)
 
     def _note_given_back(self, event: Event, before: JsonView) -> None:
         """Notes which devices an event gives back."""
@@ -160,11 +186,11 @@ class OveruseAudit:
             if held is not None and held.claim == event.key:
                 self._held[result.id] = replace(held, given_back=version_of(event))
 
-    def _chosen(self, event: Event) -> int:
-        """The version before which the devices of a new allocation were chosen; 0 if unknown."""
-        nominations = (self._nominated.get(uid, (0, "")) for uid in consumers(event.object))
+    def _chosen(self, event: Event) -> _Nomination:
+        """The nomination before which the devices of a new allocation were chosen, if known."""
+        nominations = (self._nominated.get(uid, _Nomination()) for uid in consumers(event.object))
         user = event.stamp.actor.user
-        return max((version for version, by in nominations if by == user), default=0)
+        return max((each for each in nominations if each.user == user), default=_Nomination())
 
     def _may_change_after(self, chosen: int, pool: PoolId, known: Instant) -> bool:
         """Whether a pool may have been published differently since a choice before a version."""
@@ -173,8 +199,8 @@ class OveruseAudit:
 
     def _check_choice(self, event: Event, known: Instant) -> None:
         """Checks that the devices of a new allocation were free when it was chosen."""
-        chosen = self._chosen(event)
-        may_be_chosen_anew = chosen < self._back.get(event.stamp.actor.user, 0)
+        nomination = self._chosen(event)
+        chosen = nomination.version
         for result in dra.results(event.object):
             if result.admin_access:
                 continue
@@ -185,25 +211,30 @@ class OveruseAudit:
                 problem = (
                     f"{device} was chosen for {of_claim} before it lost its taint {taint.text}"
                 )
-                self._accuse(event, known, problem, key, is_sure=not may_be_chosen_anew)
+                self._accuse(event, known, problem, key, nomination)
             if not self._views.allocated.is_dedicated(result.id):
                 continue
             held = self._held.get(result.id)
             if held is not None and 0 < held.given < chosen < held.given_back:
                 holder = f"{held.claim.namespace}/{held.claim.name}"
                 problem = f"{device} was chosen for {of_claim} before {holder} gave it back"
-                self._accuse(event, known, problem, held.claim, is_sure=not may_be_chosen_anew)
+                self._accuse(event, known, problem, held.claim, nomination)
             self._held[result.id] = _Held(claim=event.key, given=version_of(event))
 
     def _accuse(
-        self, event: Event, known: Instant, problem: str, rests_on: ObjectKey, *, is_sure: bool
+        self, event: Event, known: Instant, problem: str, rests_on: ObjectKey, chosen: _Nomination
     ) -> None:
         """Accuses a claim, unless a write of the object on which that rests is not recorded."""
-        if not is_sure:
-            self.unsure[CHOSEN_ANEW] += 1
-        elif not self._lacks.was_unseen(rests_on, known):
+        if not self._lacks.was_unseen(rests_on, known):
             self._seen.append(
-                _Overuse(problem=problem, at=known, holders=(rests_on,), accused=(event.uid,))
+                _Overuse(
+                    problem=problem,
+                    at=known,
+                    holders=(rests_on,),
+                    accused=(event.uid,),
+                    chosen=chosen,
+                    written=self._number,
+                )
             )
 
     def _problems(self, event: Event, known: Instant) -> Iterator[tuple[str, Sequence[str], bool]]:
@@ -222,7 +253,7 @@ class OveruseAudit:
                     True,
                 )
             pools.add((result.driver, result.pool))
-        chosen = self._chosen(event)
+        chosen = self._chosen(event).version
         for place in sorted(pools):
             if self._may_change_after(chosen, place, known):
                 continue

@@ -46,7 +46,7 @@ names. Parity: controllers.md 3.7.
 _COMPARED = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 """The numbers of writes over which the step is measured, up to the usual burst."""
 
-_SENT = frozenset(("pods", "resourceclaims", "events"))
+SENT = frozenset(("pods", "resourceclaims", "events"))
 """The kinds that a scheduler writes."""
 
 
@@ -136,7 +136,7 @@ class Queues:
         now, kind = event.stamp.time, event.type
         if now - self._stored[1] >= SECOND and event.is_about_object:
             self._stored = self._stored[1], now
-        if event.key.resource not in _SENT and kind is not EventType.REQUEST_OBSERVED:
+        if event.key.resource not in SENT and kind is not EventType.REQUEST_OBSERVED:
             return
         self._note_slow(event)
         if kind is EventType.OBJECT_DELETED:

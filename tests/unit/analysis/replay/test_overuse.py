@@ -74,6 +74,17 @@ STORIES = {
 }
 
 
+LEASE = ObjectKey("coordination.k8s.io", "leases", "kube-system", "kube-scheduler")
+HELD_BY_ONE = (
+    LEASE,
+    {
+        "spec": {
+            "holderIdentity": "cp-1_0b7e5f6a-93d1-4c57-8f0e-2a61c4f1d9b3",
+            "leaseTransitions": 1,
+        }
+    },
+)
+
 PAUSES = {
     "a scheduler that wrote no longer than two seconds before": (True, 19, []),
     "one that paused, and may be another one": (False, 20, []),
@@ -86,6 +97,14 @@ def test_device_that_was_held_when_it_was_chosen_is_overused(is_proved, writes):
     audit = audited(writes, range(len(writes)))
     assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
     assert not audit.unsure
+
+
+def test_scheduler_that_paused_is_the_same_as_long_as_it_holds_its_lease():
+    writes = [HELD_BY_ONE, HELD, MADE, NOMINATED, FREE, TAKEN]
+    audit = audited([*writes, HELD_BY_ONE], [0, 0, 1, 2, 10, 40, 41])
+    assert list(audit.overused()) == ["uid-taker"]
+    assert not audit.unsure
+    assert audited(writes, [0, 0, 1, 2, 10, 40]).unsure == {CHOSEN_ANEW: 1}
 
 
 @pytest.mark.parametrize(("is_proved", "pause", "meanwhile"), PAUSES.values(), ids=PAUSES)
