@@ -16,7 +16,7 @@ from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.devices import pools
 from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, timestamps
+from app.domain.values import api_resources, counts, timestamps
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -55,7 +55,7 @@ def later_alternatives(claim: JsonView, results: Sequence[DeviceResult]) -> Iter
             before = names[: names.index(name)]
             which = listed(before, len(before))
             text = f"alternative {name} of request {main} was chosen, not {which}, which "
-            text += "comes first" if len(before) == 1 else "come first"
+            text += f"{counts.verb(len(before), 'comes')} first"
             yield Reason(text=f"{text}; the reasons of the claim say why", is_kept=True)
 
 

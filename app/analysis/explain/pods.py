@@ -26,7 +26,7 @@ from app.domain.controllers.scheduling.scheduling_cycle import attempt
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.errors import NotFound
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -366,7 +366,7 @@ def _in_vain_for(
 ) -> Iterator[Reason]:
     """The changes for a node after which another one has an error, which ends each attempt."""
     names = [one.node for one in erring]
-    noun = "node" if len(names) == 1 else "nodes"
+    noun = counts.plural(len(names), "node")
     for one, node in vain[:1]:
         text = f"{one.text}: then it fits on {one.node}, but "
         if node in names:
@@ -398,14 +398,14 @@ def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
     """Each kind of help once, with its smallest change; those that help on most nodes first."""
     kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
     releases: dict[str, list[Help]] = {}
-    counts: dict[str, int] = {}
+    like: dict[str, int] = {}
     for one, alike in helps:
         if one.is_release:
             releases.setdefault(one.node, []).append(one)
-            counts[one.node] = alike
+            like[one.node] = alike
         else:
             kinds.setdefault(one.kinds, []).append((one, alike))
-    lines = list(_released(releases, counts))
+    lines = list(_released(releases, like))
     for group in kinds.values():
         most = max(one.amount for one, _ in group)
         same = [(one, alike) for one, alike in group if one.amount == most]
@@ -418,11 +418,11 @@ def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
 
 
 def _released(
-    releases: Mapping[str, Sequence[Help]], counts: Mapping[str, int]
+    releases: Mapping[str, Sequence[Help]], like: Mapping[str, int]
 ) -> Iterator[tuple[int, str]]:
     """Claims of which any one may be released, with the nodes on which that helps.
 
-    `releases` groups the helps by node.
+    `releases` groups the helps by node, `like` counts the nodes like each.
     """
     merged: dict[tuple[tuple[str, ...], bool], tuple[list[str], int]] = {}
     for node, helps in releases.items():
@@ -434,7 +434,7 @@ def _released(
         )
         key = claims, any(one.has_untried for one in helps)
         nodes, others = merged.get(key, ([], 0))
-        merged[key] = ([*nodes, node], others + counts[node] - 1)
+        merged[key] = ([*nodes, node], others + like[node] - 1)
     for (names, has_untried), (nodes, others) in merged.items():
         which = "claim" if len(names) == 1 else f"any one of {len(names)} claims:"
         more = " (among others: not all were tried)" if has_untried else ""
@@ -444,7 +444,7 @@ def _released(
 
 def _then(nodes: Sequence[str], alike: int) -> str:
     """The nodes on which the pod then fits, and the number of untried nodes with equal answers."""
-    look = "looks" if alike == 1 else "look"
+    look = counts.verb(alike, "looks")
     more = f"; {alike} more {look} the same" if alike else ""
     return f"then it fits on {listed(nodes, len(nodes))}{more}"
 
@@ -458,7 +458,7 @@ def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
             texts[reason.text] = texts.get(reason.text, 0) + 1
     return [
         Reason(
-            text=f"{nodes_text(count)} {'refuses' if count == 1 else 'refuse'} the pod before "
+            text=f"{nodes_text(count)} {counts.verb(count, 'refuses')} the pod before "
             f"devices are asked: {text}"
             + (f" ({NOT_DEVICES[text]})" if text in NOT_DEVICES else ""),
             count=count,

@@ -131,7 +131,7 @@ def of_scheduler(views: Views, tree: JsonObject, rules: SchedulerRules) -> Itera
     nodes = [core.node_name(other) for other in trees if core.scheduler_name(other) == name]
     named, placed = len(nodes), sum(map(bool, nodes))
     text = f"{counts.of(named, 'pod')} of namespace {namespace} "
-    text += f"{'names' if named == 1 else 'name'} that scheduler, "
+    text += f"{counts.verb(named, 'names')} that scheduler, "
     if placed:
         text += f"{placed} of them with a node: somebody places its pods"
     else:

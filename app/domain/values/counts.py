@@ -3,8 +3,8 @@
 _IRREGULAR_VERBS = {"is": "are", "has": "have", "was": "were", "does": "do", "goes": "go"}
 """Plurals of verbs that are not formed by removing an s."""
 
-_IRREGULAR = {"history": "histories", "class": "classes", "entry": "entries"}
-"""Plurals that are not formed by adding an s."""
+_HISSING = ("s", "x", "ch", "sh")
+"""The ends of nouns and verbs to which `es` is added, and not an s."""
 
 
 def of(count: int, noun: str) -> str:
@@ -16,15 +16,21 @@ def plural(count: int, noun: str) -> str:
     """The form of the noun after the number: singular for 1, otherwise plural."""
     if count == 1:
         return noun
-    front, blank, last = noun.rpartition(" ")
-    return f"{front}{blank}{_IRREGULAR.get(last, f'{last}s')}"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(_HISSING) else f"{noun}s"
 
 
 def verb(count: int, singular: str) -> str:
     """The form of a verb after a number of subjects: `1 pod waits`, `2 pods wait`."""
     if count == 1:
         return singular
-    return _IRREGULAR_VERBS.get(singular, singular.removesuffix("s"))
+    if singular in _IRREGULAR_VERBS:
+        return _IRREGULAR_VERBS[singular]
+    if singular.endswith("ies"):
+        return f"{singular[:-3]}y"
+    stem = singular.removesuffix("es")
+    return stem if stem.endswith(("ss", *_HISSING[1:])) else singular.removesuffix("s")
 
 
 def ordinal(number: int) -> str:

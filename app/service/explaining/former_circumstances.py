@@ -23,7 +23,7 @@ from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.event import KeyFilter
 from app.domain.objects.kinds import extended_resources, pod_resources
-from app.domain.values import api_resources, identifiers, quantity
+from app.domain.values import api_resources, counts, identifiers, quantity
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
@@ -322,7 +322,7 @@ def _nameless(evidence: ExplainedMoment, resource: str) -> str:
     names = [meta.name(one) for one in _classes(evidence) if not dra.extended_resource_name(one)]
     if not names:
         return ""
-    noun, stands = ("deviceclass", "stands") if len(names) == 1 else ("deviceclasses", "stand")
+    noun, stands = counts.plural(len(names), "deviceclass"), counts.verb(len(names), "stands")
     shown = listed(names, len(names))
     return f"{noun} {shown} {stands} for no resource: spec.extendedResourceName is not set"
 

@@ -14,6 +14,9 @@ from app.domain.values import counts
         (2, "device class", "2 device classes"),
         (1, "history", "1 history"),
         (3, "history", "3 histories"),
+        (2, "key", "2 keys"),
+        (2, "DeviceClass", "2 DeviceClasses"),
+        (2, "ResourceSlicePatch", "2 ResourceSlicePatches"),
     ],
 )
 def test_noun_agrees_with_its_number(count: int, noun: str, text: str) -> None:
@@ -27,6 +30,8 @@ def test_noun_agrees_with_its_number(count: int, noun: str, text: str) -> None:
         (1, "waits", "waits"),
         (2, "waits", "wait"),
         (2, "refuses", "refuse"),
+        (2, "matches", "match"),
+        (2, "carries", "carry"),
         (2, "is", "are"),
         (2, "has", "have"),
         (2, "was", "were"),

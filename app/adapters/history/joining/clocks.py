@@ -20,7 +20,7 @@ from app.adapters.history import times
 from app.adapters.history.joining.spool import Spool
 from app.adapters.history.reading import Notes
 from app.domain.log.records import Loss, Record, join_losses
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.timestamps import Instant
 
 USERS_MAX = 150
@@ -87,7 +87,7 @@ def _note_offsets(offsets: Mapping[str, int], first: str, notes: Notes) -> None:
 
 def _listed(users: list[str]) -> str:
     more = len(users) - USERS_NAMED
-    rest = f" and {more} more {'user' if more == 1 else 'users'}" if more > 0 else ""
+    rest = f" and {more} more {counts.plural(more, 'user')}" if more > 0 else ""
     return ", ".join(users[:USERS_NAMED]) + rest
 
 

@@ -81,7 +81,7 @@ def _wanted(
         names = [f"{key.namespace}/{key.name}" for key in waiting]
         text += f"; {counts.plural(len(names), 'pod')} {listed(names, len(names))} "
         return Reason(
-            text=f"{text}{'waits' if len(names) == 1 else 'wait'} for one",
+            text=f"{text}{counts.verb(len(names), 'waits')} for one",
             about=waiting[0] if len(waiting) == 1 else None,
             rests_on=tuple(waiting[:NAMES_MAX]),
             is_kept=True,
