@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from app.analysis.replay.authors import UNNAMED
+from app.analysis.replay.authors import COLLECTOR, UNNAMED
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
@@ -88,6 +88,8 @@ class Writers:
         """
         if event.stamp.actor.user == UNNAMED and is_announcement(event, before):
             return Writer.ECHO
+        if _is_renewal(event) and user != COLLECTOR:
+            return Writer.OUTSIDE
         if user in self._decided:
             return Writer.DECIDED
         if user.startswith(CONTROLLER_PREFIX):
@@ -102,6 +104,12 @@ class Writers:
     def controllers_of(self, user: str) -> Sequence[str]:
         """The names of the controllers that write under a user name."""
         return self._decided.get(user, ())
+
+
+def _is_renewal(event: Event) -> bool:
+    """Whether a process asks for a Lease or renews it, which no controller here does."""
+    is_end = event.type is EventType.OBJECT_DELETED
+    return event.key[:2] == api_resources.LEASES and not is_end
 
 
 def is_announcement(event: Event, before: JsonView | None) -> bool:

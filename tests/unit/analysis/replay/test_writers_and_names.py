@@ -48,6 +48,21 @@ def test_user_name_tells_who_wrote(user, sort):
     assert Writers(DECIDED).of(event(POD, after, user=user), before, user) is sort
 
 
+@pytest.mark.parametrize(
+    ("user", "type_", "sort"),
+    [
+        ("system:kube-scheduler", EventType.OBJECT_CREATED, Writer.OUTSIDE),
+        ("system:kube-scheduler", EventType.OBJECT_UPDATED, Writer.OUTSIDE),
+        (MANAGER + "generic-garbage-collector", EventType.OBJECT_UPDATED, Writer.DECIDED),
+        (MANAGER + "namespace-controller", EventType.OBJECT_DELETED, Writer.DECIDED),
+    ],
+)
+def test_lease_by_which_a_process_leads_is_no_decision(user, type_, sort):
+    key = ObjectKey("coordination.k8s.io", "leases", "kube-system", "kube-scheduler")
+    written = event(key, {"spec": {"holderIdentity": "cp-1"}}, user=user, type_=type_)
+    assert Writers(DECIDED).of(written, None, user) is sort
+
+
 def test_first_half_of_a_removal_is_part_of_it():
     before = {"metadata": {"deletionTimestamp": "t1", "deletionGracePeriodSeconds": 30}}
     after = {"metadata": {"deletionTimestamp": "t2", "deletionGracePeriodSeconds": 0}}
