@@ -203,33 +203,37 @@ def replace_the_scheduler_after_the_nomination(lines: Lines, draw: random.Random
 def keep_the_lease_of_the_scheduler(lines: Lines, draw: random.Random) -> Told:
     """The same, and the Lease of the scheduler has one holder before the pause and after it."""
     told = replace_the_scheduler_after_the_nomination(lines, draw)
-    holder = "cp-1_0b7e5f6a-93d1-4c57-8f0e-2a61c4f1d9b3"
-    ends_of_log = [line for line in lines if (line.get("responseObject") or {}).get("metadata")]
-    for near, at in ((ends_of_log[0], 0), (ends_of_log[-1], len(lines))):
-        name = {"namespace": "kube-system", "name": "kube-scheduler"}
-        version = near["responseObject"]["metadata"].get("resourceVersion", "1")
-        metadata = {**name, "uid": "the-lease", "resourceVersion": str(int(version) + bool(at))}
-        tree = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {**metadata, "creationTimestamp": "2026-01-01T00:00:00Z"},
-            "spec": {"holderIdentity": holder, "leaseTransitions": 1},
-        }
-        place = {"resource": "leases", "apiGroup": "coordination.k8s.io", "apiVersion": "v1"}
-        lines.insert(
-            at,
-            {
-                **near,
-                "auditID": f"lease-{at}",
-                "verb": "update",
-                "user": {"username": SCHEDULER},
-                "objectRef": {**place, **name},
-                "requestObject": tree,
-                "responseObject": tree,
-                "responseStatus": {"code": 200},
-            },
-        )
+    lines[:] = [lease_line(lines[0], 0), *lines, lease_line(lines[-1], 0)]
     return told
+
+
+def lease_line(near: dict[str, Any], changes: int) -> dict[str, Any]:
+    """The line in which the scheduler renews its Lease, whose holder changed so many times."""
+    name = {"namespace": "kube-system", "name": "kube-scheduler"}
+    tree = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {**name, "uid": "the-lease", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "holderIdentity": f"cp-1_{changes:08x}-93d1-4c57-8f0e-2a61c4f1d9b3",
+            "leaseTransitions": changes,
+            "renewTime": near["stageTimestamp"],
+        },
+    }
+    place = {"resource": "leases", "apiGroup": "coordination.k8s.io", "apiVersion": "v1"}
+    return {
+        **{key: near[key] for key in ("kind", "apiVersion", "stageTimestamp")},
+        "requestReceivedTimestamp": near["stageTimestamp"],
+        "level": "RequestResponse",
+        "stage": "ResponseComplete",
+        "auditID": f"lease-{near['auditID']}",
+        "verb": "update",
+        "user": {"username": SCHEDULER},
+        "objectRef": {**place, **name},
+        "requestObject": tree,
+        "responseObject": tree,
+        "responseStatus": {"code": 200},
+    }
 
 
 def let_an_autoscaler_nominate(lines: Lines, draw: random.Random) -> Told:

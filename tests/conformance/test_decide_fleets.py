@@ -17,6 +17,7 @@ time that were not taken for those of the attempts that Events report (117).
 
 import json
 import random
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ from app.service.replays.verifying import VerifyOutcome
 from app.settings import Settings
 from tests import draws
 from tests.conformance import honest_lines
+from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
+from tests.conformance.further_tampering import SCHEDULER
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -109,6 +112,30 @@ async def test_watch_streams_that_arrive_in_batches_accuse_nobody(tmp_path):
 async def test_step_of_the_schedulers_clock_accuses_nobody(ahead, source, tmp_path):
     profile = record(tmp_path, 10, ACTS, ahead=ahead)
     await _accuses_nobody(profile, tmp_path / source, ACTS)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_scheduler_that_kept_its_lease_was_not_replaced(is_kept, tmp_path):
+    """The Lease has one holder all the time, or another one after each pause of the scheduler."""
+    profile = record(tmp_path, 17, 40, restarts=0.08, outage=20)
+    lines = [*map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines())]
+    held, holder, last = [], 0, ""
+    for line in lines:
+        now = line["stageTimestamp"]
+        if line["user"]["username"] == SCHEDULER:
+            at = datetime.fromisoformat(now)
+            pause = at - datetime.fromisoformat(last or now)
+            holder += not is_kept and pause.total_seconds() > 15
+            last = now
+            held.append(lease_line(line, holder))
+        held.append(line)
+    held.append(lease_line(held[-1], holder))
+    (tmp_path / "audit.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in held))
+    store, settings = stores.memory_store(), _settings(profile)
+    history = await replays.load_files(store, settings, (tmp_path / "audit.jsonl",))
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
+    assert report.explained is not is_kept
 
 
 @draws.in_turn("ways")

@@ -14,7 +14,7 @@ had no reason to wait. Parity: controllers.md 1.1 and 4.2.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise, takewhile
@@ -173,11 +173,22 @@ class Silences:
         return max((min(end, last) - max(begin, first) for begin, end in spans), default=0)
 
 
+def _is_unknown(begin: Instant, end: Instant) -> bool:
+    """False for each pause, where nothing shows whether another process took over in it."""
+    return False
+
+
 class Process:
     """The instants at which one process was at work, and the times in which it may be replaced."""
 
-    def __init__(self, instants: Iterable[Instant]) -> None:
+    def __init__(
+        self,
+        instants: Iterable[Instant],
+        is_one: Callable[[Instant, Instant], bool] = _is_unknown,
+    ) -> None:
+        """`is_one` says whether nobody took over in a pause, as far as that is recorded."""
         self._instants = sorted(instants)
+        self.is_one = is_one
 
     def pause_before(self, at: Instant, least: int) -> tuple[Instant, Instant] | None:
         """The last pause that ended by an instant and was no shorter than `least`."""
@@ -258,6 +269,8 @@ def successions(
             is_chosen = _has(before, *_CHOSEN)
         pause = scheduler.pause_before(after.time, HANDED_OVER) if is_chosen else None
         if pause is None or before.time >= pause[1] or _ends_wait(after):
+            continue
+        if scheduler.is_one(*pause):
             continue
         if waits.longest(after.time) - pause[1] <= tolerances.TABLE.act_after:
             since = Instant(max(pause[0], before.time + 1))

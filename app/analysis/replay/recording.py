@@ -99,7 +99,7 @@ class Recording:
         self._authors = Authors(acting)
         self._views = views
         self._audit = TaintAudit(views)
-        self._overuse = OveruseAudit(views, lacks)
+        self.overuse = OveruseAudit(views, lacks)
         self._contradictory = Contradictory()
         self._condition_times = ConditionTimes()
         self._gates = ShownGates()
@@ -181,7 +181,7 @@ class Recording:
         self._sort(event, known)
         if event.is_about_object and not self.is_over:
             author = self.acts[-1].user if len(self.acts) > acts else ""
-            self._overuse.after(event, old, known, is_of_scheduler=author == SCHEDULER)
+            self.overuse.after(event, old, known, is_of_scheduler=author == SCHEDULER)
 
     def take_implied(self, event: Event, known: Instant) -> None:
         """Takes a write of an object that no line shows, like a write from outside.
@@ -218,7 +218,7 @@ class Recording:
         self.lacks.conclude()
         self.skew = self.lacks.odd_times.skew
         self.not_comparable.update(self._condition_times.odd())
-        self.not_comparable.update(self._overuse.unsure)
+        self.not_comparable.update(self.overuse.unsure)
         if self._beginning is not None:
             self._take_under_way(self._beginning)
 
@@ -244,7 +244,7 @@ class Recording:
     @property
     def overused(self) -> Mapping[str, str]:
         """The uids of claims whose allocation no order of events allows, and why."""
-        return self._overuse.overused()
+        return self.overuse.overused()
 
     @property
     def contradictory(self) -> Mapping[ObjectKey, str]:

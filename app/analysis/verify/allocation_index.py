@@ -218,7 +218,7 @@ class AllocationIndex:
         if event.key.resource in SENT:
             self._handovers.note_write(event.stamp.actor.user, event.revision, event.stamp.time)
         elif event.is_about_object:
-            self._handovers.note_lease(event, event.revision)
+            self._handovers.note_lease(event, event.stamp.time)
 
     def note_last_lost(self, key: ObjectKey, after: Revision) -> None:
         """Note that an object has one more write after a revision, which no line shows."""

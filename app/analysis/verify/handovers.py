@@ -48,8 +48,17 @@ class _Term(NamedTuple):
     """The lines of a Lease in a row that show the same holder, from the first one to the last."""
 
     holder: tuple[str, bytes, bytes]
-    first: int
-    last: int
+    first: Instant
+    last: Instant
+
+
+class _Pause(NamedTuple):
+    """The writes of a user before a pause and after it: their numbers, and when they were made."""
+
+    before: int
+    after: int
+    begin: Instant
+    end: Instant
 
 
 class Handovers:
@@ -57,17 +66,17 @@ class Handovers:
 
     def __init__(self) -> None:
         self._wrote: dict[str, tuple[int, Instant]] = {}
-        self._pauses: dict[str, list[tuple[int, int]]] = {}
+        self._pauses: dict[str, list[_Pause]] = {}
         self._terms: dict[str, dict[ObjectKey, list[_Term]]] = {}
 
     def note_write(self, user: str, number: int, at: Instant) -> None:
         """Notes a write of a user that is no renewal of its Lease."""
         before, then = self._wrote.get(user, (number, at))
         if at - then >= HANDED_OVER:
-            self._pauses.setdefault(user, []).append((before, number))
+            self._pauses.setdefault(user, []).append(_Pause(before, number, then, at))
         self._wrote[user] = number, max(at, then)
 
-    def note_lease(self, event: Event, number: int) -> None:
+    def note_lease(self, event: Event, at: Instant) -> None:
         """Notes who holds a Lease, if the event is about one of a leader election."""
         key = event.key
         if key[:2] != api_resources.LEASES or key.namespace == LEASE_NAMESPACE:
@@ -80,18 +89,20 @@ class Handovers:
                 holder = (event.uid, name, bytes(spec.lease_transitions))
         terms = self._terms.setdefault(event.stamp.actor.user, {}).setdefault(key, [])
         if terms and terms[-1].holder == holder:
-            terms[-1] = terms[-1]._replace(last=number)
+            terms[-1] = terms[-1]._replace(last=at)
         else:
-            terms.append(_Term(holder, number, number))
+            terms.append(_Term(holder, at, at))
 
     def may_lie_between(self, user: str, first: int, last: int) -> bool:
         """Whether another process may have taken over between two writes of a user."""
         return any(
-            first <= begin and end <= last and not self._is_one_process(user, begin, end)
-            for begin, end in self._pauses.get(user, ())
+            first <= pause.before
+            and pause.after <= last
+            and not self.is_one_process(user, pause.begin, pause.end)
+            for pause in self._pauses.get(user, ())
         )
 
-    def _is_one_process(self, user: str, begin: int, end: int) -> bool:
+    def is_one_process(self, user: str, begin: Instant, end: Instant) -> bool:
         """Whether each Lease that the user had before a pause shows that it has it after that."""
         held = [terms for terms in self._terms.get(user, {}).values() if terms[0].first < begin]
         return bool(held) and all(

@@ -91,7 +91,7 @@ class OveruseAudit:
         self._unready = UnreadyBindings(lacks)
         self._held: dict[DeviceId, _Held] = {}
         self._published: dict[PoolId, tuple[int, Instant]] = {}
-        self._handovers, self._number = Handovers(), 0
+        self.handovers, self._number = Handovers(), 0
 
     @property
     def unsure(self) -> Counter[str]:
@@ -116,7 +116,7 @@ class OveruseAudit:
         """Whether another scheduler may have taken over between the nomination and the write."""
         if each.chosen is None:
             return False
-        return self._handovers.may_lie_between(each.chosen.user, each.chosen.number, each.written)
+        return self.handovers.may_lie_between(each.chosen.user, each.chosen.number, each.written)
 
     def _may_have_given_back(self, holder: ObjectKey, at: Instant) -> bool:
         return self._lacks.was_unseen(holder, at) or self._lacks.may_have_changed_unseen(holder, at)
@@ -129,9 +129,9 @@ class OveruseAudit:
         Others could see the event from instant `known` on.
         """
         self._number += 1
-        self._handovers.note_lease(event, self._number)
+        self.handovers.note_lease(event, known)
         if is_of_scheduler:
-            self._handovers.note_write(event.stamp.actor.user, self._number, known)
+            self.handovers.note_write(event.stamp.actor.user, self._number, known)
         self._unready.after(event, before, known)
         if event.key[:2] == api_resources.PODS:
             self._note_nomination(event, before or {})

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
+from functools import cached_property, partial
 
 from app.analysis.replay.acts import Act, refusal_of, version_of
 from app.analysis.replay.attempts import leave_under_way
@@ -73,7 +73,10 @@ class Paces:
         written: dict[str, list[Instant]] = defaultdict(list)
         for act in self._recording.acts:
             written["" if act.user in MANAGED else act.user].append(act.requested)
-        running = {user: Process(instants) for user, instants in written.items()}
+        holds = self._recording.overuse.handovers.is_one_process
+        running = {
+            user: Process(instants, partial(holds, user)) for user, instants in written.items()
+        }
         return {
             name: running["" if user in MANAGED else user]
             for user, names in self._names.items()

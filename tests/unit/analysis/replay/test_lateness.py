@@ -212,6 +212,8 @@ def test_scheduler_that_paused_amid_a_placement_may_have_been_replaced(
         )
     )
     assert found == tuple(expected)
+    same = Process(written, lambda begin, end: (begin, end) != (0, 0))
+    assert not any(successions("pod", trace, same, Waits((), written))), "its Lease says so"
 
 
 def delays_of_pods(own, written=range(0, 1000, 5), acts=(), ranks=None):

@@ -71,13 +71,14 @@ ROWS = {
 
 @pytest.mark.parametrize(("may_be", "lines"), ROWS.values(), ids=ROWS)
 def test_other_process_may_have_taken_over_in_a_pause(may_be: bool, lines: list[Any]) -> None:
-    handovers, writes = Handovers(), list[int]()
+    handovers, writes, now = Handovers(), list[int](), Instant(-SECOND)
     handovers.note_write("s", 0, Instant(-9 * SECOND))
     for number, line in enumerate(lines, 1):
         if isinstance(line, Event):
-            handovers.note_lease(line, number)
+            handovers.note_lease(line, Instant(now + 1))
         else:
-            handovers.note_write("s", number, Instant(line * SECOND // 10))
+            now = Instant(line * SECOND // 10)
+            handovers.note_write("s", number, now)
             writes.append(number)
     assert handovers.may_lie_between("s", writes[0], writes[-1]) == may_be
     assert not handovers.may_lie_between("other", writes[0], writes[-1])
