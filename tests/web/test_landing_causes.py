@@ -410,6 +410,65 @@ async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(cl
     assert said == told
 
 
+@pytest.mark.parametrize(
+    ("claimed", "why"),
+    [
+        ([], "does not exist"),
+        ([volume_claim(storageClassName="fast")],
+         "is not bound, and storageclass fast does not exist"),
+        ([volume_claim(storageClassName="fast"), storage_class("fast")], "is not bound"),
+        ([volume_claim(storageClassName="fast"),
+          {**storage_class("fast"), "volumeBindingMode": "WaitForFirstConsumer"}], ""),
+        ([volume_claim(volumeName="pv"), volume_for("n2")],
+         "has volume pv, which is for other nodes"),
+        ([volume_claim(volumeName="pv"), volume_for("n1")], ""),
+    ],
+    ids=["missing", "class-missing", "pending", "waits-for-its-pod", "elsewhere", "here"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["persistentVolumeClaim", "ephemeral"])
+async def test_pod_that_redra_placed_without_regard_to_its_volumes_is_told(kind, claimed, why):
+    """Nothing else says that a placement here says nothing about the volumes of the pod."""
+    name = "data" if kind == "persistentVolumeClaim" else "job-v"
+    claimed = [{**one, "metadata": {**one["metadata"], "name": name}}
+               if one["kind"] == "PersistentVolumeClaim" else one for one in claimed]  # fmt: skip
+    source = {"claimName": name} if kind == "persistentVolumeClaim" else {
+        "volumeClaimTemplate": {"spec": volume_claim()["spec"]}}  # fmt: skip
+    user = with_spec(pod("job", "lab", claim="want"), volumes=[{"name": "v", kind: source}])
+    objects = [space("lab"), class_of("c", D), node("n1"), *claimed,
+               slice_of("s", D, "n1", [{"name": "x0"}], nodeName="n1"),
+               claim("want", "lab", ask("c")), user]  # fmt: skip
+    made, _ = played(objects)
+    async with serving(store=await stored(made)) as server:
+        at = "/redra/v1/histories/default"
+        answer = await server.get(f"{at}/why?kind=pod&namespace=lab&name=job")
+        found = (await server.get(f"{at}/findings"))["items"]
+    said = [*texts(answer["reasons"])]
+    assert [text for text in said if "(A18)" in text] == [
+        "redra's scheduler does not look at the volume claims of the pod, and a real one may "
+        "refuse it for them (A18)"
+    ]
+    assert any(text.startswith(f"persistentvolumeclaim lab/{name} ") for text in said)
+    assert [one["text"] for one in found if one["kind"] == "UnjudgedVolumes"] == [
+        "1 pod was placed without regard to its volumes (A18), and a real scheduler would refuse "
+        f"it: persistentvolumeclaim lab/{name} {why}"
+    ] * bool(why)
+
+
+async def test_pod_that_waits_for_something_else_is_tried_without_its_volumes():
+    user = with_spec(
+        pod("job", "lab", claim="want"),
+        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+    )
+    made, _ = played(
+        [space("lab"), class_of("c", D), node("n1"), claim("want", "lab", ask("c")), user]
+    )
+    async with serving(store=await stored(made)) as server:
+        answer = await server.get("/redra/v1/histories/default/why?kind=pod&namespace=lab&name=job")
+    said = [*texts(answer["reasons"])]
+    assert "persistentvolumeclaim lab/data does not exist" in said
+    assert len([text for text in said if text.endswith("may refuse it for them (A18)")]) == 1
+
+
 async def test_write_of_a_slice_without_the_only_device_is_told():
     had = {"name": "x1", "attributes": {"gen": {"int": 4}}}
     first, later = (

@@ -15,6 +15,7 @@ from app.analysis.findings import (
     pods,
     refused_writes,
     taints,
+    volumes,
     workloads,
 )
 from app.analysis.findings.pods import PodCauses
@@ -82,6 +83,7 @@ def collect_in_steps(
         (*containers.of_devices(views, namespace), *failures.pods(views, namespace)),
         claims.settled_for_less(views, namespace),
         (accounts.missing(views, namespace) if causes.reads_accounts else ()),
+        (volumes.unjudged(views, namespace) if causes.judges_volumes else ()),
         claims.unused(views, namespace),
         cluster.unreadable(views, namespace),
         cluster.losses(recorded, until),

@@ -45,7 +45,8 @@ class PodCauses:
     `unasked` gives the cause why no node is asked about a pod, or nothing. Without `reads_events`
     no cause rests on Event objects, which the reader may not see. `workloads` are the kinds of
     workloads that the reader may see, `former` the states of patches and classes that ended last.
-    With `reads_accounts` the reader may see ServiceAccounts.
+    With `reads_accounts` the reader may see ServiceAccounts. With `judges_volumes` the pods were
+    placed here, and the reader may see their volumes.
     """
 
     unasked: Callable[[JsonObject], str]
@@ -53,6 +54,7 @@ class PodCauses:
     workloads: Sequence[tuple[str, str]] = ()
     former: Sequence[FormerState] = ()
     reads_accounts: bool = True
+    judges_volumes: bool = True
 
 
 @dataclass(slots=True)

@@ -42,6 +42,7 @@ class FindingKind(StrEnum):
     UNREADABLE_OBJECTS = "UnreadableObjects"
     LATER_ALTERNATIVES = "LaterAlternatives"
     MISSING_ACCOUNTS = "MissingAccounts"
+    UNJUDGED_VOLUMES = "UnjudgedVolumes"
     UNUSED_CLAIMS = "UnusedClaims"
     REQUESTED_CLAIMS = "RequestedClaims"
     DOUBTED_INVARIANT = "DoubtedInvariant"

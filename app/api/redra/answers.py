@@ -26,7 +26,7 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import untried
 from app.analysis.explain.questions import ObjectExplanation, Question
-from app.analysis.findings import findings, workloads
+from app.analysis.findings import findings, volumes, workloads
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
 from app.analysis.lanes import Lanes
@@ -394,6 +394,8 @@ class Answers:
             workloads=workload_kinds,
             former=await selections.former_states(evidence, chronicle),
             reads_accounts=sees_all(api_resources.SERVICE_ACCOUNTS),
+            judges_volumes=not runtime.info.is_decided_elsewhere
+            and all(map(sees_all, volumes.KINDS)),
         )
         answer = await stepwise.worked_out(
             views,

@@ -12,6 +12,7 @@ from app.analysis.explain import preemption as preemption_reasons
 from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
+from app.analysis.explain.nearby import volumes
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.observed import announcements, containers, kubelet_logs
 from app.analysis.explain.pods import PodFindings
@@ -23,7 +24,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.log import Event, ObjectKey, Revision
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonObject
@@ -128,6 +129,8 @@ async def _placed(
     now = await evidence.now()
     state = await _state_reasons(evidence, key, tree, events)
     decided = [] if decision is None else [decision_reasons.reason_of(decision)]
+    if attempts.made_by_scheduler(decisions) and not core.is_finished(tree):
+        decided += volumes.unjudged(evidence.views, tree)
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     held = _held(evidence, tree)
     patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
@@ -171,7 +174,10 @@ async def _origins(
     evidence: ExplainedMoment, tree: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """The writes that made the causes so for which a pod waits, with their authors."""
+    refused = meta.condition(tree, condition_types.POD_SCHEDULED)
+    is_tried_here = refused is None or not evidence.info.is_decided_elsewhere
     return [
+        *(volumes.unjudged(evidence.views, tree) if nodes and is_tried_here else ()),
         *await absent.reasons(evidence, tree),
         *await absent.accounts(evidence, meta.namespace(tree), tree),
         *await switched.reasons(evidence, tree),

@@ -33,6 +33,7 @@ KINDS = {
     FindingKind.UNREADABLE_OBJECTS: "unreadable objects",
     FindingKind.LATER_ALTERNATIVES: "alternatives",
     FindingKind.MISSING_ACCOUNTS: "missing accounts",
+    FindingKind.UNJUDGED_VOLUMES: "volumes that are not judged",
     FindingKind.UNUSED_CLAIMS: "unused claims",
     FindingKind.REQUESTED_CLAIMS: "claims known from requests",
     FindingKind.DOUBTED_INVARIANT: "doubted invariant",

@@ -6,19 +6,74 @@ from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, json_tree
-from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values import api_resources, selectors
+from app.domain.values.fields import core, entries, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import SelectorError
 
 
 def reasons(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
     """The volume claims of a pod that are missing or not bound, and the nodes of its volumes."""
-    names = [
-        json_tree.text(volume, "persistentVolumeClaim", "claimName") for volume in core.volumes(pod)
-    ]
-    for name in [*dict.fromkeys(filter(None, names))][:NAMES_MAX]:
-        key = ObjectKey(*api_resources.PERSISTENT_VOLUME_CLAIMS, meta.namespace(pod), name)
+    for key in claims(pod)[:NAMES_MAX]:
         yield _of_claim(views, key, views.objects.get(key))
+
+
+def unjudged(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
+    """The note that redra's scheduler did not look at the volume claims of a pod, with these."""
+    if claims(pod):
+        text = "redra's scheduler does not look at the volume claims of the pod, and a real one "
+        yield Reason(
+            text=f"{text}may refuse it for them (A18)",
+            children=tuple(reasons(views, pod)),
+            is_kept=True,
+        )
+
+
+def claims(pod: JsonView) -> list[ObjectKey]:
+    """The volume claims that a pod names, and those that are made for its ephemeral volumes."""
+    names = []
+    for volume in core.volumes(pod):
+        names.append(core.volume_claim_name(volume))
+        if "ephemeral" in volume:
+            names.append(f"{meta.name(pod)}-{entries.name(volume)}")
+    namespace = meta.namespace(pod)
+    return [
+        ObjectKey(*api_resources.PERSISTENT_VOLUME_CLAIMS, namespace, name)
+        for name in dict.fromkeys(filter(None, names))
+    ]
+
+
+def obstacle(views: LiveViews, key: ObjectKey, node: str) -> str:
+    """The reason why a scheduler places no pod with a volume claim on a node; empty for none.
+
+    A claim without a volume may wait for its pod if its class has the mode WaitForFirstConsumer.
+    """
+    claim = views.objects.get(key)
+    if claim is None:
+        return "does not exist"
+    if name := core.bound_volume(claim):
+        volume = views.objects.get(ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)) or {}
+        is_reached = _reaches(views, volume, node)
+        return "" if is_reached else f"has volume {name}, which is for other nodes"
+    if not (name := core.storage_class_name(claim)):
+        return "is not bound"
+    chosen = views.objects.get(ObjectKey(*api_resources.STORAGE_CLASSES, "", name))
+    if chosen is None:
+        return f"is not bound, and storageclass {name} does not exist"
+    is_delayed = core.volume_binding_mode(chosen) == "WaitForFirstConsumer"
+    return "" if is_delayed else "is not bound"
+
+
+def _reaches(views: LiveViews, volume: JsonView, node: str) -> bool:
+    """Whether the node affinity of a volume matches a node; one that cannot be read does."""
+    required = core.volume_nodes(volume)
+    tree = views.objects.get(ObjectKey(*api_resources.NODES, "", node))
+    if not required or tree is None:
+        return True
+    try:
+        return selectors.node_selector_of(required).matches(node, meta.labels(tree))
+    except SelectorError:
+        return True
 
 
 def _of_claim(views: LiveViews, key: ObjectKey, claim: JsonObject | None) -> Reason:
@@ -26,11 +81,10 @@ def _of_claim(views: LiveViews, key: ObjectKey, claim: JsonObject | None) -> Rea
     if claim is None:
         text = f"{subject} does not exist"
         return Reason(text=text, rests_on=(key,), denies=(key.resource,), is_kept=True)
-    spec = meta.spec(claim)
     text = f"{subject} is {meta.phase(claim) or 'not bound'}"
-    if volume := str(spec.get("volumeName") or ""):
+    if volume := core.bound_volume(claim):
         return _of_volume(views, key, text, volume)
-    name = str(spec.get("storageClassName") or "")
+    name = core.storage_class_name(claim)
     storage_class = ObjectKey(*api_resources.STORAGE_CLASSES, "", name)
     text += f", of storageclass {name}" if name else ", without a storageclass"
     is_missing = bool(name) and views.objects.get(storage_class) is None
@@ -47,7 +101,7 @@ def _of_volume(views: LiveViews, key: ObjectKey, text: str, name: str) -> Reason
     """The nodes that the volume of a claim is for."""
     volume = ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)
     tree = views.objects.get(volume) or {}
-    required = json_tree.objects(meta.spec(tree), "nodeAffinity", "required", "nodeSelectorTerms")
+    required = core.node_selector_terms(core.volume_nodes(tree))
     terms = [*map(waits.term_text, required)]
     text += f", with volume {name}"
     text += f", which is for nodes with {' or '.join(terms)}" if terms else ""

@@ -16,7 +16,7 @@ from app.domain.objects.kinds.volume_protection import FINALIZERS
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import metadata
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
 from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
@@ -95,7 +95,7 @@ def _uses(pod: JsonView, claim: str) -> bool:
     """Whether a volume of the pod uses the claim: by name, or as its generated claim."""
     name = meta.name(pod)
     for volume in core.volumes(pod):
-        if json_tree.text(volume, "persistentVolumeClaim", "claimName") == claim:
+        if core.volume_claim_name(volume) == claim:
             return True
         if "ephemeral" in volume and f"{name}-{entries.name(volume)}" == claim:
             return True

@@ -71,7 +71,7 @@ def _modes(*path: str) -> CellOf:
 
 def _if_bound(cell: CellOf) -> CellOf:
     """A cell that is empty until the claim has a volume."""
-    return lambda tree, now: cell(tree, now) if json_tree.text(tree, "spec", "volumeName") else ""
+    return lambda tree, now: cell(tree, now) if core.bound_volume(tree) else ""
 
 
 def _phase(tree: JsonObject, _: Instant) -> Cell:

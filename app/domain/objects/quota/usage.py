@@ -187,9 +187,7 @@ def _of_service(spec: JsonView) -> dict[str, Quantity]:
 def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
     """The requested storage, in total and of the storage class, and the claims of that class."""
     annotations = meta.annotations_as_stored(claim)
-    name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
-        claim, "spec", "storageClassName"
-    )
+    name = json_tree.text(annotations, _OLD_CLASS) or core.storage_class_name(claim)
     storage = pod_resources.of(meta.spec(claim), "requests").get("storage")
     amounts = (
         {f"{name}{STORAGE_CLASS}{api_resources.PERSISTENT_VOLUME_CLAIMS[1]}": _ONE} if name else {}
