@@ -125,6 +125,20 @@ def job_of_a_queue():
     return world(("x",)), {"apply": [job]}, {"wait": 5}
 
 
+def cron_job(**spec):
+    """A CronJob whose jobs would be made at night."""
+    job = workload("Job", "train", suspend=True)
+    template = {"spec": {**job["spec"], "suspend": False}}
+    made = {"apiVersion": "batch/v1", "kind": "CronJob",
+            "metadata": {"name": "nightly", "namespace": "lab"},
+            "spec": {"schedule": "5 1 * * *", "jobTemplate": template, **spec}}  # fmt: skip
+    return world(("x",)), {"apply": [made]}, {"wait": 5}
+
+
+def cron_job_without_leave():
+    return cron_job(suspend=True)
+
+
 def driver_that_tolerates_no_taint():
     taint = {"key": "x.test/card", "value": "present", "effect": "NoSchedule"}
     return (
@@ -233,6 +247,10 @@ ROWS = [
      f"container main waits: CreateContainerError: {WITHOUT_DEVICE}; it ended before with exit "
      "code 255 (Unknown) and was restarted 2 times"),
     (job_without_leave, "job/train", "spec.suspend is true: its controller makes no pods (rev"),
+    (cron_job, "cronjob/nightly",
+     "no controller here makes its jobs, which are due at 5 1 * * * (A18)"),
+    (cron_job_without_leave, "cronjob/nightly",
+     "spec.suspend is true: its controller makes no jobs"),
     (job_of_a_queue, "job/train", "makes no pods; it may wait for its queue: "
      "x.test/queue-name=night (rev"),
 ]  # fmt: skip

@@ -36,7 +36,7 @@ DEFAULT: tuple[GroupResource, ...] = (
     api_resources.STATEFUL_SETS,
     api_resources.DAEMON_SETS,
     api_resources.JOBS,
-    (api_groups.BATCH, "cronjobs"),
+    api_resources.CRON_JOBS,
     api_resources.POD_DISRUPTION_BUDGETS,
     (api_groups.SCHEDULING, EVERY),
     api_resources.STORAGE_CLASSES,

@@ -71,7 +71,7 @@ def collect_in_steps(
         pods.unrecorded(chronicle, views, until, namespace, reads_events=reads_events),
         workloads.refused(views, causes.workloads, namespace, reads_events=reads_events),
         refused_writes.writes(chronicle, until, namespace),
-        workloads.failed_jobs(views, causes.workloads, namespace),
+        workloads.jobs(views, causes.workloads, namespace),
         claims.stuck(views, namespace, has_pods=has_pods),
         pods.overdue(views, causes, now, namespace),
         pods.evicted(chronicle, views, until, namespace),

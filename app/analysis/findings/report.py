@@ -22,6 +22,7 @@ class FindingKind(StrEnum):
     REFUSED_PODS = "RefusedPods"
     REFUSED_WRITES = "RefusedWrites"
     FAILED_JOBS = "FailedJobs"
+    SUSPENDED_JOBS = "SuspendedJobs"
     FAILED_PODS = "FailedPods"
     STUCK_CLAIMS = "StuckClaims"
     KEPT_OBJECTS = "KeptObjects"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis.explain.workloads import refused as refusals
+from app.analysis.explain.workloads.members import queue_of
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey, Revision
@@ -79,6 +80,14 @@ def _of_events(
             yield key, refusal
 
 
+def jobs(
+    views: LiveViews, kinds: Sequence[tuple[str, str]], namespace: str = ""
+) -> Iterator[Finding]:
+    """Jobs that failed, and those that are suspended."""
+    yield from failed_jobs(views, kinds, namespace)
+    yield from suspended_jobs(views, kinds, namespace)
+
+
 def failed_jobs(
     views: LiveViews, kinds: Sequence[tuple[str, str]], namespace: str = ""
 ) -> Iterator[Finding]:
@@ -114,6 +123,37 @@ def failed_jobs(
             objects=tuple(
                 Subject.of(key, views.revision) for key, _, _ in jobs[:OBJECTS_SHOWN_MAX]
             ),
+        )
+
+
+def suspended_jobs(
+    views: LiveViews, kinds: Sequence[tuple[str, str]], namespace: str = ""
+) -> Iterator[Finding]:
+    """Jobs without pods because they are suspended, by the queue for which they may wait."""
+    groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
+    jobs = views.objects.keys(*api_resources.JOBS, namespace or None)
+    for key in jobs if api_resources.JOBS in kinds else ():
+        event = views.objects.event(key)
+        if event is None or meta.spec(event.object).get("suspend") is not True:
+            continue
+        if meta.is_deleting(event.object):
+            continue
+        if not any(meta.is_true(event.object, end) for end in _ENDS_OF_JOBS):
+            groups.setdefault(queue_of(event.object), []).append((key, event.revision))
+    for queue, group in groups.items():
+        group.sort(key=lambda one: -one[1])
+        few, many = "it may wait for its queue", "they may wait for their queue"
+        wait = queue if len(group) == 1 else queue.replace(few, many)
+        yield Finding(
+            kind=FindingKind.SUSPENDED_JOBS,
+            severity=Severity.NOTICE,
+            text=f"{counts.of(len(group), 'job')} {counts.verb(len(group), 'is')} suspended "
+            f"(spec.suspend), and no pods are made{wait}",
+            count=len(group),
+            present=len(group),
+            first=group[-1][1],
+            last=group[0][1],
+            objects=tuple(Subject.of(key, views.revision) for key, _ in group[:OBJECTS_SHOWN_MAX]),
         )
 
 

@@ -13,6 +13,7 @@ KINDS = {
     FindingKind.REFUSED_PODS: "pods that cannot be made",
     FindingKind.REFUSED_WRITES: "refused writes",
     FindingKind.FAILED_JOBS: "failed jobs",
+    FindingKind.SUSPENDED_JOBS: "suspended jobs",
     FindingKind.FAILED_PODS: "failed pods",
     FindingKind.STUCK_CLAIMS: "stuck claims",
     FindingKind.KEPT_OBJECTS: "objects that do not go",

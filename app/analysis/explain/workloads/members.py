@@ -260,15 +260,16 @@ def held_back(key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
             is_kept=True,
         )
     if spec.get("suspend") is True:
+        made = "jobs" if key[:2] == api_resources.CRON_JOBS else "pods"
         yield Reason(
-            text=f"spec.suspend is true: its controller makes no pods{_queue(tree)}",
+            text=f"spec.suspend is true: its controller makes no {made}{queue_of(tree)}",
             about=key,
             holds=lambda state: meta.spec(state).get("suspend") is True,
             is_kept=True,
         )
 
 
-def _queue(tree: JsonView) -> str:
+def queue_of(tree: JsonView) -> str:
     """The labels of a suspended workload that name a queue: it may wait until that admits it."""
     labels = [
         f"{label}={value}"

@@ -110,6 +110,28 @@ def ended_jobs(*messages, reason="BackoffLimitExceeded", type="Failed"):
 
 
 @pytest.mark.parametrize(
+    ("count", "labels", "said"),
+    [
+        (1, {}, "1 job is suspended (spec.suspend), and no pods are made"),
+        (2, {"x.test/queue-name": "night", "x.test/team": "a"},
+         "2 jobs are suspended (spec.suspend), and no pods are made; they may wait for their "
+         "queue: x.test/queue-name=night"),
+    ],
+)  # fmt: skip
+def test_suspended_jobs_are_a_finding_until_they_go_on_or_end(count, labels, said):
+    cluster = Cluster()
+    pod = {**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}
+    for number in range(count + 2):
+        metadata = {"name": f"train-{number}", "labels": labels}
+        cluster.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata,
+                       "spec": {"template": pod, "suspend": number != 0}})  # fmt: skip
+    end(cluster, "train-1")
+    (finding,) = workloads.suspended_jobs(views_of(cluster), (api_resources.JOBS,))
+    assert (finding.text, finding.count) == (said, count)
+    assert not [*workloads.suspended_jobs(views_of(cluster), ())]
+
+
+@pytest.mark.parametrize(
     ("messages", "said"),
     [
         (("backoff limit",), "1 job failed: BackoffLimitExceeded: backoff limit"),
