@@ -392,6 +392,28 @@ def test_missing_recording_is_named_as_it_was_given(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists(), "a mistyped path starts no database"
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--kubeconfig", "missing"), "missing: there is no such kubeconfig; name one with"),
+        (("--kubeconfig", EXAMPLES / "01-nodes.yaml"), "it is not YAML: line "),
+        (
+            ("--kubeconfig", os.devnull, "--history", "A b"),
+            "'A b' is not a valid name of a history",
+        ),
+        (("--include", "podz"), "'podz'"),
+    ],
+)
+def test_recording_that_cannot_begin_makes_no_data(
+    words: tuple[object, ...], text: str, tmp_path: Path
+) -> None:
+    code, out, error = redra("record", "--history", "x", *words, data=tmp_path / "data")
+    assert (code, out) == (2, "")
+    assert text in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+
+
 def test_reading_from_a_mistyped_folder_makes_no_database_there(tmp_path: Path) -> None:
     for command in (("histories",), ("log",), ("why", "pod/web"), ("replay", "prod")):
         code, out, error = redra(*command, data=tmp_path / "typo")

@@ -99,8 +99,9 @@ async def test_exec_plugin_gives_the_token(tmp_path, version):
     [
         (None, "there is no such kubeconfig"),
         ("", "kubeconfig"),
-        ("[]", "kubeconfig"),
-        ("a: [", "kubeconfig"),
+        ("[]", "it is not a kubeconfig; name one with --kubeconfig"),
+        ("contexts: prod", "it is not a kubeconfig"),
+        ("a: [", "it is not YAML: line 1, column 5: .*; name a kubeconfig with"),
         (json.dumps({"apiVersion": "v1", "kind": "Config"}), "current-context"),
         (json.dumps({"current-context": "prod", "contexts": []}), "prod|clusters|contexts"),
     ],
@@ -110,6 +111,26 @@ async def test_kubeconfig_that_cannot_be_used_is_one_sentence(tmp_path, text, ma
     if text is not None:
         path.write_text(text)
     await fails(recording_of(None, kubeconfig=str(path)), match)
+
+
+@pytest.mark.parametrize(
+    ("names", "context", "match"),
+    [
+        (
+            ("prod", "test"),
+            "none",
+            "kubeconfig: there is no context 'none'; choose from prod, test",
+        ),
+        (("prod",), "prdo", "there is no context 'prdo'; choose from prod"),
+        ((), "prod", "there is no context 'prod'; name another kubeconfig with --kubeconfig"),
+        ([f"c{n}" for n in range(30)], "prod", "; `kubectl config get-contexts` lists all 30"),
+    ],
+)
+async def test_unknown_context_is_refused_with_the_known_ones(tmp_path, names, context, match):
+    contexts = [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in names]
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps({"current-context": "prod", "contexts": contexts}))
+    await fails(recording_of(None, kubeconfig=str(path), context=context), match)
 
 
 async def test_of_several_kubeconfigs_the_first_that_has_a_value_counts(tmp_path):

@@ -10,18 +10,24 @@ import atexit
 import os
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
+import yaml
 from cryptography import x509
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.client.rest import RESTClientObject
 from kubernetes_asyncio.config import ConfigException
-from kubernetes_asyncio.config.kube_config import FileOrData, KubeConfigLoader, KubeConfigMerger
+from kubernetes_asyncio.config.kube_config import (
+    ConfigNode,
+    FileOrData,
+    KubeConfigLoader,
+    KubeConfigMerger,
+)
 
 from app.adapters.cluster import exec_plugins, proxies
 from app.adapters.private_folders import PrivateFolder
@@ -31,6 +37,10 @@ from app.domain.values.timestamps import Instant
 from app.ports import Clock
 
 _BEARER = "BearerToken"
+_LISTS = ("clusters", "contexts", "users")
+
+_NAMED_MAX = 8
+"""Contexts that a message names; of more it gives the number."""
 
 
 class _Loader(KubeConfigLoader):
@@ -73,8 +83,10 @@ class _Merger(KubeConfigMerger):
 
     def load_config(self, path: str) -> None:
         """Add a file."""
-        if not Path(path).read_bytes().strip():
+        content = Path(path).read_bytes()
+        if not content.strip():
             return
+        _check_kubeconfig(content, path)
         merged = self.config_merged
         current = merged.value.get("current-context") if merged is not None else ""
         super().load_config(path)
@@ -144,12 +156,12 @@ class ClusterCredentials:
             await self._logins.pop().rest.close()
 
     async def _read(self, number: int) -> Login:
-        self._check_files()
         chosen = Configuration()
         try:
+            merged = _merged(self._paths, self._context)
             with anyio.fail_after(self._seconds):
                 loader = _Loader(
-                    config_dict=_Merger(self._paths).config,
+                    config_dict=merged,
                     config_base_path=None,
                     active_context=self._context or None,
                     temp_file_path=_private_folder(),
@@ -165,6 +177,8 @@ class ClusterCredentials:
             ) from problem
         except ConfigException as problem:
             raise self._problem(str(problem)) from problem
+        except InputError:
+            raise
         except Exception as problem:
             # Any other error of the library is about the content of the file.
             text = (
@@ -211,15 +225,6 @@ class ClusterCredentials:
             raise InputError(text)
         return [end]
 
-    def _check_files(self) -> None:
-        names = [name for name in self._paths.split(os.pathsep) if name]
-        if not any(Path(name).expanduser().is_file() for name in names):
-            raise InputError(
-                "there is no such kubeconfig",
-                place=self._paths,
-                cure="name one with --kubeconfig, or set KUBECONFIG",
-            )
-
     def _problem(self, text: str) -> InputError:
         # Programs and parsers write several lines; the message must be one sentence.
         return InputError(
@@ -240,6 +245,59 @@ async def open_credentials(
         yield credentials
     finally:
         await credentials.close()
+
+
+def check_kubeconfig(kubeconfig: str, context: str) -> None:
+    """Raises InputError if no file of a path is a kubeconfig, or none has the named context.
+
+    Nothing is connected, and no plug-in runs.
+    """
+    with suppress(ConfigException):
+        # What the library refuses is refused when the credentials are read.
+        _merged(kubeconfig, context)
+
+
+def _merged(paths: str, context: str) -> ConfigNode | None:
+    """The kubeconfigs of a path as one, which has the named context. Raises InputError."""
+    names = [name for name in paths.split(os.pathsep) if name]
+    if not any(Path(name).expanduser().is_file() for name in names):
+        raise InputError(
+            "there is no such kubeconfig",
+            place=paths,
+            cure="name one with --kubeconfig, or set KUBECONFIG",
+        )
+    merged = _Merger(paths).config
+    if merged is not None and context:
+        known = [str(each.value.get("name")) for each in merged.value["contexts"]]
+        if context not in known:
+            cure = f"choose from {', '.join(known)}"
+            if not known:
+                cure = "name another kubeconfig with --kubeconfig"
+            elif len(known) > _NAMED_MAX:
+                cure = f"`kubectl config get-contexts` lists all {len(known)}"
+            raise InputError(f"there is no context {context!r}", place=paths, cure=cure)
+    return merged
+
+
+def _check_kubeconfig(content: bytes, path: str) -> None:
+    """Raises InputError if a file is no YAML mapping with lists of contexts, clusters and users."""
+    try:
+        tree = yaml.safe_load(content)
+    except yaml.YAMLError as problem:
+        text = " ".join(str(problem).split())
+        if isinstance(problem, yaml.MarkedYAMLError) and problem.problem_mark is not None:
+            mark = problem.problem_mark
+            text = f"line {mark.line + 1}, column {mark.column + 1}: {problem.problem}"
+        raise InputError(
+            f"it is not YAML: {text}", place=path, cure="name a kubeconfig with --kubeconfig"
+        ) from problem
+    lists = [tree.get(name) or [] for name in _LISTS] if isinstance(tree, dict) else [None]
+    if not all(isinstance(each, list) for each in lists):
+        raise InputError(
+            "it is not a kubeconfig",
+            place=path,
+            cure="name one with --kubeconfig, or set KUBECONFIG",
+        )
 
 
 @cache

@@ -51,6 +51,7 @@ async def _record(
 ) -> None:
     """Record until the first event; the second one is set when the recording has begun."""
     stopped, following = events
+    recorders.check_request(settings, wanted)
     async with (
         open_store(settings, make=True, stays=not is_once, note=note) as store,
         recorders.open_cluster(store, settings, wanted, note=note) as opened,

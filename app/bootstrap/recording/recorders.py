@@ -10,6 +10,7 @@ import anyio
 
 from app.adapters.cluster import discovery
 from app.adapters.cluster.cluster import ClusterReader, open_requests
+from app.adapters.cluster.credentials import check_kubeconfig
 from app.adapters.cluster.requests import RequestBounds
 from app.analysis.recordings import recorded_gates
 from app.bootstrap.history_settings import history_settings
@@ -58,6 +59,16 @@ class Opened:
     def what(self) -> str:
         """A text for users: the number of kinds, and the cluster's release."""
         return f"{len(self.kinds)} kinds of a cluster {self.beginning.identity.release}"
+
+
+def check_request(settings: Settings, wanted: Wanted) -> None:
+    """Raises InputError for a history, kind, kubeconfig or context that cannot be.
+
+    It reads only the kubeconfig, so a process checks this before it makes a data folder.
+    """
+    check_name(wanted.history)
+    discovery.choose(wanted.include, wanted.without)
+    check_kubeconfig(wanted.kubeconfig or settings.kubeconfig(), wanted.context)
 
 
 @asynccontextmanager
