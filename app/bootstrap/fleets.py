@@ -22,7 +22,7 @@ from app.analysis.fleet import incidents as fleet_incidents
 from app.analysis.fleet.generation import Fleet
 from app.analysis.fleet.incidents import FleetIncident, Present
 from app.bootstrap.histories import open_histories
-from app.bootstrap.history_settings import history_settings
+from app.bootstrap.history_settings import check_new, history_settings
 from app.bootstrap.manifests import read_documents
 from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound
@@ -109,6 +109,7 @@ def manifests_text(whole: Fleet) -> str:
 @asynccontextmanager
 async def history_target(settings: Settings, name: str) -> AsyncIterator[FleetTarget]:
     """The target for a history, made when it is missing. Raises InputError for a recording."""
+    check_new(name, settings)
     async with (
         open_store(settings, make=True) as store,
         open_histories(store, settings) as histories,

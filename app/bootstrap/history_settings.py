@@ -7,6 +7,7 @@ from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
+from app.service.history_creation import check_name
 from app.settings import Settings
 
 
@@ -36,6 +37,15 @@ def history_settings(chosen: Settings) -> JsonObject:
         chosen_settings["controllers"] = controllers
         registry.options_from(chosen_settings)
     return chosen_settings
+
+
+def check_new(name: str, chosen: Settings) -> None:
+    """Raises InputError for a name or settings that no history can have.
+
+    A command that makes a data folder when there is none checks this before.
+    """
+    check_name(name)
+    history_settings(chosen)
 
 
 _STATES = {"true": True, "on": True, "false": False, "off": False}

@@ -67,9 +67,10 @@ def import_history(
     fidelity report: what the history holds, what is missing, and which answers are unsure because
     of that.
     """
-    from app.bootstrap import process_settings, recordings, stores
+    from app.bootstrap import history_settings, process_settings, recordings, stores
 
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    history_settings.check_new(history, settings)
     for source in sources:
         if not source.exists():
             raise InputError("there is no such file", place=str(source))

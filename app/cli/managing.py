@@ -44,13 +44,14 @@ def create(
     A server that you name creates it among its own histories, and you need the right to do that
     there.
     """
-    from app.bootstrap import managing, process_settings, stores
+    from app.bootstrap import history_settings, managing, process_settings, stores
 
     server = AnswerSource(data).named_server
     if server is not None:
         _create_there(server, name, profile=profile or "", gates=gate or (), quirks=quirk or ())
         return
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    history_settings.check_new(name, settings)
 
     async def run() -> None:
         async with stores.open_store(settings, make=True) as store:

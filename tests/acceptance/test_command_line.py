@@ -414,6 +414,27 @@ def test_recording_that_cannot_begin_makes_no_data(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("up --listen 127.0.0.1:0 --profile 1.30", "there is no profile '1.30'"),
+        ("up --listen 127.0.0.1:0 --quirk c99=on", "there is no quirk 'c99'"),
+        ("up --listen 127.0.0.1:0 --gate Foo=true", "there is no feature gate 'Foo'"),
+        ("up --listen 127.0.0.1:0 --without x", "there is no controller 'x'"),
+        (f"import {EXAMPLES} --history A_b", "'A_b' is not a valid name"),
+        (f"import {EXAMPLES} --history x --profile 1.30", "there is no profile '1.30'"),
+        ("histories create A_b", "'A_b' is not a valid name"),
+        ("histories create x --gate Foo=true", "there is no feature gate 'Foo'"),
+        ("fleet --profile a100-mig --history A_b", "'A_b' is not a valid name"),
+    ],
+)
+def test_unknown_name_or_setting_makes_no_data(words: str, text: str, tmp_path: Path) -> None:
+    code, out, error = redra(*words.split(), data=tmp_path / "data")
+    assert (code, out) == (2, "")
+    assert text in error
+    assert not (tmp_path / "data").exists()
+
+
 def test_reading_from_a_mistyped_folder_makes_no_database_there(tmp_path: Path) -> None:
     for command in (("histories",), ("log",), ("why", "pod/web"), ("replay", "prod")):
         code, out, error = redra(*command, data=tmp_path / "typo")

@@ -13,7 +13,7 @@ from app.adapters.cluster.cluster import ClusterReader, open_requests
 from app.adapters.cluster.credentials import check_kubeconfig
 from app.adapters.cluster.requests import RequestBounds
 from app.analysis.recordings import recorded_gates
-from app.bootstrap.history_settings import history_settings
+from app.bootstrap.history_settings import check_new, history_settings
 from app.bootstrap.recording.recording_request import Wanted
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store
@@ -66,7 +66,7 @@ def check_request(settings: Settings, wanted: Wanted) -> None:
 
     It reads only the kubeconfig, so a process checks this before it makes a data folder.
     """
-    check_name(wanted.history)
+    check_new(wanted.history, settings)
     discovery.choose(wanted.include, wanted.without)
     check_kubeconfig(wanted.kubeconfig or settings.kubeconfig(), wanted.context)
 
