@@ -32,6 +32,24 @@ from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
 from projections.timeline_kinds import WARNING, Description, FollowedKind, State, States, cut
 
+_CHANGES = {
+    "Pod": "Created Scheduled Unschedulable Evicted Phase Finished DeletionAsked Deleted",
+    "Claim": "Created Allocated Deallocated Reallocated Reserved Released Reported DeletionAsked "
+    "Deleted",
+    "Slice": "Published Changed Deleted",
+    "Rule": "Created Changed Status Deleted",
+    "Node": "Created Ready NotReady Changed Deleted",
+    **dict.fromkeys(
+        ("Namespace", "Class", "Template", "Patch", "Object"),
+        "Created Changed DeletionAsked Deleted",
+    ),
+}
+
+KINDS = timeline_kinds.OF_OTHER_EVENTS | {
+    word + change for word, changes in _CHANGES.items() for change in changes.split()
+}
+"""The kinds of entries that a timeline may have, whether or not a history has them."""
+
 PLAIN_MAX = 20_000
 """The latest entries, which are not compressed."""
 

@@ -53,11 +53,12 @@ LOGGED_ATTEMPTS = {
 }
 """The names of what components logged about pods, by the verb of the observed request."""
 
-_OF_OTHER_EVENTS = {
+OF_OTHER_EVENTS = {
     *(DECISION, WARNING, WRITE_REFUSED, *LOGGED_ATTEMPTS.values()),
     *(EventType.CONFLICT_OBSERVED, EventType.GAP_OBSERVED),
     *(EventType.HISTORY_FORKED, EventType.HISTORY_IMPORTED),
 }
+"""The kinds of entries of events that change no followed object."""
 
 _OF_PRINTED = {
     "uses no claims": "its claims were not recorded",
@@ -155,7 +156,7 @@ def kind_of(place: GroupResource) -> FollowedKind | None:
 
 def is_of_another_event(kind: str) -> bool:
     """Whether entries of a kind come from events that store nothing of their subject."""
-    return kind in _OF_OTHER_EVENTS
+    return kind in OF_OTHER_EVENTS
 
 
 def is_by_own_request(kind: str) -> bool:

@@ -22,7 +22,7 @@ from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.timestamps import Instant
 from projections import outlines
-from projections.timeline import Entry
+from projections.timeline import KINDS, Entry
 
 _Counted = TypeVar("_Counted", bound=Hashable)
 
@@ -356,7 +356,7 @@ class Selector:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._known: dict[str, dict[str, None]] = {}
+        self._known: dict[str, dict[str, None]] = {"kind": dict.fromkeys(KINDS)}
         self._uses = _Uses(scope, self._note) if scope.needs_uses else None
         self._labelled = (
             LabelledObjects(scope.labels, claims_of_pods=scope.claims_of_pods)

@@ -20,7 +20,7 @@ from app.domain.values import moments
 from app.domain.values.timestamps import Instant
 from app.service import timelines
 from projections.objects import ObjectsProjection
-from projections.timeline import TimelineProjection
+from projections.timeline import KINDS, TimelineProjection
 from tests.cluster import DRIVER, T0, Cluster
 from tests.unit.service.test_replaying import history_of
 
@@ -115,6 +115,11 @@ async def test_revisions_bound_what_is_told() -> None:
     assert all(5 <= row["revision"] <= 9 for row in rows)
 
 
+@pytest.mark.parametrize("kind", ["PodEvicted", "ConflictObserved", "AttemptFailed", "PodFinished"])
+async def test_kind_of_entries_that_does_not_occur_is_no_wrong_name(kind: str) -> None:
+    assert await told(kinds=frozenset((kind,))) == []
+
+
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
@@ -122,6 +127,7 @@ async def test_revisions_bound_what_is_told() -> None:
         ({"node": "n3"}, "node 'n3' does not occur in the history; do you mean n"),
         ({"name": "pod-c"}, "name 'pod-c' does not occur in the history; do you mean pod-"),
         ({"kinds": frozenset(("PodSchedule",))}, "do you mean PodScheduled"),
+        ({"kinds": frozenset(("PodEvictd",))}, "do you mean PodEvicted"),
         ({"device": f"{DRIVER}/n1/gpu-7"}, f"do you mean {DRIVER}/n1/gpu-"),
     ],
 )
@@ -347,7 +353,7 @@ async def test_window_is_a_part_of_the_whole_and_read_without_what_lies_before_i
                 # A cause of each row, and three events for the ends.
                 assert is_recorded or log.count <= len(window) + len(rows) + 3
                 assert reader.extent.revision == len(events)
-                known = {"", *(row[part] for row in whole for part in ("kind", "name"))}
+                known = {"", *KINDS, *(row[part] for row in whole for part in ("kind", "name"))}
                 with nullcontext() if known >= names else pytest.raises(InputError):
                     await reader.check()
                 shown += rows

@@ -1,9 +1,14 @@
+import ast
+import inspect
+import re
+
 import pytest
 
 from app.domain.log import EventType, ObjectKey, Origin
 from app.domain.log.pages import Page
 from app.domain.log.records import BASELINE_VERB
-from projections.timeline import TimelineProjection
+from projections import timeline_kinds
+from projections.timeline import KINDS, TimelineProjection
 from projections.timeline_kinds import TEXT_MAX
 from tests.unit.projections.log_of import (
     LogOf,
@@ -14,6 +19,8 @@ from tests.unit.projections.log_of import (
     slice_spec,
     taint,
 )
+
+KIND = re.compile("(Pod|Claim|Slice|Rule|Node)[A-Z][A-Za-z]+")
 
 
 @pytest.fixture
@@ -30,6 +37,22 @@ def told(log: LogOf) -> list[tuple[str, str]]:
 
 def condition(type: str, status: str, reason: str, message: str) -> dict:
     return {"type": type, "status": status, "reason": reason, "message": message}
+
+
+def test_kinds_of_entries_are_those_that_the_tables_name() -> None:
+    tree = ast.parse(inspect.getsource(timeline_kinds))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    named = {text for text in texts if isinstance(text, str) and KIND.fullmatch(text)}
+    assert len(named) > 20
+    assert named <= KINDS
+    words = {kind.word for kind in timeline_kinds._KINDS.values()} | {"Object"}
+    for word in words:
+        assert f"{word}Deleted" in KINDS
+    made = {kind for kind in KINDS if kind.endswith(("Deleted", "DeletionAsked"))}
+    assert KINDS - named - made - timeline_kinds.OF_OTHER_EVENTS <= {
+        *(f"{word}{change}" for word in words for change in ("Created", "Changed")),
+        "PodScheduled",
+    }
 
 
 def test_the_life_of_a_pod(log: LogOf) -> None:
