@@ -13,6 +13,9 @@ from app.domain.errors import InputError, LogError
 if TYPE_CHECKING:
     from app.settings import Settings
 
+_ENDINGS = (".zip", ".redra", ".log", ".json", ".jsonl", ".yaml", ".yml", ".txt", ".gz", ".tar")
+"""Ends of names that a user hardly gives to a history."""
+
 
 def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
     """The sources as files; empty if the source is a history. Raises InputError for a mixture."""
@@ -23,6 +26,7 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
                 "only one history can be read at a time, and there are no such files",
                 place=", ".join(sources),
             )
+        _check_no_file(sources[0], settings)
         return ()
     if len(there) < len(sources):
         missing = next(source for source in sources if not Path(source).exists())
@@ -42,6 +46,14 @@ def files(sources: Sequence[str], settings: "Settings") -> tuple[Path, ...]:
     if there[0].is_dir():
         console.note(f"{name} is read as the folder ./{name}, because there is no such history")
     return there
+
+
+def _check_no_file(source: str, settings: "Settings") -> None:
+    """Raises InputError for a source that can only be a file, which is missing."""
+    if "/" in source:
+        raise InputError("there is no such file", place=source)
+    if source.endswith(_ENDINGS) and not _is_history(source, settings):
+        raise InputError("there is no file and no history of this name", place=source)
 
 
 def _is_history(name: str, settings: "Settings") -> bool:
