@@ -329,12 +329,8 @@ def test_sources_of_a_replay_are_files_or_one_history() -> None:
     code, _, error = redra("replay", "one", "two")
     assert code == 2
     assert error.startswith("redra: one, two: only one history can be read at a time")
-    for command in (
-        ("verify",),
-        ("minimise", "--keep", "evicted", "-o", "x"),
-        ("export", "-o", "x"),
-    ):
-        code, _, error = redra(*command, "./missing")
+    for command in ("verify", "minimise --keep evicted -o x", "export --as pytest -o x"):
+        code, _, error = redra(*command.split(), "./missing")
         assert (code, error) == (2, "redra: ./missing: there is no such file\n")
         code, _, error = redra(*command.split(), "missing.zip")
         text = "redra: missing.zip: there is no file and no history of this name\n"
