@@ -161,7 +161,8 @@ def _authorization(settings: Settings, address: Address) -> Authorization:
             decoded = decode.decode(text, is_yaml=True)
             tree = decode.as_object(decoded)
         except Rejected as problem:
-            raise InputError(str(problem), place=str(settings.policy_file)) from problem
+            text_of_file = str(problem).replace("the body is", "it is")
+            raise InputError(text_of_file, place=str(settings.policy_file)) from problem
         policy = files.parse_policy(tree, place=str(settings.policy_file)).bindings
     if not mode and policy is None:
         mode = "open" if address.is_loopback else "rbac"

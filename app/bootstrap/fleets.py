@@ -25,7 +25,7 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.history_settings import check_new, history_settings
 from app.bootstrap.manifests import read_documents
 from app.bootstrap.stores import open_store
-from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound
+from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound, ServerUnreachable
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.write.commands import (
@@ -267,10 +267,9 @@ class ServerTarget:
                 raise NotFound(text) from refusal
             raise BadRequest(f"{method} {path} was refused: {text}") from refusal
         except urllib.error.URLError as problem:
-            raise InputError(
-                f"{self._url} does not answer: {problem.reason}",
-                place="--server",
-                cure="for a server with TLS, name its folder with --data, and the history",
+            raise ServerUnreachable(
+                f"{self._url}: {_reason(problem)}; for a server with TLS, name its folder with "
+                "--data, and the history"
             ) from problem
 
 
@@ -281,6 +280,12 @@ def _path(key: ObjectKey, version: str) -> str:
     prefix = f"/apis/{key.group}" if key.group else "/api"
     path = f"{prefix}/{version}/{key.resource}"
     return f"{path}/{key.name}" if key.name else path
+
+
+def _reason(problem: urllib.error.URLError) -> str:
+    """The words of the system about a connection that failed."""
+    reason = problem.reason
+    return reason.strerror or str(reason) if isinstance(reason, OSError) else str(reason)
 
 
 def _message(body: bytes) -> str:

@@ -137,6 +137,7 @@ def test_address_of_no_database_is_told_as_that() -> None:
     code, _, error = redra("histories", REDRA_DATABASE_URL="nonsense")
     assert code == 4
     assert error.startswith("redra: the address of the database cannot be used (")
+    assert "; write REDRA_DATABASE_URL as postgresql://" in error
 
 
 @pytest.mark.parametrize(
@@ -220,6 +221,22 @@ def test_command_that_serves_leaves_the_garbage_of_the_tests_to_be_collected(
     code, _, _ = redra("up", "--listen", "0.0.0.0:0", data=tmp_path)
     assert code == 2
     assert (gc.get_threshold(), gc.callbacks) == before
+
+
+def test_fleet_for_a_server_that_does_not_answer_may_be_tried_again() -> None:
+    words = ("fleet", "--profile", "a100-mig", "--server", "http://127.0.0.1:1")
+    code, out, error = redra(*words)
+    assert (code, out) == (4, "")
+    assert error.startswith("redra: http://127.0.0.1:1: Connection refused; for a server with TLS")
+
+
+def test_policy_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("rules: [1\nb: 2\n")
+    code, _, error = redra("up", "--tls", "--policy", policy, data=tmp_path / "data")
+    assert code == 2
+    assert error.startswith(f"redra: {policy}: it is not YAML: while parsing a flow sequence at ")
+    assert error.endswith("at line 2, column 2\n")
 
 
 def test_database_that_does_not_answer_is_one_sentence() -> None:

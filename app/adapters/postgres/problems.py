@@ -143,7 +143,10 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
     if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
         return LogUnavailable("no database server answers at its address")
     if isinstance(problem, asyncpg.exceptions.ClientConfigurationError):
-        return WrongDatabase(f"the address of the database cannot be used ({problem})")
+        return WrongDatabase(
+            f"the address of the database cannot be used ({problem}); write REDRA_DATABASE_URL as "
+            "postgresql://USER:PASSWORD@HOST:PORT/NAME"
+        )
     if isinstance(problem, UnusableArgument):
         return NotStorable(f"the database cannot hold a value ({problem})")
     if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):

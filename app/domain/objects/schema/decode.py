@@ -384,4 +384,4 @@ def _place(event: Any) -> str:
 
 
 def _one_line(problem: Exception) -> str:
-    return " ".join(str(problem).split())
+    return " ".join(str(problem).split()).replace(' in "<byte string>", ', " at ")
