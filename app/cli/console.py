@@ -40,6 +40,13 @@ def _chosen(form: Output) -> Output:
     return Output.JSON if form in (Output.YAML, Output.NAME) else Output.TEXT if is_wide() else form
 
 
+def _chosen_without_names(form: Output) -> Output:
+    """As `_chosen`. Raises InputError for names, before the command changes or writes anything."""
+    if form is Output.NAME:
+        raise InputError("this answer has no names", place="-o name", cure="use json")
+    return _chosen(form)
+
+
 def forget_form() -> None:
     """Reset the format at the start of a command."""
     _form.set(Output.TEXT)
@@ -55,10 +62,15 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite an existin
 OutputOption = Annotated[
     Output, typer.Option("--output", "-o", help="Output format.", callback=_chosen)
 ]
-LongOutputOption = Annotated[
-    Output, typer.Option("--output", help="Output format.", callback=_chosen)
+NamelessOutputOption = Annotated[
+    Output, typer.Option("--output", "-o", help="Output format.", callback=_chosen_without_names)
 ]
-"""The format option of commands whose -o is the file to write."""
+"""The format option of commands that change something, and whose answer names no object."""
+
+LongOutputOption = Annotated[
+    Output, typer.Option("--output", help="Output format.", callback=_chosen_without_names)
+]
+"""The same for commands whose -o is the file to write."""
 
 
 def file_option(*names: str, help: str) -> Any:
@@ -161,8 +173,14 @@ def flush() -> None:
     sys.stdout.flush()
 
 
-def say_json(value: Any) -> None:
-    """Print the answer as indented JSON with sorted keys, or as YAML or names if requested."""
+def say_json(value: Any, name: str = "") -> None:
+    """Print the answer as indented JSON with sorted keys, or as YAML or names if requested.
+
+    If `name` is given, it is the only name: that of what the command made.
+    """
+    if name and _form.get() is Output.NAME:
+        say(name)
+        return
     text = msgspec.json.encode(value, order="sorted")
     if _say_otherwise(text):
         return

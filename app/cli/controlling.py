@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
-from app.cli.console import Output, OutputOption
+from app.cli.console import NamelessOutputOption, Output
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
@@ -22,7 +22,7 @@ def controllers(
         list[str] | None, typer.Argument(metavar="[NAME=on|off]…", help="Controllers to switch.")
     ] = None,
     data: DataOption = None,
-    output: OutputOption = Output.TEXT,
+    output: NamelessOutputOption = Output.TEXT,
 ) -> None:
     """Show which controllers of a history run and where, and switch them on and off.
 

@@ -311,7 +311,8 @@ def _say(wanted: _Wanted, made: _Made, output: Output) -> None:
     if output is Output.JSON:
         body = {"history": history, "source": source, "revision": made.revision}
         notes_body = {"events": made.events, "notes": list(made.notes)}
-        console.say_json({**made.as_of, **body, **notes_body, **(made.report or {})})
+        answer = {**made.as_of, **body, **notes_body, **(made.report or {})}
+        console.say_json(answer, history)
         return
     console.say(
         f"history {history} continues after revision {made.revision} of history {source}"

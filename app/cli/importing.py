@@ -92,7 +92,7 @@ def import_history(
 
     imported = console.run(run)
     if output is Output.JSON:
-        console.say_json(imported.to_json())
+        console.say_json(imported.to_json(), imported.name)
         return
     _print(imported)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console, exit_codes, managing
-from app.cli.console import Output, OutputOption, ProgressBar
+from app.cli.console import NamelessOutputOption, Output, ProgressBar
 from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 
@@ -56,7 +56,7 @@ def migrate(
 def rebuild(
     history: Annotated[str, typer.Argument(help="Name of the history.")],
     data: DataOption = None,
-    output: OutputOption = Output.TEXT,
+    output: NamelessOutputOption = Output.TEXT,
 ) -> None:
     """Drop the materialised views of a history, fold the log again and compare the state hashes.
 

@@ -9,6 +9,7 @@ import yaml
 from app.cli.arguments import naming
 from app.domain.errors import InputError
 from tests.command_line import redra
+from tests.prepared_data import prepare
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,34 @@ def test_form_in_the_place_of_a_file_is_refused(words: tuple[str, ...], tmp_path
     code, out, error = redra(*words, "-o", "json", data=tmp_path)
     assert (code, out) == (2, "")
     assert "-o is the file to write here, and 'json' is an output format" in error
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "controllers x scheduling=off -o name",
+        "rebuild x -o name",
+        "minimise x --keep evicted -o small.zip --output name",
+        "sweep plan.yaml -o out --output name",
+    ],
+)
+def test_answer_without_names_is_refused_before_anything_is_done(
+    words: str, tmp_path: Path
+) -> None:
+    code, out, error = redra(*words.split(), folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert error == "redra: -o name: this answer has no names; use json\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_name_of_a_made_history_is_its_answer(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    pod = tmp_path / "pod.yaml"
+    pod.write_text("{apiVersion: v1, kind: Node, metadata: {name: n}}")
+    code, out, _ = redra("import", pod, "--history", "x", "-o", "name", data=tmp_path)
+    assert (code, out) == (0, "x\n")
+    code, out, _ = redra("fork", "x", "--history", "y", "-o", "name", data=tmp_path)
+    assert (code, out) == (0, "y\n")
 
 
 @pytest.mark.parametrize("form", ["yaml", "name"])
