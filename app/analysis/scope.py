@@ -135,7 +135,7 @@ class _PlacedSlice(NamedTuple):
 
 
 class _Uses:
-    """What objects have to do with the namespace, the node and the device of a scope.
+    """The relations of objects to the namespace, the node and the device of a scope.
 
     Only what concerns these three is counted, so an event costs the same in a large cluster.
     """

@@ -29,10 +29,10 @@ _TURN_MAX = 100
 
 
 _EVENTS_FOR_A_ROW = (16, 256)
-"""How many events of the end of a log are read for each of the last rows, before all are."""
+"""The numbers of events at the end of a log that are read for each of the last rows, in turn."""
 
 _MORE = 16
-"""How many times more events of an object are read when none of the newest is about it."""
+"""The factor by which more events of an object are read when none of the newest is about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ class TimelineReader:
 
 
 class _BeforeWindow:
-    """What the events of a window need of those before it: states of their objects, and causes.
+    """The states and causes before a window that its events need.
 
     Each is read from the log when an event of the window needs it.
     """

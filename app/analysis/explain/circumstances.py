@@ -205,7 +205,7 @@ def _kept_in_vain(
 
 
 def _fails(pod: JsonView) -> str:
-    """What the containers of a pod that does not start or fails wait for; empty for another."""
+    """The waits of the containers of a pod that does not start or fails; empty for another."""
     if not (is_starting := lives.is_starting(pod)) and not lives.is_failing(pod):
         return ""
     waits = [*lives.container_waits(pod)]

@@ -284,7 +284,7 @@ def held_up(warning: KubeletWarning | None, tree: JsonView) -> Iterator[Reason]:
 
 
 def container_waits(tree: JsonView) -> Iterator[str]:
-    """What the containers of `waiting_containers` wait for, with messages, ends and restarts."""
+    """The waits of the containers of `waiting_containers`, with messages, ends and restarts."""
     for container in (*core.init_container_statuses(tree), *core.container_statuses(tree)):
         waiting, last = container.state.waiting, container.last_state.terminated
         if waiting.reason in _ORDINARY_WAITS:

@@ -122,7 +122,7 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
 
 
 def of_scheduler(views: Views, tree: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
-    """What the pods of a namespace show of another scheduler to which one of them is left."""
+    """The signs, in the pods of a namespace, of another scheduler to which one of them is left."""
     if not _is_left(tree, rules):
         return
     name, namespace = core.scheduler_name(tree), meta.namespace(tree)

@@ -255,9 +255,9 @@ class Timers:
 def successions(
     pod: str, recorded: Trace, scheduler: Process, waits: Waits
 ) -> tuple[frozenset[Succession], frozenset[Succession]]:
-    """When the scheduler may have been replaced that had chosen for a pod and not written all.
+    """The ends of schedulers that may have chosen for a pod and not written all of it.
 
-    It wrote nothing for a while then, and its successor tried the pod as soon as it began. The
+    Such a one wrote nothing for a while, and its successor tried the pod as soon as it began. The
     second part are those after which the pod was bound, which the first one may have done, too.
     """
     steps = (*recorded.of_pod.get(pod, ()), *recorded.said.get(pod, ()))

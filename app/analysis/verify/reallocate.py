@@ -223,7 +223,7 @@ class AllocationChecker:
         return ""
 
     def _known(self, event: Event, node: JsonObject) -> AllocatorInputs:
-        """What was known on a node when the allocation of an event was chosen."""
+        """The state from which the allocation of an event was chosen on a node."""
         state = self._unread.at_choice(self._in_flight.chosen_by(event), node)
         return AllocatorInputs(
             inventory=state.inventory, allocated=self._views.allocated, objects=state.objects

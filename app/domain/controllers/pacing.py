@@ -68,7 +68,7 @@ class Pace(Protocol):
         ...
 
     def wait_lost(self, pod: str, begun: Instant) -> Instant | None:
-        """When the process ended in which a pod (a uid) waits since `begun`; None if unknown.
+        """The end of the process in which a pod (a uid) waits since `begun`; None if unknown.
 
         Its successor knows nothing of the wait, and tries the pod anew.
         """

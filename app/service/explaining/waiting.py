@@ -93,7 +93,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
 
 
 async def _unasked(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
-    """What keeps a pod waiting about which no node is asked: similar names, and deletions."""
+    """The reasons of a pod about which no node is asked: similar names, and deletions."""
     near = Reason(text="", children=(*untried.nearby(evidence.views, pod),))
     seen = near.seen_by(evidence.sight.sees_key).as_recorded(evidence.lacks)
     return [*seen.children, *await absent.reasons(evidence, pod)]

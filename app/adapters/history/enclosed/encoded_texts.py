@@ -68,7 +68,7 @@ def _is_base64(head: bytes) -> bool:
 
 
 def _decoded(source: ByteSource) -> ByteSource:
-    """What a text in base64 holds. Raises InputError for one that breaks off or is damaged."""
+    """The content of a text in base64. Raises InputError for one that breaks off or is damaged."""
     try:
         content = base64.b64decode(_bare(source.whole()), validate=True)
     except ValueError as problem:
@@ -81,7 +81,7 @@ def _decoded(source: ByteSource) -> ByteSource:
 
 
 def _shown(source: ByteSource) -> ByteSource:
-    """What a recorded terminal showed, without what somebody typed."""
+    """The output of a recorded terminal, without what somebody typed."""
     shown = "".join(_outputs(source)).replace("\r\n", "\n")
     content = shown.encode("utf-8", "replace")
     return unpacking.bytes_source(content, f"{source.name}/shown", source.limits)

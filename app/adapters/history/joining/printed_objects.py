@@ -224,7 +224,7 @@ class PrintedObjects:
 
 @dataclass(slots=True)
 class _Recorded:
-    """What the records of the other sources have of an object: its facts, and its last version."""
+    """The facts and the last version of an object in the records of the other sources."""
 
     facts: set[str] = field(default_factory=set)
     newest: str = ""
@@ -244,7 +244,7 @@ class _Recorded:
             self.facts.add(_DELETION)
 
     def lacks(self, printed: Record) -> list[str]:
-        """What is printed and not known.
+        """The printed facts that are not known.
 
         Nothing of an object that has a gap already; what an attempt or an Event says counts only
         of a pod that another source shows, and that is not deleted.
@@ -292,7 +292,7 @@ def _gap(state: Record, facts: Sequence[str], end: str) -> Record:
 
 
 def _facts(key: ObjectKey, tree: JsonView) -> Iterator[str]:
-    """What an object has once it got it."""
+    """The facts of an object that it never loses once it has them."""
     if meta.is_deleting(tree):
         yield _DELETION
     if _is_claim(key) and dra.allocation(tree) is not None:

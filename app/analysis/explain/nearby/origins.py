@@ -1,4 +1,4 @@
-"""What makes the requests and the node selector of a pod other than its containers say."""
+"""Origins of the requests and the node selector of a pod that are not in its containers."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from app.domain.values.quantity import Quantity
 
 
 def of_request(pod: JsonObject, resource: str) -> str:
-    """What a pod's request of a resource contains besides that of its containers, as text.
+    """The parts of a pod's request of a resource that its containers do not request, as text.
 
-    That are the overhead of its RuntimeClass, an init container that requests more than all
+    These are the overhead of its RuntimeClass, an init container that requests more than all
     containers, and defaults of a LimitRange. Empty if there is nothing of that.
     """
     spec = meta.spec(pod)

@@ -151,7 +151,7 @@ class Stock:
             ended.popleft()
 
     def earlier(self, since: Instant, devices: Collection[DeviceId]) -> Iterator["Stock"]:
-        """What was published before each change since an instant, the newest first.
+        """The published objects before each change since an instant, the newest first.
 
         Only states in which complete pools have all the devices, whose holders are those of now:
         from others nothing could be chosen. Only slices of their pools, and patches, are in them.

@@ -125,7 +125,7 @@ class BindingWaits:
         return None
 
     def _lost_at(self, waiting: Wait) -> Instant | None:
-        """When the process that waits ends, but not before the wait; None if it does not."""
+        """The instant from which a wait is lost with its process; None if that does not end."""
         lost = None if self._pace is None else self._pace.wait_lost(waiting.uid, waiting.started)
         return None if lost is None else max(lost, waiting.started)
 
