@@ -137,8 +137,8 @@ class OveruseAudit:
             self._note_nomination(event, before or {})
         elif event.key[:2] == api_resources.RESOURCE_SLICES:
             self._lifted.after(event, before or {})
-            place = dra.driver(event.object), dra.pool_name(event.object)
-            self._published[place] = version_of(event), known
+            if event.type is EventType.OBJECT_DELETED or _counted(event.object) != _counted(before):
+                self._published[dra.pool_id(event.object)] = version_of(event), known
         if event.key[:2] != api_resources.RESOURCE_CLAIMS:
             return
         if dra.allocation(before or {}):
@@ -193,7 +193,7 @@ class OveruseAudit:
         return max((each for each in nominations if each.user == user), default=_Nomination())
 
     def _may_change_after(self, chosen: int, pool: PoolId, known: Instant) -> bool:
-        """Whether a pool may have been published differently since a choice before a version."""
+        """Whether counters of a pool may have been others at a choice before a version."""
         version, at = self._published.get(pool, (0, Instant(0)))
         return known - at <= IN_FLIGHT or 0 < chosen < version
 
@@ -274,6 +274,13 @@ class OveruseAudit:
 
     def _uid_of(self, key: ObjectKey) -> str:
         return meta.uid(self._views.objects.get(key) or {})
+
+
+def _counted(tree: JsonView | None) -> tuple[object, ...]:
+    """The parts of a slice that say how much there is of counters, and what its devices draw."""
+    part = tree or {}
+    draws = {dra.published_name(each): dra.consumptions(each) for each in dra.devices(part)}
+    return dra.pool(part), dra.shared_counters(part), draws
 
 
 def _key_of(claim: str) -> ObjectKey:

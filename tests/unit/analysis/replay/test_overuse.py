@@ -162,6 +162,8 @@ def counting(units):
 
 
 ENOUGH, LESS = (COUNTED, counting("4")), (COUNTED, counting("3"))
+TAINTED = (COUNTED, counting("3"))
+TAINTED[1]["spec"]["devices"][0]["taints"] = [{"key": "k", "effect": "NoExecute"}]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +175,7 @@ ENOUGH, LESS = (COUNTED, counting("4")), (COUNTED, counting("3"))
         (True, [ENOUGH, MADE, LESS, NOMINATED, TAKEN], 60),
         (True, [ENOUGH, MADE, LESS, TAKEN], 60),
         (False, [ENOUGH, MADE, LESS, TAKEN], 1),
+        (True, [LESS, MADE, NOMINATED, TAINTED, TAKEN], 60),
     ],
 )
 def test_counter_that_shrank_after_a_choice_is_not_overused(is_proved, writes, wait):
