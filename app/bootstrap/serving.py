@@ -31,7 +31,6 @@ from app.bootstrap.histories import (
     open_histories,
     views_of,
 )
-from app.bootstrap.history_settings import history_settings
 from app.bootstrap.jobs import running
 from app.bootstrap.linting import sources as linting
 from app.bootstrap.pacing.companions import Companions
@@ -182,8 +181,6 @@ async def serve(
     `watched` are watched over.
     """
     supervisor.check_names(without, option="--without")
-    # Unknown settings are refused before a data folder is made.
-    history_settings(settings)
     garbage_collection.expect_large_heap()
     garbage_collection.look_once()
     door = open_door(settings)

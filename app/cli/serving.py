@@ -129,7 +129,7 @@ def up(
     loopback needs --tls; docs/how-to/secure.md explains who has access then. An attached cluster is
     recorded as with `redra record` and served live at /h/HISTORY/; nothing in it is changed.
     """
-    from app.bootstrap import process_settings, serving
+    from app.bootstrap import history_settings, process_settings, serving
     from app.bootstrap.recording import recording_request
 
     settings = process_settings.settings(
@@ -143,6 +143,8 @@ def up(
         policy=policy,
         compact=compact,
     )
+    # Unknown ones are refused before a data folder is made.
+    history_settings.history_settings(settings)
     attached = recording_request.wanted_of(attach or (), kubeconfig)
 
     def announce(url: str, own_kubeconfig: Path) -> None:

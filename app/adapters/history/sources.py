@@ -5,8 +5,10 @@ is left out instead, with a reason.
 """
 
 import dataclasses
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from app.adapters.history import (
@@ -129,7 +131,7 @@ class Finder:
     def _in_folder(self, folder: Path) -> Iterator[SourceFile]:
         limits = self._options.limits
         seen = 0
-        for path in sorted(folder.rglob("*")):
+        for path in self._paths_in(folder):
             name = path.relative_to(folder)
             if any(part.startswith(".") for part in name.parts):
                 if path.is_file():
@@ -150,6 +152,21 @@ class Finder:
                 )
             source = unpacking.file_source(path, name.as_posix(), limits)
             yield from self._in_source(source, is_named=False)
+
+    def _paths_in(self, folder: Path) -> list[Path]:
+        """All paths in a folder. A folder in it that may not be read, or has gone, is a loss."""
+
+        def lose(problem: OSError) -> None:
+            name = Path(problem.filename).relative_to(folder.parent)
+            self._notes.lose(
+                InputError(
+                    f"the folder cannot be read: {problem.strerror}",
+                    place=unpacking.shown_name(name.as_posix()),
+                )
+            )
+
+        walk = os.walk(folder, onerror=lose)
+        return sorted(Path(root, name) for root, *parts in walk for name in chain(*parts))
 
     def _in_source(
         self, source: ByteSource, *, is_named: bool, depth: int = 0

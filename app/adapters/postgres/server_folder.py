@@ -204,6 +204,12 @@ def data_version(data: Path) -> int | None:
         return int((data / "PG_VERSION").read_text().strip().split(".")[0])
     except FileNotFoundError:
         return None
+    except PermissionError as problem:
+        raise InputError(
+            "the folder may not be read by this user",
+            place=str(data),
+            cure="run redra as the user who made it, or choose another with --data",
+        ) from problem
     except (OSError, ValueError) as problem:
         raise InputError(
             "the folder does not look like PostgreSQL's",

@@ -1,5 +1,6 @@
 """The sources of `redra lint`: manifests with lines, recordings and histories with revisions."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -227,11 +228,15 @@ def _sources(settings: Settings) -> _Sources:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    return [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.is_file() and file.suffix in changes.MANIFESTS
-    ]
+
+    def refuse(problem: OSError) -> None:
+        raise InputError(
+            f"the folder cannot be read: {problem.strerror}", place=str(problem.filename)
+        ) from problem
+
+    walk = os.walk(path, onerror=refuse)
+    names = [Path(root, name) for root, _, in_root in walk for name in in_root]
+    return [file for file in sorted(names) if file.is_file() and file.suffix in changes.MANIFESTS]
 
 
 def _objects(document: object) -> Iterator[tuple[str, JsonObject]]:

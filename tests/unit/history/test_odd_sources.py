@@ -5,6 +5,7 @@ what must come of the whole is what must come of its pieces.
 """
 
 import bz2
+import errno
 import gzip
 import io
 import json
@@ -23,6 +24,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
 from tests import draws
+from tests.command_line import redra
 from tests.unit.history.worlds import PODS, audit, tree
 
 
@@ -191,6 +193,38 @@ def test_name_of_any_bytes_is_shown_as_text(tmp_path):
         sources = {record.source for record in recorded.records()}
         assert {source.name for source in recorded.sources} == sources
     assert sources == {"\\xff\\xfe.json", "a\\x0ab.json", "\\x1b[31m.json"}
+
+
+@pytest.fixture
+def locked_folder(tmp_path, monkeypatch):
+    """A folder with a pod beside a folder that the user may not read; root may read all."""
+    folder = tmp_path / "dump"
+    (folder / "locked").mkdir(parents=True)
+    for path in (folder / "pod.yaml", folder / "locked" / "pod.yaml"):
+        path.write_text(json.dumps(pod(path.parent.name)))
+    scandir = os.scandir
+
+    def guarded(path):
+        if str(path) == str(folder / "locked"):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    return folder
+
+
+def test_folder_that_may_not_be_read_is_a_loss(locked_folder):
+    with open_history([locked_folder], ReadOptions()) as recorded:
+        assert [record.name for record in recorded.records()] == ["dump"]
+        lost = [("dump/locked", "the folder cannot be read: Permission denied")]
+        assert recorded.refused_places == lost
+
+
+def test_folder_that_may_not_be_read_is_no_clean_lint(locked_folder):
+    code, out, error = redra("lint", locked_folder)
+    assert (code, out) == (2, "")
+    text = "the folder cannot be read: Permission denied"
+    assert error == f"redra: {locked_folder}/locked: {text}\n"
 
 
 def test_links_and_hidden_files_of_a_folder_are_named(tmp_path):
