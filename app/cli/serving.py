@@ -147,12 +147,6 @@ def up(
     history_settings.history_settings(settings)
     attached = recording_request.wanted_of(attach or (), kubeconfig)
 
-    def announce(url: str, own_kubeconfig: Path) -> None:
-        console.say(f"redra serves at {url}")
-        console.say(f"pages for a browser: {url}/ui/")
-        console.say(f"try: kubectl --kubeconfig {own_kubeconfig} get resourceslices")
-        console.flush()
-
     if not settings.tls and (settings.authorization == "rbac" or settings.policy_file):
         console.note("redra: kubectl sends no credentials without TLS; add --tls to use it")
 
@@ -160,7 +154,7 @@ def up(
         await serving.serve(
             settings,
             workers=workers,
-            ready=announce,
+            ready=_announce,
             note=console.note,
             attached=attached,
             without=_names(without or ()),
@@ -168,6 +162,14 @@ def up(
         )
 
     console.run(serve)
+
+
+def _announce(url: str, own_kubeconfig: Path) -> None:
+    """Say where the server can be reached."""
+    console.say(f"redra serves at {url}")
+    console.say(f"pages for a browser: {url}/ui/")
+    console.say(f"try: kubectl --kubeconfig {own_kubeconfig} get resourceslices")
+    console.flush()
 
 
 def _names(texts: Sequence[str]) -> list[str]:
