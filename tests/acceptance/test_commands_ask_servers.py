@@ -470,6 +470,7 @@ def test_server_with_tls_and_roles_lets_in_whom_its_kubeconfig_names(tmp_path: P
         code, _, error = redra("histories", "--server", server.url, data=tmp_path / "other")
         assert code == 4
         assert "not trusted" in error
+        assert "the server's authority in REDRA_SERVER_AUTHORITY_FILE" in error
         authority = server.data / "pki" / "ca.crt"
         trusting = {"REDRA_SERVER_AUTHORITY_FILE": str(authority)}
         words = ("histories", "--server", server.url)

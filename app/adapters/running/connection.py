@@ -146,9 +146,10 @@ class ServerConnection:
                 waited += max(pause, 1)
             yield answer
         except ssl.SSLError as problem:
-            raise ServerUnreachable(f"{self.url}: the connection is not trusted: {problem}") from (
-                problem
-            )
+            raise ServerUnreachable(
+                f"{self.url}: the connection is not trusted: {problem}; name a --context, or the "
+                "certificate of the server's authority in REDRA_SERVER_AUTHORITY_FILE"
+            ) from problem
         except TimeoutError as problem:
             raise ServerUnreachable(f"{self.url}: no answer in time") from problem
         except (OSError, http.client.HTTPException) as problem:
