@@ -91,9 +91,10 @@ def copy(
     to: Annotated[str, moments.option("--to", "--at", help="Up to this moment.")] = "",
     data: DataOption = None,
 ) -> None:
-    """Copy a history, or its beginning: the same events, stamps and hashes.
+    """Copy a history, or its beginning.
 
-    If the source is not a recording, a server continues the copy as a cluster of its own.
+    The copy has the same events, stamps and hashes. If the source is not a recording, a server
+    continues the copy as a cluster of its own.
     """
     from app.bootstrap import managing, process_settings, stores
 

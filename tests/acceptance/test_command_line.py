@@ -64,6 +64,15 @@ def test_help_lists_every_command_once_in_a_line_that_fits() -> None:
     assert [line for line in lines if len(line) > 80 or line.endswith("...")] == []
 
 
+@pytest.mark.parametrize("group", ["incidents", "histories"])
+def test_help_of_a_group_has_no_sentence_that_is_cut(group: str) -> None:
+    code, out, _ = redra(group, "--help")
+    assert code == 0
+    commands = out.partition("Commands:")[2].splitlines()[1:]
+    assert len(commands) > 2
+    assert [line for line in commands if line.endswith("...")] == []
+
+
 def test_version_is_printed() -> None:
     code, out, _ = redra("--version")
     assert (code, out.split()[0]) == (0, "redra")

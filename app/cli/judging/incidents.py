@@ -50,7 +50,11 @@ def register(root: typer.Typer) -> None:
 
 @group.command("list", cls=ReadingCommand)
 def list_incidents(output: OutputOption = Output.TEXT) -> None:
-    """List all incidents: defect or trap, the release that repairs it, and a title."""
+    """List all incidents.
+
+    For each, the list has whether it is a defect or a trap, the release that repairs it, and a
+    title.
+    """
     from app.bootstrap.gallery import incident_files
 
     server = AnswerSource(None).named_server
@@ -69,7 +73,7 @@ def list_incidents(output: OutputOption = Output.TEXT) -> None:
 
 @group.command("show", cls=ReadingCommand)
 def show(name: Annotated[str, typer.Argument(help="An incident.")]) -> None:
-    """Tell the story of an incident, and what is observed with and without it."""
+    """Tell the story of an incident, with and without the defect."""
     from app.bootstrap.gallery import incident_files
 
     server = AnswerSource(None).named_server
@@ -103,9 +107,9 @@ def run(
     ] = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Play incidents in memory, with the defect and repaired, and check the facts.
+    """Play incidents with the defect and repaired, and check the facts.
 
-    Nothing is stored. The exit code is 1 if a fact is not observed.
+    They are played in memory; nothing is stored. The exit code is 1 if a fact is not observed.
     """
     server = AnswerSource(None).named_server
     rows: list[JsonObject]
