@@ -302,6 +302,26 @@ async def test_renamed_device_is_known_by_what_it_alone_has(of_old, of_new, of_o
     assert (said in text) is is_named
 
 
+@pytest.mark.parametrize("is_withdrawn", [False, True], ids=["beside", "instead"])
+@pytest.mark.parametrize(
+    ("name", "where", "is_named"), [("x", "n", True), ("y", "n", False), ("x", "m", False)]
+)
+async def test_driver_that_has_another_name_now_is_named(is_withdrawn, name, where, is_named):
+    """The slice of the new name is there before the one of the old name goes, or in its place."""
+    said = f"Failed to prepare dynamic resources: DRA driver {DRIVER} is not registered"
+    warning = told_by_kubelet(Names(1), "job", "FailedPrepareDynamicResources", said)
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), node("m"), on_node("x"),
+                   claim("one", "lab", ask("c")), pod("job", "lab", claim="one")]},
+        {"wait": 5},
+        {"apply": [slice_of("new", "renamed.test", where, [{"name": name}], nodeName=where)]},
+        *([{"delete": "resourceslice/s"}] if is_withdrawn else [{"apply": [warning]}]),
+        {"wait": 60},
+    ), off=("kubelet",))  # fmt: skip
+    told = "driver renamed.test publishes a device of the same name for the same node, x: "
+    assert (f"{told}the driver may have been renamed" in text) is is_named
+
+
 async def test_words_of_a_kubelet_before_the_deletion_do_not_keep_a_pod():
     warning = told_by_kubelet(Names(1), "job", "FailedMount", "no such volume")
     steps = (

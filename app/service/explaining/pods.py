@@ -12,7 +12,7 @@ from app.analysis.explain import preemption as preemption_reasons
 from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
-from app.analysis.explain.nearby import volumes
+from app.analysis.explain.nearby import successors, volumes
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.observed import announcements, containers, kubelet_logs
 from app.analysis.explain.pods import PodFindings
@@ -23,6 +23,7 @@ from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.devices.nodes import node_of
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources, condition_types, counts
 from app.domain.values.fields import core, decision_body, dra, meta
@@ -242,7 +243,8 @@ async def _warning_reason(
 ) -> Reason:
     """A kubelet's warning; one about a driver has the node's pods that were deleted before."""
     report = lives.warning_reason(warning, tree)
-    drivers = {result.driver for result in _held(evidence, tree)}
+    held = [result.id for result in _held(evidence, tree)]
+    drivers = {driver for driver, _, _ in held}
     if warning.reason != lives.FAILED_PREPARE and not any(
         driver and driver in warning.message for driver in drivers
     ):
@@ -250,7 +252,10 @@ async def _warning_reason(
     first = await evidence.changes(warning.event.key)
     revision = min((event.revision for event in first), default=warning.event.revision)
     before = await former_circumstances.ended_before(evidence, revision, core.node_name(tree))
-    return replace(report, children=tuple(before))
+    node = evidence.views.objects.get(ObjectKey(*api_resources.NODES, "", core.node_name(tree)))
+    places = [] if node is None else [node_of(node)]
+    renamed = successors.of_other_drivers(evidence.views, held, places)
+    return replace(report, children=(*before, *renamed))
 
 
 async def _somewhere(

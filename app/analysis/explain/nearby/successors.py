@@ -7,7 +7,7 @@ pool, and a device of the same driver with a text as an attribute, such as a ser
 other device of the driver has or had.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -56,8 +56,42 @@ def of_claim(views: LiveViews, tree: JsonView) -> Iterator[Successor]:
 
 def reasons(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
     """The successors of a claim's devices, each with its holder."""
-    for each in [*of_claim(views, tree)][:NAMES_MAX]:
+    successors = [*of_claim(views, tree)]
+    for each in successors[:NAMES_MAX]:
         yield _reason(views, each)
+    known = {each.held for each in successors}
+    lost = [each.id for each in dra.results(tree) if not tainted.device_of(views, each.id)]
+    allocation = dra.allocation(tree)
+    if allocation is not None and (lost := [held for held in lost if held not in known]):
+        yield from of_other_drivers(views, lost, [*_places(views, allocation)])
+
+
+def of_other_drivers(
+    views: LiveViews, held: Sequence[DeviceId], places: Sequence[Node]
+) -> Iterator[Reason]:
+    """The drivers that publish devices of the same names on the same nodes.
+
+    A driver whose new version has another name does not prepare what claims have by the old one.
+    """
+    drivers = {driver for driver, _, _ in held}
+    wanted = {name for _, _, name in held}
+    names: dict[str, dict[str, ObjectKey]] = {}
+    for pool in views.inventory.pool_ids():
+        if pool[0] in drivers:
+            continue
+        for one in pools.newest(views.inventory.slices_of(pool)):
+            same = [each.id[2] for each in one.devices if each.id[2] in wanted]
+            if same and _is_for_any(one, places):
+                key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.key)
+                names.setdefault(pool[0], {}).update(dict.fromkeys(same, key))
+    for driver, slices in sorted(names.items()):
+        devices = "a device of the same name" if len(slices) == 1 else "devices of the same names"
+        yield Reason(
+            text=f"driver {driver} publishes {devices} for the same node, "
+            f"{listed(sorted(slices), len(slices))}: the driver may have been renamed",
+            about=next(iter(slices.values())),
+            is_kept=True,
+        )
 
 
 def renamed(views: LiveViews, then: LiveViews, withdrawn: Device) -> Iterator[Reason]:
