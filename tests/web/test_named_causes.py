@@ -322,6 +322,32 @@ async def test_driver_that_has_another_name_now_is_named(is_withdrawn, name, whe
     assert (f"{told}the driver may have been renamed" in text) is is_named
 
 
+@pytest.mark.parametrize("kind", ["widget", "widgets", "widgets.x.test"])
+async def test_kind_is_known_before_and_after_the_history_defines_it(kind):
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.x.test"},
+        "spec": {"group": "x.test", "scope": "Namespaced",
+                 "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"},
+                 "versions": [{"name": "v1", "served": True, "storage": True,
+                               "schema": {"openAPIV3Schema": {"type": "object"}}}]},
+    }  # fmt: skip
+    widget = {"apiVersion": "x.test/v1", "kind": "Widget",
+              "metadata": {"name": "w", "namespace": "lab"}}  # fmt: skip
+    steps = ({"apply": [space("lab"), definition]}, {"wait": 5}, {"apply": [widget]}, {"wait": 5},
+             {"delete": "customresourcedefinition/widgets.x.test"}, {"wait": 5})  # fmt: skip
+    made = Invented(told=(), steps=steps).incident()
+    asked = urlencode({"kind": kind, "namespace": "lab", "name": "w"})
+    async with serving(store=await stored(made)) as server:
+        path = f"/redra/v1/histories/default/why?{asked}"
+        before = await server.raw("GET", f"{path}&at=1")
+        after = await server.get(path)
+        unknown = await server.raw("GET", path.replace("kind=w", "kind=v"))
+    assert (before.status_code, "one was created later" in before.text) == (404, True)
+    assert after["text"] == "is gone"
+    assert "there is no kind" in unknown.text
+
+
 async def test_words_of_a_kubelet_before_the_deletion_do_not_keep_a_pod():
     warning = told_by_kubelet(Names(1), "job", "FailedMount", "no such volume")
     steps = (

@@ -314,10 +314,14 @@ class Explainer:
         return next((event for event in events if evidence.sight.sees(event)), None)
 
 
+_DEFINITIONS_MAX = 100
+"""The definitions of kinds, also former ones, that are read for the name of an unknown kind."""
+
+
 async def find_key(
     log: EventLog, info: HistoryInfo, question: Question, objects: ObjectsProjection
 ) -> ObjectKey:
-    """The object key of a question, of a kind that the recording has at any moment.
+    """The object key of a question, of a kind that the history has at any moment.
 
     Raises InputError for an unknown kind.
     """
@@ -329,10 +333,18 @@ async def find_key(
 
 
 async def _recorded_kinds(log: EventLog, info: HistoryInfo) -> AsyncIterator[questions.KeptKind]:
-    """The kinds of a recording that redra only keeps, also those without an object left."""
+    """The kinds that redra only keeps or that the history defines, also those with no object left.
+
+    A history that is no recording has no report; each definition is named after its kind.
+    """
     report = await recorded_doubts.report_of(log, info) or {}
     until = (await log.head(info.id)).revision
-    for place in uncertainty.kinds_of(report):
+    places = dict.fromkeys(uncertainty.kinds_of(report))
+    defined = KeyFilter(*api_resources.CUSTOM_RESOURCE_DEFINITIONS)
+    for definition in await log.keys(info.id, defined, until=until, limit=_DEFINITIONS_MAX):
+        resource, _, group = definition.name.partition(".")
+        places[group, resource] = None
+    for place in places:
         if registry.find(*place) is not None:
             continue
         for key in await log.keys(info.id, KeyFilter(*place), until=until, limit=1):
