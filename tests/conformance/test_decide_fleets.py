@@ -92,6 +92,14 @@ async def test_kubelets_that_are_away_accuse_nobody(source, tmp_path):
 
 
 @draws.in_turn("ways")
+async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_accuses_nobody(
+    tmp_path,
+):
+    profile = record(tmp_path, 171, 26, besides=KUBELETS, restarts=0.06)
+    await _accuses_nobody(profile, tmp_path / "audit.jsonl", 26)
+
+
+@draws.in_turn("ways")
 async def test_watch_streams_that_arrive_in_batches_accuse_nobody(tmp_path):
     profile = record(tmp_path, 114, 30)
     draw = random.Random("batches")

@@ -20,6 +20,7 @@ from app.analysis.replay.facts import (
     consumers,
     facts_of,
 )
+from app.analysis.replay.instants import seen_from
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import condition_types
@@ -76,7 +77,8 @@ class Trace:
 
     `writes` are by object uid. `of_pod` is by pod uid and includes the writes to the pod's claims.
     `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
-    about, `node_of` by pod uid. `finished` has the instants at which pods finished, `replicas` the
+    about, `node_of` by pod uid. `finished` has the instants at which pods finished, `removed` those
+    at which objects were gone, `removable` the earliest at which they may have been, `replicas` the
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
     objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
     With `schemas`, contents are normalized to their meaning. Without `pods_observed`, the
@@ -96,6 +98,7 @@ class Trace:
     owner_of: dict[str, str] = field(default_factory=dict)
     finished: dict[str, Instant] = field(default_factory=dict)
     removed: dict[str, Instant] = field(default_factory=dict)
+    removable: dict[str, Instant] = field(default_factory=dict)
     kept: dict[str, JsonObject] = field(default_factory=dict)
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)
@@ -166,6 +169,7 @@ class Trace:
         self.keys[uid] = event.key
         if event.type is EventType.OBJECT_DELETED:
             self.removed.setdefault(uid, event.stamp.time)
+            self.removable.setdefault(uid, seen_from(event, event.stamp.time))
             self.kept.pop(uid, None)
         else:
             self.kept[uid] = event.object

@@ -51,8 +51,7 @@ class Hypothesis:
                     unanswered=variant.unanswered | pods,
                     is_limited=variant.is_limited or self.field != "hidden",
                 )
-            case "lost" if isinstance(self.target, frozenset):
-                return replace(variant, lost=variant.lost | self.target)
             case names:
-                added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
+                several = self.target if isinstance(self.target, frozenset) else {self.target}
+                added = {name: getattr(variant, name) | several for name in names.split("+")}
                 return replace(variant, **added)

@@ -32,6 +32,7 @@ from app.analysis.replay.lateness import Process, successions
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
 SCHEDULER_NAME = short_name(SCHEDULER)
@@ -113,6 +114,8 @@ class Proposals:
                     field=name,
                     target=key.name,
                 )
+        if key[:2] == api_resources.NAMESPACES:
+            yield from self._emptied(sides, key.name)
         for claim in self._claims_of(sides, key, again):
             if self._is_of_end(sides, claim, again):
                 if self._returns(claim):
@@ -123,6 +126,31 @@ class Proposals:
                         target=claim,
                     )
                 yield from _orders(claim, is_kept=self._is_kept(claim))
+
+    def _emptied(self, sides: Sides, namespace: str) -> Iterator[Hypothesis]:
+        """A hypothesis about claims that may have been gone when a namespace was looked at.
+
+        Their last removals were requested before that and answered after it. They have no versions
+        of their own, which would show when they were stored.
+        """
+        recorded = self._recorded
+        gone = frozenset(
+            key
+            for uid, key in recorded.keys.items()
+            if key[:2] == api_resources.RESOURCE_CLAIMS and key.namespace == namespace
+            if uid in recorded.removed
+            if any(
+                recorded.removable[uid] <= step.time <= recorded.removed[uid]
+                for step in sides.only_again
+            )
+        )
+        if gone:
+            yield Hypothesis(
+                reason=DifferenceClass.RACE,
+                detail="the claims of the namespace were removed before the answers that say so",
+                field="released_first",
+                target=gone,
+            )
 
     def _is_of_end(self, sides: Sides, claim: ObjectKey, again: Trace) -> bool:
         """Whether the difference is, or may follow from, an act that ends the claim."""

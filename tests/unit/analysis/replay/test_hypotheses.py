@@ -22,7 +22,8 @@ from app.domain.values.timestamps import Instant
 POD = ObjectKey("", "pods", "ns", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
 RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
-UIDS = {POD: "pod", CLAIM: "claim", RULE: "rule"}
+NAMESPACE = ObjectKey("", "namespaces", "", "ns")
+UIDS = {POD: "pod", CLAIM: "claim", RULE: "rule", NAMESPACE: "namespace"}
 
 SECOND = 1_000_000
 GONE = Instant(100 * SECOND)
@@ -489,3 +490,40 @@ def test_pod_that_was_gone_may_have_had_a_place_if_nothing_says_otherwise(
     assert [each.target for each in hidden] == ([expected] if expected else [])
     for each in hidden:
         assert each.on(Variant()) == Variant(hidden=expected, unanswered={"other"})
+
+
+REMAINING = facts.ConditionSet("NamespaceContentRemaining", "True", "SomeResourcesRemain", "c")
+
+
+@pytest.mark.parametrize(
+    ("claim", "asked", "answered", "is_proposed"),
+    [
+        pytest.param(CLAIM, 99, 101, True, id="asked before the look, answered after it"),
+        pytest.param(CLAIM, 101, 102, False, id="asked after it"),
+        pytest.param(CLAIM, 98, 99, False, id="answered before it"),
+        pytest.param(CLAIM, 99, None, False, id="never removed"),
+        pytest.param(CLAIM._replace(namespace="b"), 99, 101, False, id="of another namespace"),
+        pytest.param(POD, 99, 101, False, id="no claim"),
+    ],
+)
+def test_claims_may_be_gone_before_the_status_of_their_namespace_if_they_were_asked_to_be(
+    claim: ObjectKey, asked: int, answered: int | None, is_proposed: bool
+) -> None:
+    recorded, again = traces()
+    recorded.keys["gone"] = claim
+    if answered is not None:
+        recorded.removable["gone"] = Instant(asked * SECOND)
+        recorded.removed["gone"] = Instant(answered * SECOND)
+    sides = Sides(
+        aspect=Aspect.CONDITIONS,
+        uid="namespace",
+        recorded=[],
+        again=["remaining"],
+        only_again=(step(NAMESPACE, REMAINING),),
+    )
+    proposed = list(Proposals(recorded).local(sides, again))
+    assert [each.change for each in proposed] == (
+        [("released_first", frozenset({claim}))] if is_proposed else []
+    )
+    for each in proposed:
+        assert each.on(Variant()).released_first == {claim}
