@@ -92,6 +92,35 @@ async def test_kubelets_that_are_away_accuse_nobody(source, tmp_path):
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize("is_early", [False, True])
+async def test_removal_without_a_time_came_at_most_just_before_the_next_write(is_early, tmp_path):
+    """A user removes the claim of a waiting pod, and then the pod.
+
+    Four minutes before, the claim controller would have made the claim again.
+    """
+    profile = record(tmp_path, 18, 20, besides=KUBELETS)
+    watch = tmp_path / "watch"
+    if is_early:
+        _renumber(watch / "resourceclaims.jsonl", "195", "194")
+        _renumber(watch / "events.jsonl", "194", "195")
+        report = await _decided(profile, watch)
+        unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+        assert "pods/default/pod-4" in unproved
+    else:
+        await _accuses_nobody(profile, watch, 20)
+
+
+def _renumber(path: Path, old: str, new: str) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    versions = [line["object"]["metadata"] for line in lines]
+    assert [each["resourceVersion"] for each in versions].count(old) == 1
+    for each in versions:
+        if each["resourceVersion"] == old:
+            each["resourceVersion"] = new
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@draws.in_turn("ways")
 async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_accuses_nobody(
     tmp_path,
 ):

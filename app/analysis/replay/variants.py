@@ -98,6 +98,7 @@ class Variant:
     - `unsynced`: pods that the claim controller does not sync.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
+    - `removed_last`: the same, just before the next recorded write, where a source has no time.
     - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is
       derived from Leases, which recordings leave out.
     - `unstarted`: controllers, by the short names of their users, that start after the end.
@@ -133,6 +134,7 @@ class Variant:
     handed_over: frozenset[ObjectKey] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
+    removed_last: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()
     unstarted: frozenset[str] = frozenset()
     imposed: frozenset[tuple[str, str]] = frozenset()

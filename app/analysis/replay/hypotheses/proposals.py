@@ -249,12 +249,29 @@ class Proposals:
                 field="unsynced",
                 target=key,
             )
+        yield from self._removed_last(sides, uid)
         if is_placed_otherwise or self._is_refusal(sides):
             yield Hypothesis(
                 reason=DifferenceClass.TIMING,
                 detail="the scheduler's client had a lower limit, and all its requests for "
                 "placements may have waited longer",
                 field="is_limited",
+            )
+
+    def _removed_last(self, sides: Sides, pod: str) -> Iterator[Hypothesis]:
+        """A hypothesis about claims of a pod that others than its controllers removed before it."""
+        recorded = self._recorded
+        removed = frozenset(
+            uid
+            for uid, owner in recorded.owner_of.items()
+            if owner == pod and uid in recorded.removed and uid in recorded.other_writers
+        )
+        if removed and not sides.only_recorded and _all(sides.facts("again"), *_LATE_CLAIMS):
+            yield Hypothesis(
+                reason=DifferenceClass.RACE,
+                detail="its claims were removed just before the next recorded write",
+                field="removed_last",
+                target=removed,
             )
 
     def _is_refusal(self, sides: Sides) -> bool:

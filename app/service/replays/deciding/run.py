@@ -220,6 +220,10 @@ class Run:
         if uid in self._variant.postponed and is_removal and is_derived(write.event):
             self._at(Instant(write.time + tolerances.TABLE.coarse), partial(self._apply, write))
             return
+        if uid in self._variant.removed_last and is_removal:
+            until = max(write.time, self._recording.removed_by.get(uid, write.time))
+            self._at(until, partial(self._apply, write))
+            return
         waits = write.is_of_kubelet or write.is_about_devices or uid in self._spare
         if self._is_spare(write):
             owner = meta.controller(write.event.object)

@@ -527,3 +527,43 @@ def test_claims_may_be_gone_before_the_status_of_their_namespace_if_they_were_as
     )
     for each in proposed:
         assert each.on(Variant()).released_first == {claim}
+
+
+NAMED = facts.ClaimsNamed((("c", "c-2"),))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "by_others", "is_gone", "is_proposed"),
+    [
+        pytest.param(NAMED, (), True, True, True, id="named anew here alone"),
+        pytest.param(NAMED, (), False, True, False, id="removed by a controller"),
+        pytest.param(NAMED, (), True, False, False, id="never removed"),
+        pytest.param(NAMED, (step(POD, NAMED),), True, True, False, id="named there, too"),
+        pytest.param(NOMINATED, (), True, True, False, id="nothing of its claims"),
+    ],
+)
+def test_claim_of_a_pod_may_have_been_removed_just_before_the_next_write(
+    ours: facts.Fact,
+    theirs: tuple[Step, ...],
+    by_others: bool,
+    is_gone: bool,
+    is_proposed: bool,
+) -> None:
+    recorded, again = traces()
+    if is_gone:
+        recorded.removed["claim"] = GONE
+    if by_others:
+        recorded.other_writers.add("claim")
+    sides = Sides(
+        aspect=Aspect.WRITES,
+        uid="pod",
+        recorded=[each.text for each in theirs],
+        again=["named"],
+        only_recorded=theirs,
+        only_again=(step(POD, ours),),
+    )
+    proposed = list(Proposals(recorded).local(sides, again))
+    last = [each for each in proposed if each.field == "removed_last"]
+    assert bool(last) is is_proposed
+    for each in last:
+        assert each.on(Variant()).removed_last == {"claim"}
