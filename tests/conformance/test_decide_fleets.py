@@ -180,7 +180,7 @@ async def test_scheduler_that_kept_its_lease_was_not_replaced(is_kept, tmp_path)
     ("seed", "acts", "outage"),
     [
         *((14, ACTS, 20), (16, ACTS, 20), (17, 40, 20), (210, 40, 20)),
-        *((14, 40, 40), (26, 40, 90)),
+        *((14, 40, 40), (26, 40, 90), (13, ACTS, 20)),
     ],
 )
 async def test_outages_of_the_control_plane_accuse_nobody(seed, acts, outage, tmp_path):
@@ -188,7 +188,8 @@ async def test_outages_of_the_control_plane_accuse_nobody(seed, acts, outage, tm
 
     New processes try at once what waited for its back-off (14), know nothing of a wait for devices
     (17), look at rules that have their status (210), and may be away for a longer time in which
-    nobody writes anything, and a claim is reserved for a pod that is gone (26).
+    nobody writes anything, and a claim is reserved for a pod that is gone (26). A pod may be made
+    and deleted meanwhile (13).
     """
     profile = record(tmp_path, seed, acts, restarts=0.08, outage=outage)
     store, settings = stores.memory_store(), _settings(profile)

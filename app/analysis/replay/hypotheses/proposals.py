@@ -242,7 +242,7 @@ class Proposals:
             for each in _late_reports(uid):
                 detail = f"the pod was tried at each recorded attempt, and {each.detail}"
                 yield replace(each, detail=detail, field=f"tried+{each.field}")
-        if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
+        if uid in self._recorded.removed and self._is_unsynced(sides, again, uid):
             yield Hypothesis(
                 reason=DifferenceClass.RACE,
                 detail="the pod was gone before the claim controller looked",
@@ -257,6 +257,16 @@ class Proposals:
                 "placements may have waited longer",
                 field="is_limited",
             )
+
+    def _is_unsynced(self, sides: Sides, again: Trace, pod: str) -> bool:
+        """Whether the claim controller alone acted late, or for the pod only here.
+
+        In the latter case all that others did here may follow from its acts.
+        """
+        if _all(sides.facts("again"), *_LATE_CLAIMS):
+            return True
+        acts = () if self._recorded.of_pod.get(pod) else again.of_pod.get(pod, ())
+        return any(_has(step, *_LATE_CLAIMS) for step in acts)
 
     def _removed_last(self, sides: Sides, pod: str) -> Iterator[Hypothesis]:
         """A hypothesis about claims of a pod that others than its controllers removed before it."""

@@ -567,3 +567,29 @@ def test_claim_of_a_pod_may_have_been_removed_just_before_the_next_write(
     assert bool(last) is is_proposed
     for each in last:
         assert each.on(Variant()).removed_last == {"claim"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_gone", "is_proposed"),
+    [
+        pytest.param(None, NAMED, True, True, id="claims only here"),
+        pytest.param(None, NAMED, False, False, id="the pod stays"),
+        pytest.param(NAMED, NAMED, True, False, id="claims on both sides"),
+        pytest.param(None, TRIED, True, False, id="no claims"),
+    ],
+)
+def test_pod_that_nobody_synced_was_not_placed_for_that(
+    theirs: facts.Fact | None,
+    ours: facts.Fact,
+    is_gone: bool,
+    is_proposed: bool,
+) -> None:
+    recorded, again = traces(removed=is_gone)
+    if theirs is not None:
+        recorded.of_pod["pod"].append(step(POD, theirs))
+    again.of_pod["pod"] += [step(POD, ours), step(POD, NOMINATED)]
+    placed = step(POD, NOMINATED)
+    sides = Sides(aspect=Aspect.NODES, uid="pod", recorded=[], again=["n"], only_again=(placed,))
+    proposed = Proposals(recorded).local(sides, again)
+    changes = [each.change for each in proposed if each.field == "unsynced"]
+    assert changes == ([("unsynced", POD)] if is_proposed else [])
