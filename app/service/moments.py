@@ -89,6 +89,13 @@ async def find_revision(
     return Revision(int(moment))
 
 
+async def hash_at(log: EventLog, info: HistoryInfo, revision: Revision) -> bytes:
+    """The hash of the event at a revision; empty when there is none."""
+    before = Revision(revision - 1)
+    rows = await log.read_stored(info.id, after=before, limit=1, until=revision)
+    return rows[0].event.hash if rows else b""
+
+
 async def history_at(log: EventLog, info: HistoryInfo, revision: Revision) -> HistoryInfo:
     """The history as it was at a revision: without a later fork, and with the settings before it.
 

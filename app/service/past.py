@@ -89,9 +89,7 @@ class PastViews:
                 del kept[place]
 
     async def _place(self, info: HistoryInfo, revision: Revision) -> _Place:
-        before = Revision(revision - 1)
-        rows = await self._log.read_stored(info.id, after=before, limit=1, until=revision)
-        return info.id, revision, rows[0].event.hash if rows else b""
+        return info.id, revision, await moments.hash_at(self._log, info, revision)
 
     async def _whole_fold(self, info: HistoryInfo, revision: Revision) -> LiveViews:
         then = await moments.history_at(self._log, info, revision)

@@ -10,8 +10,11 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import anyio
+import msgspec
 import pytest
 
+from app.adapters.memory import MemoryStore
+from app.adapters.memory.store import History
 from app.adapters.private_folders import PREFIX
 from app.api.server.limits import ApiLimits
 from app.domain.errors import InputError
@@ -20,6 +23,7 @@ from tests import draws
 from tests.api.serving import pod, serving
 from tests.api.test_authentication import ROLES
 from tests.api.test_readers import ALL, ONE, PATHS, bind, filled, headers, known
+from tests.contracts.restoring import restore_older
 from tests.patience import PATIENCE_SECONDS
 
 DEFAULT = "/redra/v1/histories/default"
@@ -202,6 +206,56 @@ async def test_result_is_not_seen_by_who_has_lost_the_right_to_read():
         await server.put(role, {**tree, "rules": [PATHS]}, **headers("root"))
         await server.get(path, 403, **headers("gus"))
         assert (await server.get(f"{ONE}/jobs", **headers("gus")))["items"] == []
+
+
+def namespace(name):
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def go_back(store, history):
+    """Restore the log of a history without its last event."""
+    stored = store.history(history)
+    restore_older(stored, stored.head.revision - 1)
+    return stored.info.name
+
+
+def give_number_again(store, history):
+    """Restore a copy of the database in which a history that was made then has the number."""
+    lost = store.by_id[history]
+    del store.by_name[lost.info.name]
+    info = msgspec.structs.replace(lost.info, name="night", created=lost.info.created + 1)
+    store.by_id[history] = store.by_name["night"] = History(info=info)
+    return info.name
+
+
+@pytest.mark.parametrize("restore", [go_back, give_number_again])
+@pytest.mark.parametrize("kind", ["minimise", "rehearse", "sweep"])
+async def test_job_is_not_seen_after_the_log_that_it_read_was_replaced(kind, restore):
+    worker, store = Worker(), MemoryStore()
+    async with serving(worker=worker, store=store) as server:
+        runtime = await server.histories.create_cluster("dawn")
+        number = runtime.info.id
+        for name in ("a", "b"):
+            await server.post("/h/dawn/api/v1/namespaces", namespace(name))
+        path, body = {
+            "minimise": ("/redra/v1/histories/dawn/minimise", KEEP),
+            "rehearse": ("/redra/v1/histories/dawn/rehearse", {"to": "1.37"}),
+            "sweep": ("/redra/v1/sweep", {"plan": {"histories": ["dawn"]}}),
+        }[kind]
+        path = await start(server, path, body)
+        worker.end(JobOutcome(result="all of it"))
+        assert (await server.get(f"{path}?wait=60"))["result"] == "all of it"
+        present = restore(store, number)
+        await server.raw("POST", f"/h/{present}/api/v1/namespaces", namespace("other"))
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while await server.histories.open(present) is runtime:
+                await anyio.lowlevel.checkpoint()
+        for name in ("c", "d", "e"):
+            await server.post(f"/h/{present}/api/v1/namespaces", namespace(name))
+        path = path.replace("/dawn/", f"/{present}/")
+        await server.get(path, 404)
+        jobs = await server.get(path.rpartition("/")[0])
+        assert jobs["items"] == []
 
 
 MISTAKES = {

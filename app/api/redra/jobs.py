@@ -1,7 +1,7 @@
 """Jobs: `…/minimise`, `…/rehearse`, `…/export`, `/redra/v1/sweep` and `…/incidents/run` start them.
 
 A job is seen by the user who has started it, and by users who may do everything. A job that reads
-histories is seen only as long as these exist and the user may read everything in them.
+histories is seen only while these exist with the same log and the user may read all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -234,8 +234,8 @@ class JobsApi:
             "events": source.until,
             "asOf": source.as_of,
         }
-        source = replace(source, file=name)
-        started = JobWish(kind=JobKind.EXPORT, parameters=parameters, sources=[source])
+        sources = [replace(source, file=name)]
+        started = JobWish(kind=JobKind.EXPORT, parameters=parameters, sources=sources)
         return self._begun(runtime, started, actor, runtime.info)
 
     async def _sweep(self, request: HttpRequest, own: HistoryRuntime, actor: Actor) -> Response:
@@ -348,13 +348,16 @@ class JobsApi:
         return True
 
     async def _check_sources(self, job: Job, own: HistoryRuntime, actor: Actor) -> None:
-        """Raise unless the histories of a job exist and the user may read all of them."""
-        ids = {source.info.id for source in job.wish.sources}
-        present = {info.id: info.name for info in await self._histories.all() if info.id in ids}
-        if ids - present.keys():
-            raise NotFound(f'a history of job "{job.id}" is deleted', resource="jobs", name=job.id)
-        for name in present.values():
-            self._authorizer.check_sees_everything(actor, own, await self._histories.open(name))
+        """Raise unless the histories of a job have the log it read and the user may read them."""
+        every = {info.id: info for info in await self._histories.all()}
+        for source in job.wish.sources:
+            info = every.get(source.info.id)
+            if info is None or info.begun != source.info.begun:
+                raise _gone(job, "is deleted")
+            runtime = await self._histories.open(info.name)
+            self._authorizer.check_sees_everything(actor, own, runtime)
+            if await moments.hash_at(runtime.log, info, source.until) != source.end:
+                raise _gone(job, "has another log since")
 
     async def _named(self, name: str, own: HistoryRuntime, actor: Actor) -> JobSource:
         """A history of a plan, checked like one that is compared with that of the request."""
@@ -382,7 +385,8 @@ class JobsApi:
                 until = await self._histories.revision(info, moment)
         except RevisionTooLarge as problem:
             raise NotFound(str(problem), resource="revisions") from problem
-        return JobSource(name=name, info=info, until=until, as_of=as_of)
+        end = await moments.hash_at((await self._histories.open(info.name)).log, info, until)
+        return JobSource(name=name, info=info, until=until, end=end, as_of=as_of)
 
     def _check_size(self, sources: Sequence[JobSource], command: str) -> None:
         events = sum(source.until for source in sources)
@@ -414,10 +418,8 @@ class JobsApi:
     def _start(
         self, runtime: HistoryRuntime, wish: JobWish, actor: Actor, place: HistoryInfo | None
     ) -> Job:
-        place_id: HistoryId | None = None if place is None else place.id
-        return self._jobs.begin(
-            runtime.log, runtime.errands, wish, owner=actor.user, place=place_id
-        )
+        number = None if place is None else place.id
+        return self._jobs.begin(runtime.log, runtime.errands, wish, owner=actor.user, place=number)
 
     def wait_seconds(self, request: HttpRequest, default: float) -> float:
         """The time for which a request waits for a job. Raises BadRequest."""
@@ -439,6 +441,10 @@ class JobsApi:
                 else "the body must be application/json, and has no content-type"
             )
         return await reading.body(request, model, self._limits)
+
+
+def _gone(job: Job, fate: str) -> NotFound:
+    return NotFound(f'a history of job "{job.id}" {fate}', resource="jobs", name=job.id)
 
 
 def _check_switches(profile: str, gates: dict[str, bool], quirks: dict[str, bool]) -> None:

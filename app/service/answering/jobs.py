@@ -55,13 +55,16 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 class JobSource:
     """A history that a job reads up to a revision, under the name its user gave.
 
-    `file` is the name of its bundle if users get that bundle, which is signed then. `as_of` is the
-    field of the result that says which instant a relative moment names.
+    `end` is the hash of the event at that revision: a restored log may have another one there, or
+    give the number of the history to another one. `file` is the name of its bundle if users get
+    that bundle, which is signed then. `as_of` is the field of the result that says which instant a
+    relative moment names.
     """
 
     name: str
     info: HistoryInfo
     until: Revision
+    end: bytes = b""
     file: str = ""
     as_of: Mapping[str, str] = field(default_factory=dict)
 
