@@ -17,6 +17,8 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +30,8 @@ from tests import draws
 from tests.mutants.making import Mutant, NotApplicable
 
 KILLED, TIMED_OUT, SURVIVED = "killed", "timed out", "survived"
+UNEXPECTED = "unexpected"
+"""The key of what ended the work of a fork early, as a traceback."""
 UNREACHED, UNUSABLE = "reached by no test", "not applicable"
 
 CPU_SECONDS_SPARE = 20
@@ -36,8 +40,11 @@ CPU_TIMES_MAX = 5
 
 LOOK_SECONDS = 0.5
 SLEEPING_LOOKS_MAX = 60
-"""A fork that sleeps whenever one looks waits for something that does not come. One that the
-machine has no time for does not sleep."""
+"""A fork that sleeps whenever one looks, with all processes below it, waits for something that does
+not come. One that the machine has no time for does not sleep."""
+
+SLEEPING = frozenset("SZ")
+"""The states of processes that sleep, or have ended and are not waited for."""
 
 PR_SET_PDEATHSIG = 1
 
@@ -140,9 +147,12 @@ class Judge:
         if session.testsfailed:
             raise session.Interrupted(f"{session.testsfailed} errors while tests were collected")
         if not self._kept.exists():
-            with _forked(lambda: self._take_survey(session), math.inf) as (_, told):
-                if told is None:
-                    raise session.Failed("the tests ended early without any change")
+            with _forked(lambda: self._take_survey(session), math.inf) as (signalled, told):
+                if told is None or UNEXPECTED in told:
+                    problem = f"signal {signalled}" if told is None else told[UNEXPECTED]
+                    # pytest says nothing of why a session failed.
+                    print(f"the tests ended early without any change: {problem}", flush=True)
+                    raise session.Failed
         self.survey = Survey.read(self._kept)
         items = {item.nodeid: item for item in session.items}
         for mutant in self._mutants:
@@ -163,7 +173,7 @@ class Judge:
             chosen.append(items[name])
         limit = CPU_SECONDS_SPARE + CPU_TIMES_MAX * min(cost, self._seconds)
         with _forked(lambda: self._try(session, chosen, mutant), limit) as (signalled, told):
-            if told is None:
+            if told is None or UNEXPECTED in told:
                 late = signalled in (signal.SIGXCPU, signal.SIGKILL)
                 outcome = TIMED_OUT if late else KILLED
                 return Verdict(mutant=mutant, outcome=outcome, test=f"signal {signalled}")
@@ -253,7 +263,10 @@ def _work(work: Callable[[], dict[str, str]], answer: Path, cpu_seconds: float) 
         if cpu_seconds < math.inf:
             limit = math.ceil(cpu_seconds)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-        told = work()
+        try:
+            told = work()
+        except BaseException:
+            told = {UNEXPECTED: traceback.format_exc()}
         partial = answer.with_suffix(".part")
         partial.write_text(json.dumps(told))
         partial.rename(answer)
@@ -275,7 +288,15 @@ def _wait(child: int) -> int:
 
 
 def _sleeps(process: int) -> bool:
-    with contextlib.suppress(OSError):
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        return state == "S"
-    return False
+    """Whether a process and all processes below it sleep."""
+    states, below = {}, defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        # Processes end while one looks.
+        with contextlib.suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            states[int(path.parent.name)] = state
+            below[int(parent)].append(int(path.parent.name))
+    awaited = [process]
+    for each in awaited:
+        awaited.extend(below[each])
+    return all(states.get(each, "S") in SLEEPING for each in awaited)

@@ -134,6 +134,38 @@ def test_a_test_that_fails_anyway_kills_nothing(told) -> None:
     assert all("anyway" not in row[3] for row in told[0])
 
 
+WAITING = """
+import math, subprocess, sys
+from tests.mutants import judging
+
+judging.LOOK_SECONDS, judging.SLEEPING_LOOKS_MAX = 0.01, 20
+
+def work():
+    return {"code": str(subprocess.call([sys.executable, "-c", sys.argv[1]]))}
+
+with judging._forked(work, math.inf) as ended:
+    print("ENDED", ended)
+"""
+
+
+@pytest.mark.parametrize(
+    ("below", "ended"),
+    [
+        ("for _ in range(20_000_000): pass", "(0, {'code': '0'})"),
+        ("import threading; threading.Event().wait()", "(9, None)"),
+    ],
+    ids=["works", "waits for ever"],
+)
+def test_fork_that_waits_for_a_process_is_ended_only_if_that_sleeps_too(below, ended) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WAITING, below],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+    )
+    assert f"ENDED {ended}" in run.stdout, run.stdout + run.stderr
+
+
 def test_interval_of_a_share_is_wilsons() -> None:
     """Figures of the standard example of 95 %: 0 of 10, 81 of 263, 10 of 10."""
     assert interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
