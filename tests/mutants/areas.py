@@ -93,6 +93,7 @@ AREAS = {
             f"{UNIT}/analysis/replay/test_taken_as_recorded.py",
             f"{UNIT}/service/test_end_of_inputs.py",
             f"{UNIT}/service/test_replaying.py",
+            f"{UNIT}/service/test_verify_reports.py",
         ),
     ),
     "invariants": Area(
