@@ -236,3 +236,23 @@ async def test_results_of_jobs_hold_no_value(tmp_path, name):
         for file in job["files"]:
             contents += unpacked((await server.raw("GET", file["path"])).content)
     assert marks.within(b"\n".join(contents)) == (set() if name in WITHOUT_POD else {"control"})
+
+
+QUESTIONS = {
+    "trace": ("GET", "/redra/v1/histories/default/trace", None, "default/waits"),
+    "deletion": ("POST", f"{DEFAULT}/blast", {"delete": ["secret/s"]}, "changes no devices"),
+    "change": ("POST", f"{DEFAULT}/blast", {"objects": [secret(b="other")]}, "changes no devices"),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+async def test_answers_about_changes_and_courses_hold_no_value(tmp_path, name):
+    marks = Marks(seed=4)
+    method, path, body, shown = QUESTIONS[name]
+    async with serving(secrets=keys(tmp_path)) as server:
+        annotations = {APPLIED: marks.new("annotation")}
+        await server.post(SECRETS, secret(a=marks.new("created"), annotations=annotations))
+        await server.post("/api/v1/namespaces/default/pods", pod("waits"))
+        answer = await server.raw(method, path, body, content_type="application/json")
+    assert shown in answer.text
+    assert marks.within(answer.content) == set()
