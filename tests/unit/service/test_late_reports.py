@@ -13,6 +13,7 @@ from app.domain.objects.write.commands import CreateObject
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 from app.service.replays.deciding.late_reports import LateReports, is_refusal
+from app.service.replays.deciding.run import Run
 
 POD = "uid-p"
 KEY = ObjectKey("", "events", "default", "p.1")
@@ -36,6 +37,25 @@ def test_third_report_of_one_version_is_only_counted():
     late = reports()
     answers = [late.is_first_repetition(failure(version)) for version in ("7", "7", "7", "8", "7")]
     assert answers == [True, False, False, True, False]
+
+
+def test_waiting_report_is_repeated_once_at_the_instant_at_which_it_is_written():
+    """Three attempts saw one version of the pod; the third one is only counted."""
+    late, written, later, repeated = reports(), [], [], []
+    run = SimpleNamespace(
+        _reports=late,
+        _write_at=lambda at, command: written.append((at, command.key)),
+        _at=lambda at, act: later.append((at, act)),
+        _say_again=repeated.append,
+    )
+    for now in (5, 6, 7):
+        run.timeline = SimpleNamespace(now=Instant(now))
+        Run._say_later(run, created(failure("7")))
+    assert written == [(5, KEY)]
+    [(at, act)] = later
+    assert (at, repeated) == (5, [])
+    act()
+    assert [command.key for command in repeated] == [KEY._replace(group="events.k8s.io")]
 
 
 def test_first_repetitions_of_two_pods_are_two():
