@@ -9,15 +9,30 @@ from typing import Any
 
 import pytest
 
+from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.verify.compare import ComparisonCounts, ComparisonResult
 from app.analysis.verify.invariants.violations import Moment, Violation, ViolationKind
 from app.analysis.verify.parts import Division, PartFindings
-from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.domain.log import (
+    Actor,
+    Draft,
+    EventType,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    ObjectKey,
+    Revision,
+    Stamp,
+)
+from app.domain.log.chain import genesis_of, seal
 from app.domain.log.doubts import Affects, Doubt
+from app.domain.log.event import GENESIS
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 from app.service.replays import verifying
 from app.service.replays.first_pass import FirstPass
 from app.service.replays.integrity import Integrity, SettingsProof
+from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import VIOLATIONS_MAX, VerifyOutcome, VerifyReport
 
 SAME, CONCURRENT = ComparisonResult.SAME, ComparisonResult.CONCURRENT
@@ -163,3 +178,44 @@ def test_doubts_of_the_recording_travel_with_the_report(affects, certainty, outc
     assert joined.doubts == (doubt,)
     assert joined.to_json()["certainty"] == certainty
     assert (joined.outcome, joined.agrees) == (outcome, True)
+
+
+async def stored_log(*, is_anchored: bool, is_altered: bool) -> tuple[MemoryLog, HistoryInfo]:
+    """A log of three events, whose chain begins with the settings of its history or not."""
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history("h", seed=1, settings={"recorded": True}, created=Instant(0))
+    previous, events = genesis_of(info) if is_anchored else GENESIS, []
+    for number in (1, 2, 3):
+        key = ObjectKey("", "configmaps", "default", f"c{number}")
+        stamp = Stamp(time=Instant(number), actor=Actor(user="u"), verb="create")
+        draft = Draft(
+            type=EventType.OBJECT_CREATED, key=key, uid=Uid(""), tree={"data": {}}, stamp=stamp
+        )
+        events.append(seal(draft, Revision(number), previous))
+        previous = b"x" * 32 if is_altered and number == 2 else events[-1].hash
+    await log.append(info.id, expected=Head(), events=events)
+    return log, info
+
+
+@pytest.mark.parametrize(
+    ("is_anchored", "is_altered", "problem", "said"),
+    [
+        (True, False, "", ""),
+        (True, False, "unknown setting", ""),
+        (False, False, "", ""),
+        (False, False, "unknown setting", "unknown setting"),
+        (True, True, "", "3"),
+        (True, True, "unknown setting", "3"),
+    ],
+)
+async def test_settings_that_are_not_known_count_as_altered_unless_the_chain_has_them(
+    is_anchored, is_altered, problem, said
+) -> None:
+    log, info = await stored_log(is_anchored=is_anchored, is_altered=is_altered)
+    joined = await verifying.verify_stored(log, info, bounds=ReplayBounds(), problem=problem)
+    assert (joined.history, joined.revision, joined.events) == ("h", 3, 3)
+    assert joined.outcome is (FAILED if said else VERIFIED)
+    assert said in joined.chain.problem
+    assert bool(joined.chain.problem) is bool(said)
+    assert joined.is_recorded
+    assert (joined.decisions.total, joined.effects.total, joined.allocations.total) == (0, 0, 0)
