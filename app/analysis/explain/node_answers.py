@@ -273,11 +273,15 @@ def with_devices(
 ) -> Generator[None, None, list[NodeAnswer]]:
     """The answers of the nodes that refuse a pod although its claims could be allocated there.
 
-    Nodes on which no claim is to be allocated are among them.
+    Nodes on which no claim is to be allocated are among them. If a claim is gone since the pod was
+    refused, there are none.
     """
     having: list[NodeAnswer] = []
     pod = pod_spec.read(tree)
-    claims = pod_claims.resolve(views.objects, pod.facts)
+    try:
+        claims = pod_claims.resolve(views.objects, pod.facts)
+    except ClaimsNotReady:
+        return having
     cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
     for info in nodes.order():
         yield

@@ -1,5 +1,6 @@
 """What a run of a recording takes from it besides its inputs: starts, plans under way, and ties."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -8,6 +9,7 @@ import pytest
 from app.analysis.replay.acts import Act
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.inputs import Input
+from app.analysis.verify.handovers import Handovers
 from app.domain.controllers.plan import Plan
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
@@ -201,10 +203,16 @@ def test_wait_of_a_pod_ends_when_the_scheduler_binds_it_or_gives_its_claim_back(
     key: ObjectKey, before: Tree, after: Tree, user: str, ended: set[str]
 ) -> None:
     act = Act(event=event(key, after), before=before, known=Instant(8), user=user, is_guessed=False)
-    recording = cast(Any, SimpleNamespace(inputs=[], acts=[act], removed={}))
+    recording = timed(acts=[act])
     timers = Paces(recording, {SCHEDULER: ["scheduling"]}).timers
     assert timers.waits_ended == {uid: [Instant(8)] for uid in ended}
     assert timers.marked == {}
+
+
+def timed(inputs: Sequence[Input] = (), acts: Sequence[Act] = (), removed: Any = None) -> Any:
+    """What timers read of a recording without Leases."""
+    overuse = SimpleNamespace(handovers=Handovers())
+    return SimpleNamespace(inputs=inputs, acts=acts, removed=removed or {}, overuse=overuse)
 
 
 def test_namespace_is_marked_by_the_first_write_that_shows_it() -> None:
@@ -219,7 +227,7 @@ def test_namespace_is_marked_by_the_first_write_that_shows_it() -> None:
         for at, tree in enumerate(trees, 10)
     ]
     removed = {event(NAMESPACE, {}).uid: Instant(14), event(POD, {}).uid: Instant(15)}
-    recording = cast(Any, SimpleNamespace(inputs=inputs, acts=[], removed=removed))
+    recording = timed(inputs=inputs, removed=removed)
     timers = Paces(recording, {}).timers
     assert timers.marked == {"ns": Instant(11)}
     assert timers.ended == {"ns": Instant(14)}
