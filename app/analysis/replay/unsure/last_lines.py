@@ -50,6 +50,14 @@ class _Act(NamedTuple):
     known: Instant
 
 
+class _Named(NamedTuple):
+    """The pod in which the claim controller names a claim, and when it made the claim."""
+
+    pod: ObjectKey
+    uid: str
+    span: WriteSpan
+
+
 @dataclass(slots=True)
 class _Living:
     """The last known state of an object without an end in the log so far.
@@ -91,6 +99,8 @@ class LastLines:
     _ended: dict[str, Instant] = field(default_factory=dict)
     _slowest: dict[str, int] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
+    _unmade: dict[ObjectKey, "_Named | None"] = field(default_factory=dict)
+    """The generated claims that pods name; None for each claim that a line is about."""
     _has_reports: bool = False
     lost: list[WriteSpan] = field(default_factory=list)
     """When the lines were written that `found` gave."""
@@ -102,6 +112,7 @@ class LastLines:
         self._note_acts(event, known)
         key, is_end = event.key, event.type is EventType.OBJECT_DELETED
         if key.resource == "resourceclaims":
+            self._unmade[key] = None
             users = frozenset() if is_end else frozenset(consumers(event.object))
             self._reserved[event.uid] = users
             self._has_reports |= bool(dra.device_statuses(event.object))
@@ -149,10 +160,26 @@ class LastLines:
             self._note_ends(gone, act)
         if user in MANAGED and event.stamp.verb == "delete":
             self._note_ends((owner.uid for owner in meta.owners(event.object)), act)
+        if user in MANAGED and event.key.resource == "pods" and not is_end:
+            self._note_names(event, act)
         if event.key.resource == "pods" and not is_end and core.node_name(event.object):
             if event.uid not in self._bound and event.stamp.verb == "create":
                 self._note_binding(event, act)
             self._bound.add(event.uid)
+
+    def _note_names(self, event: Event, act: _Act) -> None:
+        """Notes the claims that the claim controller names in a pod, for which it made them.
+
+        Parity: controllers.md 2.2.
+        """
+        last = self._living.get(event.key)
+        if last is None or last.uid != event.uid:
+            return
+        for _, name in pods.facts(event.object).generated:
+            key = ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name or "")
+            if name:
+                span = WriteSpan(last.written, act.sent)
+                self._unmade.setdefault(key, _Named(event.key, event.uid, span))
 
     def _note_ends(self, uids: Iterable[str], act: _Act) -> None:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
@@ -233,6 +260,15 @@ class LastLines:
                 more = [(key, uid) for key, uid in self._owned[uid] if uid not in seen]
                 seen.update(uid for _, uid in more)
                 waiting += more
+        yield from self._lost_creations()
+
+    def _lost_creations(self) -> Iterator[LostLine]:
+        """The claims that were made and named, and that no line is about; and their pods."""
+        for key, named in self._unmade.items():
+            if named is not None and self.versions.may_hide(*named.span, self.lost):
+                self.lost.append(named.span)
+                yield LostLine(key, "", named.span.since)
+                yield LostLine(named.pod, named.uid, named.span.since, keeps_devices=True)
 
 
 def _is_ready(event: Event) -> bool:

@@ -90,6 +90,15 @@ def reported(status, *, key=CLAIM, pod="p"):
     return state(key, "driver", **reserved(pod, **given, **report))
 
 
+def naming(user):
+    """A pod in which a user names the claim that was made from a template."""
+    entries = [{"name": "g", "resourceClaimTemplateName": "t"}]
+    made = [{"name": "g", "resourceClaimName": "c"}]
+    return state(
+        POD, user, "patch", spec={"resourceClaims": entries}, status={"resourceClaimStatuses": made}
+    )
+
+
 LABELLED = state(CLAIM, "alice", "patch", status=ALLOCATED)
 RUNNING = state(POD, spec={"nodeName": "n"})
 ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
@@ -139,6 +148,12 @@ FINISHED = state(POD, status={"phase": "Failed"})
         ((reported("False"), BOUND, reported("True")), []),
         ((reported("", key=CLAIM), BOUND), []),
         ((reported("True", key=OTHER, pod="q"), reported(""), BOUND), [CLAIM]),
+        # the claim controller names a claim that it has made, and no line is about
+        ((state(POD), naming(CLAIMS)), [CLAIM, POD]),
+        ((state(POD), naming("alice")), []),
+        ((state(POD), state(CLAIM, CLAIMS, "create"), naming(CLAIMS)), []),
+        ((state(POD), naming(CLAIMS), state(CLAIM, CLAIMS)), []),
+        ((naming(CLAIMS),), []),
     ],
 )
 def test_act_without_a_reason_shows_that_a_last_line_is_lost(events, lost):
