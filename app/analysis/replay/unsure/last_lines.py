@@ -50,7 +50,7 @@ class _Act(NamedTuple):
     known: Instant
 
 
-class _Named(NamedTuple):
+class _NamedUnseen(NamedTuple):
     """The pod in which the claim controller names a claim, and when it made the claim."""
 
     pod: ObjectKey
@@ -99,7 +99,7 @@ class LastLines:
     _ended: dict[str, Instant] = field(default_factory=dict)
     _slowest: dict[str, int] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
-    _unmade: dict[ObjectKey, "_Named | None"] = field(default_factory=dict)
+    _unmade: dict[ObjectKey, "_NamedUnseen | None"] = field(default_factory=dict)
     """The generated claims that pods name; None for each claim that a line is about."""
     _has_reports: bool = False
     lost: list[WriteSpan] = field(default_factory=list)
@@ -179,7 +179,7 @@ class LastLines:
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name or "")
             if name:
                 span = WriteSpan(last.written, act.sent)
-                self._unmade.setdefault(key, _Named(event.key, event.uid, span))
+                self._unmade.setdefault(key, _NamedUnseen(event.key, event.uid, span))
 
     def _note_ends(self, uids: Iterable[str], act: _Act) -> None:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
