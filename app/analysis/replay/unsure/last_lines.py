@@ -25,7 +25,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditi
 )
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.store_versions import Versions, WriteSpan
-from app.domain.values import api_resources
+from app.domain.values import api_resources, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
 
@@ -51,10 +51,11 @@ class _Act(NamedTuple):
 
 
 class _NamedUnseen(NamedTuple):
-    """The pod in which the claim controller names a claim, and when it made the claim."""
+    """The entry of a pod for which the claim controller names a claim, and when it made that."""
 
     pod: ObjectKey
     uid: str
+    entry: str
     span: WriteSpan
 
 
@@ -101,6 +102,8 @@ class LastLines:
     _bound: set[str] = field(default_factory=set)
     _unmade: dict[ObjectKey, "_NamedUnseen | None"] = field(default_factory=dict)
     """The generated claims that pods name; None for each claim that a line is about."""
+    _made: set[tuple[str, str]] = field(default_factory=set)
+    """The uids of pods and their entries for which a line shows a claim, of any name."""
     _has_reports: bool = False
     lost: list[WriteSpan] = field(default_factory=list)
     """When the lines were written that `found` gave."""
@@ -113,6 +116,8 @@ class LastLines:
         key, is_end = event.key, event.type is EventType.OBJECT_DELETED
         if key.resource == "resourceclaims":
             self._unmade[key] = None
+            entry = meta.annotation(event.object, well_known.POD_CLAIM_NAME)
+            self._made.update((owner.uid, entry) for owner in meta.owners(event.object))
             users = frozenset() if is_end else frozenset(consumers(event.object))
             self._reserved[event.uid] = users
             self._has_reports |= bool(dra.device_statuses(event.object))
@@ -175,11 +180,11 @@ class LastLines:
         last = self._living.get(event.key)
         if last is None or last.uid != event.uid:
             return
-        for _, name in pods.facts(event.object).generated:
+        for entry, name in pods.facts(event.object).generated:
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name or "")
             if name:
                 span = WriteSpan(last.written, act.sent)
-                self._unmade.setdefault(key, _NamedUnseen(event.key, event.uid, span))
+                self._unmade.setdefault(key, _NamedUnseen(event.key, event.uid, entry, span))
 
     def _note_ends(self, uids: Iterable[str], act: _Act) -> None:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
@@ -263,9 +268,14 @@ class LastLines:
         yield from self._lost_creations()
 
     def _lost_creations(self) -> Iterator[LostLine]:
-        """The claims that were made and named, and that no line is about; and their pods."""
+        """The claims that were made and named, and that no line is about; and their pods.
+
+        If a line shows a claim for the same entry, the name is wrong, and nothing is lost.
+        """
         for key, named in self._unmade.items():
-            if named is not None and self.versions.may_hide(*named.span, self.lost):
+            if named is None or (named.uid, named.entry) in self._made:
+                continue
+            if self.versions.may_hide(*named.span, self.lost):
                 self.lost.append(named.span)
                 yield LostLine(key, "", named.span.since)
                 yield LostLine(named.pod, named.uid, named.span.since, keeps_devices=True)

@@ -35,11 +35,21 @@ PROTECTED = ["resource.kubernetes.io/delete-protection"]
 
 
 def state(
-    key, user="alice", verb="update", *, owner=None, ends=False, ending=None, kept=(), **parts
+    key,
+    user="alice",
+    verb="update",
+    *,
+    owner=None,
+    entry="",
+    ends=False,
+    ending=None,
+    kept=(),
+    **parts,
 ):
     owners = [] if owner is None else [{"uid": owner.name, "kind": "X", "name": owner.name}]
     metadata = {"name": key.name, "namespace": key.namespace, "ownerReferences": owners}
     metadata |= {"finalizers": list(kept)}
+    metadata |= {"annotations": {"resource.kubernetes.io/pod-claim-name": entry}} if entry else {}
     metadata |= {} if ending is None else {"deletionTimestamp": ending}
     type_ = EventType.OBJECT_DELETED if ends else EventType.OBJECT_UPDATED
     stamp = Stamp(time=at(1), actor=Actor(user=user), verb=verb)
@@ -154,6 +164,10 @@ FINISHED = state(POD, status={"phase": "Failed"})
         ((state(POD), state(CLAIM, CLAIMS, "create"), naming(CLAIMS)), []),
         ((state(POD), naming(CLAIMS), state(CLAIM, CLAIMS)), []),
         ((naming(CLAIMS),), []),
+        # a name that is not that of the claim which was made for the entry
+        ((state(POD), state(OTHER, CLAIMS, "create", owner=POD, entry="g"), naming(CLAIMS)), []),
+        ((state(POD), naming(CLAIMS), state(OTHER, CLAIMS, owner=POD, entry="g")), []),
+        ((state(POD), state(OTHER, CLAIMS, owner=POD, entry="h"), naming(CLAIMS)), [CLAIM, POD]),
     ],
 )
 def test_act_without_a_reason_shows_that_a_last_line_is_lost(events, lost):
