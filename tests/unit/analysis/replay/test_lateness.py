@@ -125,8 +125,8 @@ def test_delay_while_nobody_writes_is_in_doubt():
     assert late([("a", 10, 69)], written=(9,), is_sure=False) == set()
 
 
-def late_pods(own, ranks=None, written=range(0, 1000, 5)):
-    """The names of the pods that were tried too late; `own` are (name, ready, tried)."""
+def delays_of_pods(own, written=range(0, 1000, 5), acts=(), ranks=None):
+    """Each late pod: when it was due and tried, the proof, and whether that is sure."""
     firsts = {
         name: FirstAttempt(
             ready=instant(ready),
@@ -141,8 +141,17 @@ def late_pods(own, ranks=None, written=range(0, 1000, 5)):
     }
     keys = {name: ObjectKey("", "pods", "default", name) for name in firsts}
     silences = Silences(map(instant, written))
-    delays = late_attempts(firsts, ranks or {}, keys, Waits((), ()), (), silences)
-    return {delay.key.name for delay in delays if delay.is_sure}
+    waits = Waits((), ())
+    return {
+        each.uid: (each.key.name, each.due // SECOND, each.came // SECOND, each.proof, each.is_sure)
+        for each in late_attempts(firsts, ranks or {}, keys, waits, acts, silences)
+    }
+
+
+def late_pods(own, ranks=None, written=range(0, 1000, 5)):
+    """The names of the pods that were surely tried too late; `own` are (name, ready, tried)."""
+    delays = delays_of_pods(own, written, ranks=ranks).values()
+    return {name for name, _, _, _, is_sure in delays if is_sure}
 
 
 @pytest.mark.parametrize(
@@ -214,29 +223,6 @@ def test_scheduler_that_paused_amid_a_placement_may_have_been_replaced(
     assert found == tuple(expected)
     same = Process(written, lambda begin, end: (begin, end) != (0, 0))
     assert not any(successions("pod", trace, same, Waits((), written))), "its Lease says so"
-
-
-def delays_of_pods(own, written=range(0, 1000, 5), acts=(), ranks=None):
-    """Each late pod: when it was due and tried, the proof, and whether that is sure."""
-    firsts = {
-        name: FirstAttempt(
-            ready=instant(ready),
-            attempt=Try(
-                instant=instant(tried),
-                first=instant(tried),
-                last=instant(tried),
-                tried=AttemptOutcome(message="none"),
-            ),
-        )
-        for name, ready, tried in own
-    }
-    keys = {name: ObjectKey("", "pods", "default", name) for name in firsts}
-    silences = Silences(map(instant, written))
-    waits = Waits((), ())
-    return {
-        each.uid: (each.key.name, each.due // SECOND, each.came // SECOND, each.proof, each.is_sure)
-        for each in late_attempts(firsts, ranks or {}, keys, waits, acts, silences)
-    }
 
 
 YOUNGER = "younger pods were tried before it"
