@@ -35,6 +35,7 @@ from tests.conformance import honest_lines
 from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
 from tests.conformance.further_tampering import SCHEDULER
+from tests.simulation.fleet_acts import ROUTINE
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -121,11 +122,31 @@ def _renumber(path: Path, old: str, new: str) -> None:
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize(
+    ("seed", "acts", "world"),
+    [
+        (171, 26, {"besides": KUBELETS, "restarts": 0.06}),
+        (14, 22, {"amid": True, "restarts": 0.25, "outage": 3}),
+    ],
+)
 async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_accuses_nobody(
-    tmp_path,
+    seed, acts, world, tmp_path
 ):
-    profile = record(tmp_path, 171, 26, besides=KUBELETS, restarts=0.06)
-    await _accuses_nobody(profile, tmp_path / "audit.jsonl", 26)
+    """Another one may have marked the claim for deletion just before (14)."""
+    profile = record(tmp_path, seed, acts, **world)
+    await _accuses_nobody(profile, tmp_path / "audit.jsonl", acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(("seed", "acts", "source"), [(11, 40, "watch")])
+async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path):
+    """Labels, finalizers of others, gates, roll-outs, reports of drivers, replaced nodes.
+
+    The retries of a claim that a quota refused are dated with whole seconds, up to one too early
+    for the back-off (11).
+    """
+    profile = record(tmp_path, seed, acts, besides=ROUTINE)
+    await _accuses_nobody(profile, tmp_path / source, acts)
 
 
 @draws.in_turn("ways")

@@ -15,6 +15,10 @@ lasts they would be placed, evicted and replaced for ever, in no time at all.
 """
 SECONDS = ("0", "3", "30", "600", "3600")
 LOST = "redra.dev/lost-drivers"
+LABELLED = ("pods", "resourceclaims", "nodes", "resourceslices", "resourceclaimtemplates")
+HELD = ("pods", "resourceclaims")
+HOLD = "example.com/hold"
+SERVICE = "example.com/service"
 DRIVERS = (hardware.GPU, hardware.NIC, hardware.CUT, hardware.SHARE, hardware.NET)
 
 
@@ -330,12 +334,12 @@ def _told(result: JsonObject, condition: str) -> JsonObject:
         "message": "by the driver",
         "lastTransitionTime": "2026-01-02T03:00:00Z",
     }
-    return {
-        "driver": result["driver"],
-        "pool": result["pool"],
-        "device": result["device"],
-        "conditions": [said],
-    }
+    return {**_device(result), "conditions": [said]}
+
+
+def _device(result: JsonObject) -> JsonObject:
+    named = ("driver", "pool", "device", "shareID")
+    return {name: result[name] for name in named if name in result}
 
 
 def _pod_spec(world: FleetWorld, claims: list[JsonObject], extended: int) -> JsonObject:
@@ -350,7 +354,12 @@ def _pod_spec(world: FleetWorld, claims: list[JsonObject], extended: int) -> Jso
 
 
 def _pod(
-    world: FleetWorld, namespace: str, *, claims: list[JsonObject] | None = None, extended: int = 0
+    world: FleetWorld,
+    namespace: str,
+    *,
+    claims: list[JsonObject] | None = None,
+    extended: int = 0,
+    **more: object,
 ) -> None:
     draw = world.random
     annotations = {"redra.dev/start-seconds": draw.choice(SECONDS[:4])}
@@ -358,8 +367,7 @@ def _pod(
         annotations["redra.dev/run-seconds"] = draw.choice(SECONDS)
     if draw.random() < 0.3:
         annotations["redra.dev/stop-seconds"] = draw.choice(SECONDS[:3])
-    spec = _pod_spec(world, claims or [], extended)
-    spec["restartPolicy"] = "Never"
+    spec = {**_pod_spec(world, claims or [], extended), "restartPolicy": "Never", **more}
     if draw.random() < 0.1:
         spec["priorityClassName"] = "urgent"
     name = world.name("pod")
@@ -413,3 +421,120 @@ ACTS: Mapping[Act, int] = {
     attach: 6,
 }
 """Every act with its weight. New acts go to the end: seeds keep their stories longer."""
+
+
+# What is usual in clusters, and about which no controller here decides
+
+
+def label(world: FleetWorld) -> None:
+    """A user labels an object of any kind, or takes the label away again."""
+    resource = world.random.choice(LABELLED)
+    found = world.any_of(resource)
+    if found is not None:
+        meta = found["metadata"]
+        value = None if "team" in meta.get("labels", {}) else world.random.choice(["red", "blue"])
+        body = {"metadata": {"labels": {"team": value}}}
+        namespace = meta.get("namespace", "")
+        world.cluster.patch(resource, meta["name"], body, namespace=namespace)
+
+
+def hold(world: FleetWorld) -> None:
+    """A controller of a third party keeps an object, until it is done with it."""
+    resource = world.random.choice(HELD)
+    found = world.any_of(resource)
+    if found is not None and "deletionTimestamp" not in found["metadata"]:
+        kept = [each for each in found["metadata"].get("finalizers", []) if each != HOLD]
+        _finalizers(world, resource, found, [*kept, HOLD])
+
+
+def let_go(world: FleetWorld) -> None:
+    """That controller is done with all that it keeps."""
+    for resource in HELD:
+        for tree in world.find(resource):
+            kept = tree["metadata"].get("finalizers", [])
+            if HOLD in kept:
+                _finalizers(world, resource, tree, [each for each in kept if each != HOLD])
+
+
+def _finalizers(world: FleetWorld, resource: str, tree: JsonObject, kept: list[str]) -> None:
+    new = json_tree.copy(tree)
+    new["metadata"]["finalizers"] = kept
+    world.cluster.update(resource, new)
+
+
+def roll_out(world: FleetWorld) -> None:
+    """A Deployment gets another image, so that its pods are replaced one after the other."""
+    found = world.any_of("deployments")
+    if found is not None:
+        new = json_tree.copy(found)
+        container = new["spec"]["template"]["spec"]["containers"][0]
+        container["image"] = f"busybox:{world.random.randrange(2, 9)}"
+        world.cluster.update("deployments", new)
+
+
+def report_devices(world: FleetWorld) -> None:
+    """Drivers say which addresses the devices of the claims in use have, or that they changed."""
+    for claim in world.find("resourceclaims"):
+        results = json_tree.objects(claim, "status", "allocation", "devices", "results")
+        plain = [each for each in results if not each.get("bindingConditions")]
+        if not plain or world.random.random() < 0.5:
+            continue
+        new = json_tree.copy(claim)
+        address = f"192.0.2.{world.random.randrange(1, 255)}/24"
+        network = {"interfaceName": "net1", "ips": [address]}
+        new["status"]["devices"] = [{**_device(each), "networkData": network} for each in plain]
+        world.cluster.update("resourceclaims", new, "status")
+
+
+def arrive_gated(world: FleetWorld) -> None:
+    """Creates a pod that a queue of jobs admits later."""
+    gates = [{"name": "example.com/queue"}]
+    claims = [{"resourceClaimTemplateName": world.random.choice(TEMPLATES)}]
+    _pod(world, world.random.choice(NAMESPACES), claims=claims, schedulingGates=gates)
+
+
+def admit(world: FleetWorld) -> None:
+    """The queue of jobs admits the pods that wait."""
+    for tree in world.find("pods"):
+        if tree["spec"].get("schedulingGates") and world.random.random() < 0.7:
+            new = json_tree.copy(tree)
+            del new["spec"]["schedulingGates"]
+            world.cluster.update("pods", new)
+
+
+def taint_node(world: FleetWorld) -> None:
+    """An administrator taints a node, or takes the taint away again."""
+    found = world.any_of("nodes")
+    if found is None:
+        return
+    kept = found["spec"].get("taints", [])
+    left = [each for each in kept if each["key"] != SERVICE]
+    if len(left) == len(kept):
+        left = [*kept, {"key": SERVICE, "value": "yes", "effect": "NoSchedule"}]
+    new = json_tree.copy(found)
+    new["spec"]["taints"] = left
+    world.cluster.update("nodes", new)
+
+
+def replace_node(world: FleetWorld) -> None:
+    """A node is deleted, and its machine registers again under the same name."""
+    found = world.any_of("nodes")
+    if found is not None:
+        name = found["metadata"]["name"]
+        world.cluster.delete("nodes", name)
+        world.cluster.wait(world.random.choice([0.2, 3, 40]))
+        world.add_node(name)
+
+
+ROUTINE: Mapping[Act, int] = {
+    label: 10,
+    hold: 6,
+    let_go: 8,
+    roll_out: 3,
+    report_devices: 6,
+    arrive_gated: 6,
+    admit: 6,
+    taint_node: 3,
+    replace_node: 2,
+}
+"""Acts of everyday clusters, beside those of `ACTS`, with their weights."""

@@ -56,6 +56,11 @@ class Act:
         origin = self.event.stamp.origin
         return Instant(max(self.known, 0 if origin is None else origin.answered))
 
+    @property
+    def begun(self) -> Instant:
+        """When the act is made here: where a recording shows it, or a history names what it saw."""
+        return self.known if self.seen is None else self.requested
+
     def is_of_plan(self, other: Event) -> bool:
         """Whether a history of redra has both writes as parts of one plan, which was one append."""
         one, two = self.event.stamp, other.stamp

@@ -177,8 +177,8 @@ class RecordedPace:
             return due
         # Others may have deleted the recorded contents, but no later than an act reports it.
         is_content = queue == namespaces.CONTENT
-        if is_content and (due := self.later_act((namespaces.END, (key[0],)), now)) is not None:
-            return due
+        if is_content and (act := self.later_act((namespaces.END, (key[0],)), now)) is not None:
+            return act.begun
         late = tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen
         return self.unseen_due(
             place, now, pod_gc.longest_wait(key) if queue == pod_gc.NAME else late
@@ -353,13 +353,12 @@ class RecordedPace:
             course.number += 1
         return course.tries[course.number].first if course.number < len(course.tries) else None
 
-    def later_act(self, place: QueueKey, now: Instant) -> Instant | None:
-        """The instant of the first later act for a key; None when the recording has none."""
+    def later_act(self, place: QueueKey, now: Instant) -> Act | None:
+        """The first later act for a key; None when the recording has none."""
         number = bisect_right(instants := self._acts.get(place, ()), now)
         if number == len(instants):
             return None
-        act = self._noted[place, instants[number]]
-        return act.known if act.seen is None else act.requested
+        return self._noted[place, instants[number]]
 
     def unseen_due(self, place: QueueKey, now: Instant, late: int) -> Instant:
         """The instant of an act that the recording does not show: so late after the first call."""

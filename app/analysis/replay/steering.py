@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
+from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
@@ -105,7 +106,7 @@ class SteeredPace:
             if key[:2] == api_resources.DEVICE_TAINT_RULES and key.name in self._variant.begun_anew:
                 place, at = (key.name, uid), Instant(0)
                 while (act := self._recorded.later_act((rule_status.NAME, place), at)) is not None:
-                    at = act
+                    at = act.begun
                     if self._timers.is_first_look(at, rule_status.NAME):
                         yield place, at
 
@@ -243,10 +244,12 @@ class SteeredPace:
     ) -> NextTry | None:
         """The next recorded act for a key after its last two failures, if before `until`."""
         before, last = failures
-        at = self._recorded.later_act((queue, key), last)
-        if at is None or at >= until:
+        act = self._recorded.later_act((queue, key), last)
+        if act is None or act.begun >= until:
             return None
-        return NextTry(at=at, begun=self._timers.begun_anew(queue, before, at))
+        at, unsure = act.begun, tolerances.TABLE.coarse if is_derived(act.event) else 0
+        begun = self._timers.begun_anew(queue, before, at)
+        return NextTry(at=at, latest=Instant(at + unsure), begun=begun)
 
     def seen_from(self, event: Event) -> Instant:
         """The earliest instant at which others can have seen the mark of a namespace."""
@@ -446,6 +449,12 @@ class SteeredPace:
     def _of_claim(self, claim: ObjectKey, key: tuple[str, ...], now: Instant) -> Instant | None:
         if claim in self._variant.released_last or claim in self._handed_over:
             return self._after_others("claims", key, now)
+        if claim in self._variant.removed_first:
+            act = self._recorded.later_act(("claims", key), now)
+            if act is not None and act.event.type is EventType.OBJECT_DELETED:
+                due = self._recorded.next_act("claims", key, now, as_asked=True)
+                self._recorded.stored_at = None  # it was stored before its answer, too
+                return due
         is_first = claim in self._variant.released_first
         if self._variant.resyncs:
             # A claim may be reserved for a pod and released again, so each act counts.

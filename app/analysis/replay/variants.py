@@ -95,6 +95,7 @@ class Variant:
       `collected_last`: objects that it leaves to the claim controller; `released_first`,
       `released_last`: the same for claims and the claim controller. `handed_over`: claims whose
       finalizer the claim controller removes, and which it leaves to the collector after that.
+    - `removed_first`: claims that the claim controller removes at the instant of its request.
     - `unsynced`: pods that the claim controller does not sync.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
@@ -132,6 +133,7 @@ class Variant:
     released_first: frozenset[ObjectKey] = frozenset()
     released_last: frozenset[ObjectKey] = frozenset()
     handed_over: frozenset[ObjectKey] = frozenset()
+    removed_first: frozenset[ObjectKey] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     removed_last: frozenset[str] = frozenset()

@@ -29,13 +29,14 @@ class AttemptOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextTry:
-    """The next recorded act for a key whose work failed.
+    """The next recorded act for a key whose work failed; it came no later than `latest`.
 
     `begun` is when another process may have taken over since the failure before the last one; that
     process counts no failures of others. None if the process was the same.
     """
 
     at: Instant
+    latest: Instant
     begun: Instant | None = None
 
 

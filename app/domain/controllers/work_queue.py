@@ -139,14 +139,15 @@ class WorkQueue(Generic[Key]):
         failures = (self._retried.get(key, failed), now)
         due, earliest = Instant(now + delay), failed + delay
         again = self._pace.next_try(self._name, key, failures, due)
-        if again is not None and again.at < earliest - _slack(delay) and again.begun is not None:
+        is_early = again is not None and again.latest < earliest - _slack(delay)
+        if again is not None and is_early and again.begun is not None:
             # The process that failed now counts this failure alone, or the next one does none.
             count = self._failures[key] = int(again.begun <= now)
             delay = _delay(count - 1) if count else 0
             earliest = again.begun + delay
             due = Instant(now + delay)
         self._failed[key], self._retried[key] = Instant(earliest), now
-        if again is not None and earliest - _slack(delay) <= again.at:
+        if again is not None and earliest - _slack(delay) <= again.latest:
             return again.at
         return due
 

@@ -83,7 +83,9 @@ def test_key_whose_work_has_begun_does_not_wait_for_the_pace_again():
 class RecordedTries:
     """A pace at which a key is tried at recorded instants, in milliseconds."""
 
-    def __init__(self, tries: tuple[int, ...], begun: int | None) -> None:
+    def __init__(self, tries: tuple[int, ...], begun: int | None, unsure: int = 0) -> None:
+        """The instants may be too early by so many milliseconds as `unsure` says."""
+        self.unsure = Instant(unsure * 1_000)
         self.tries = [Instant(each * 1_000) for each in tries]
         self.begun = None if begun is None else Instant(begun * 1_000)
         self.passed = Instant(-1)
@@ -99,7 +101,9 @@ class RecordedTries:
         before, last = failures
         later = next((each for each in self.tries if last < each < until), None)
         begun = self.begun if later and self.begun and before < self.begun <= later else None
-        return None if later is None else NextTry(at=later, begun=begun)
+        if later is None:
+            return None
+        return NextTry(at=later, latest=Instant(later + self.unsure), begun=begun)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +128,23 @@ class RecordedTries:
 def test_retry_at_a_recorded_pace_comes_when_it_is_recorded_if_it_can(tries, begun, made):
     """The delay counts from a failure, of which a recording shows a later report alone."""
     queue: WorkQueue = WorkQueue("queue", RecordedTries(tries, begun))
+    queue.add(KEY)
+    now, instants = Instant(0), []
+    while len(instants) < len(made):
+        if queue.take(now) is not None:
+            instants.append(now // 1_000)
+            queue.retry(KEY, now)
+        now = queue.due()
+    assert instants == made
+
+
+@pytest.mark.parametrize(
+    ("unsure", "made"),
+    [(0, [0, 5, 15, 24, 29]), (5, [0, 5, 15, 24, 64])],
+    ids=["another process", "the same one"],
+)
+def test_retry_that_is_dated_too_early_is_of_the_same_process_if_dates_are_unsure(unsure, made):
+    queue: WorkQueue = WorkQueue("queue", RecordedTries((0, 5, 15, 24), 24, unsure))
     queue.add(KEY)
     now, instants = Instant(0), []
     while len(instants) < len(made):

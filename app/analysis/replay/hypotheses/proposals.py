@@ -148,7 +148,7 @@ class Proposals:
             yield Hypothesis(
                 reason=DifferenceClass.RACE,
                 detail="the claims of the namespace were removed before the answers that say so",
-                field="released_first",
+                field="removed_first",
                 target=gone,
             )
 

@@ -523,10 +523,10 @@ def test_claims_may_be_gone_before_the_status_of_their_namespace_if_they_were_as
     )
     proposed = list(Proposals(recorded).local(sides, again))
     assert [each.change for each in proposed] == (
-        [("released_first", frozenset({claim}))] if is_proposed else []
+        [("removed_first", frozenset({claim}))] if is_proposed else []
     )
     for each in proposed:
-        assert each.on(Variant()).released_first == {claim}
+        assert each.on(Variant()).removed_first == {claim}
 
 
 NAMED = facts.ClaimsNamed((("c", "c-2"),))
