@@ -26,6 +26,7 @@ from app.analysis.replay.facts import (
     is_skip,
     meets_claim_in_flight,
 )
+from app.analysis.replay.hypotheses import removals
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Made, Waits
 from app.analysis.replay.lateness import Process, successions
@@ -115,7 +116,7 @@ class Proposals:
                     target=key.name,
                 )
         if key[:2] == api_resources.NAMESPACES:
-            yield from self._emptied(sides, key.name)
+            yield from removals.emptied(sides, key.name, self._recorded)
         for claim in self._claims_of(sides, key, again):
             if self._is_of_end(sides, claim, again):
                 if self._returns(claim):
@@ -126,31 +127,6 @@ class Proposals:
                         target=claim,
                     )
                 yield from _orders(claim, is_kept=self._is_kept(claim))
-
-    def _emptied(self, sides: Sides, namespace: str) -> Iterator[Hypothesis]:
-        """A hypothesis about claims that may have been gone when a namespace was looked at.
-
-        Their last removals were requested before that and answered after it. They have no versions
-        of their own, which would show when they were stored.
-        """
-        recorded = self._recorded
-        gone = frozenset(
-            key
-            for uid, key in recorded.keys.items()
-            if key[:2] == api_resources.RESOURCE_CLAIMS and key.namespace == namespace
-            if uid in recorded.removed
-            if any(
-                recorded.removable[uid] <= step.time <= recorded.removed[uid]
-                for step in sides.only_again
-            )
-        )
-        if gone:
-            yield Hypothesis(
-                reason=DifferenceClass.RACE,
-                detail="the claims of the namespace were removed before the answers that say so",
-                field="removed_first",
-                target=gone,
-            )
 
     def _is_of_end(self, sides: Sides, claim: ObjectKey, again: Trace) -> bool:
         """Whether the difference is, or may follow from, an act that ends the claim."""
@@ -249,7 +225,8 @@ class Proposals:
                 field="unsynced",
                 target=key,
             )
-        yield from self._removed_last(sides, uid)
+        if _all(sides.facts("again"), *_LATE_CLAIMS) and not sides.only_recorded:
+            yield from removals.claims_removed_last(uid, self._recorded)
         if is_placed_otherwise or self._is_refusal(sides):
             yield Hypothesis(
                 reason=DifferenceClass.TIMING,
@@ -267,22 +244,6 @@ class Proposals:
             return True
         acts = () if self._recorded.of_pod.get(pod) else again.of_pod.get(pod, ())
         return any(_has(step, *_LATE_CLAIMS) for step in acts)
-
-    def _removed_last(self, sides: Sides, pod: str) -> Iterator[Hypothesis]:
-        """A hypothesis about claims of a pod that others than its controllers removed before it."""
-        recorded = self._recorded
-        removed = frozenset(
-            uid
-            for uid, owner in recorded.owner_of.items()
-            if owner == pod and uid in recorded.removed and uid in recorded.other_writers
-        )
-        if removed and not sides.only_recorded and _all(sides.facts("again"), *_LATE_CLAIMS):
-            yield Hypothesis(
-                reason=DifferenceClass.RACE,
-                detail="its claims were removed just before the next recorded write",
-                field="removed_last",
-                target=removed,
-            )
 
     def _is_refusal(self, sides: Sides) -> bool:
         """Whether conditions differ in failed attempts alone, or only there some are reported.

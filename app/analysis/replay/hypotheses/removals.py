@@ -1,0 +1,50 @@
+"""The hypotheses about removals: when objects were gone that a recording does not date exactly."""
+
+from collections.abc import Iterator
+
+from app.analysis.replay.classes import DifferenceClass
+from app.analysis.replay.differences import Sides
+from app.analysis.replay.hypotheses.hypothesis import Hypothesis
+from app.analysis.replay.traces import Trace
+from app.domain.values import api_resources
+
+
+def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesis]:
+    """A hypothesis about claims that may have been gone when a namespace was looked at.
+
+    Their last removals were requested before that and answered after it. They have no versions of
+    their own, which would show when they were stored.
+    """
+    gone = frozenset(
+        key
+        for uid, key in recorded.keys.items()
+        if key[:2] == api_resources.RESOURCE_CLAIMS and key.namespace == namespace
+        if uid in recorded.removed
+        if any(
+            recorded.removable[uid] <= step.time <= recorded.removed[uid]
+            for step in sides.only_again
+        )
+    )
+    if gone:
+        yield Hypothesis(
+            reason=DifferenceClass.RACE,
+            detail="the claims of the namespace were removed before the answers that say so",
+            field="removed_first",
+            target=gone,
+        )
+
+
+def claims_removed_last(pod: str, recorded: Trace) -> Iterator[Hypothesis]:
+    """A hypothesis about claims of a pod that others than its controllers removed before it."""
+    removed = frozenset(
+        uid
+        for uid, owner in recorded.owner_of.items()
+        if owner == pod and uid in recorded.removed and uid in recorded.other_writers
+    )
+    if removed:
+        yield Hypothesis(
+            reason=DifferenceClass.RACE,
+            detail="its claims were removed just before the next recorded write",
+            field="removed_last",
+            target=removed,
+        )
