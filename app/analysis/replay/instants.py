@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.domain.log import Event
+from app.domain.log import Event, EventType
 from app.domain.log.records import Loss
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -104,3 +104,25 @@ def has_whole_seconds(event: Event) -> bool:
     """Whether a source that dates each write leaves the fractions of seconds out."""
     origin = event.stamp.origin
     return is_derived(event) and origin is not None and Loss.COARSE_TIME in origin.losses
+
+
+class UndatedRemovals:
+    """The removals of a source that has no times for them, and when they may have come.
+
+    `within` has, by uid, the instant at which a replay removes the object, and the last one before
+    the next write that is no such removal. Removals of one second have the same last one.
+    """
+
+    def __init__(self) -> None:
+        self.within: dict[str, tuple[Instant, Instant]] = {}
+        self._open: dict[str, Instant] = {}
+
+    def note(self, event: Event, known: Instant) -> None:
+        """Notes one event of the recording, which others could see from an instant on."""
+        is_undated = event.type is EventType.OBJECT_DELETED and is_derived(event)
+        if not is_undated or known >= max(self._open.values(), default=known) + SECOND:
+            for uid, first in self._open.items():
+                self.within[uid] = first, Instant(max(first, known - 1))
+            self._open.clear()
+        if is_undated:
+            self._open[event.uid] = known

@@ -25,7 +25,7 @@ from app.analysis.replay.authors import (
 from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating, note_reached
-from app.analysis.replay.instants import is_derived
+from app.analysis.replay.instants import UndatedRemovals
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import bounded_starts
 from app.analysis.replay.traces import Trace, is_event_object
@@ -112,9 +112,9 @@ class Recording:
         self.untraced: frozenset[str] = frozenset()
         self.acts: list[Act] = []
         self.removed: dict[str, Instant] = {}
-        self.removed_by: dict[str, Instant] = {}
-        self._last_removed = ""
+        self.undated = UndatedRemovals()
         self.trace, self.later = Trace(schemas), Trace(schemas)
+        self.trace.removed_within = self.undated.within
         self.later.owner_of = self.trace.owner_of
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()
@@ -309,13 +309,10 @@ class Recording:
             self.counts[sort.value] += 1
         if sort is Writer.ECHO:
             return
-        if self._last_removed:
-            self.removed_by[self._last_removed] = Instant(known - 1)
-        self._last_removed = ""
+        self.undated.note(event, known)
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
             self.removed[event.uid] = known
-            self._last_removed = event.uid if is_derived(event) else ""
         else:
             self._objects[event.key] = event.object
         note_reached(self.reached, event, known)

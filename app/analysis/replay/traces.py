@@ -78,7 +78,8 @@ class Trace:
     `writes` are by object uid. `of_pod` is by pod uid and includes the writes to the pod's claims.
     `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
     about, `node_of` by pod uid. `finished` has the instants at which pods finished, `removed` those
-    at which objects were gone, `removable` the earliest at which they may have been, `replicas` the
+    at which objects were gone, `removable` the earliest at which they may have been,
+    `removed_within` the first and last one for those whose removal has no time, `replicas` the
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
     objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
     With `schemas`, contents are normalized to their meaning. Without `pods_observed`, the
@@ -99,6 +100,7 @@ class Trace:
     finished: dict[str, Instant] = field(default_factory=dict)
     removed: dict[str, Instant] = field(default_factory=dict)
     removable: dict[str, Instant] = field(default_factory=dict)
+    removed_within: Mapping[str, tuple[Instant, Instant]] = field(default_factory=dict)
     kept: dict[str, JsonObject] = field(default_factory=dict)
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)

@@ -180,6 +180,7 @@ class Proposals:
                 field="quirks",
                 target=self._reserved_again(sides),
             )
+        yield from removals.removed_last(sides, self._recorded)
         yield from self._attempts(sides, uid)
         certain, bound = successions(uid, self._recorded, self._scheduler, self._waits)
         for lost in dict.fromkeys((certain, certain | bound)):

@@ -8,6 +8,8 @@ from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.traces import Trace
 from app.domain.values import api_resources
 
+_OF_HARDWARE = (api_resources.NODES, api_resources.RESOURCE_SLICES)
+
 
 def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesis]:
     """A hypothesis about claims that may have been gone when a namespace was looked at.
@@ -45,6 +47,27 @@ def claims_removed_last(pod: str, recorded: Trace) -> Iterator[Hypothesis]:
         yield Hypothesis(
             reason=DifferenceClass.RACE,
             detail="its claims were removed just before the next recorded write",
+            field="removed_last",
+            target=removed,
+        )
+
+
+def removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
+    """A hypothesis about objects that were there when only this side did without them.
+
+    The removal of a node or a slice has no time in watch streams. A scheduler that looked before it
+    wrote nothing.
+    """
+    removed = frozenset(
+        uid
+        for uid, (first, last) in recorded.removed_within.items()
+        if recorded.keys[uid][:2] in _OF_HARDWARE
+        and any(first <= step.time <= last for step in sides.only_again)
+    )
+    if removed:
+        yield Hypothesis(
+            reason=DifferenceClass.RACE,
+            detail="nodes or slices were removed just before the next recorded write",
             field="removed_last",
             target=removed,
         )

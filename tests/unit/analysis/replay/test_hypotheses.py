@@ -22,6 +22,8 @@ from app.domain.values.timestamps import Instant
 POD = ObjectKey("", "pods", "ns", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
 RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+NODE = ObjectKey("", "nodes", "", "n")
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "n-s")
 NAMESPACE = ObjectKey("", "namespaces", "", "ns")
 UIDS = {POD: "pod", CLAIM: "claim", RULE: "rule", NAMESPACE: "namespace"}
 
@@ -527,6 +529,37 @@ def test_claims_may_be_gone_before_the_status_of_their_namespace_if_they_were_as
     )
     for each in proposed:
         assert each.on(Variant()).removed_first == {claim}
+
+
+@pytest.mark.parametrize(
+    ("key", "within", "is_proposed"),
+    [
+        pytest.param(NODE, (90, 120), True, id="a node that may have been there"),
+        pytest.param(SLICE, (90, 120), True, id="a slice"),
+        pytest.param(NODE, (111, 120), False, id="gone after the attempt"),
+        pytest.param(NODE, (90, 109), False, id="gone before it"),
+        pytest.param(CLAIM, (90, 120), False, id="no hardware"),
+    ],
+)
+def test_hardware_may_have_been_removed_just_before_the_next_write(
+    key: ObjectKey, within: tuple[int, int], is_proposed: bool
+) -> None:
+    recorded, again = traces()
+    recorded.keys["gone"] = key
+    first, last = (Instant(each * SECOND) for each in within)
+    recorded.removed_within = {"gone": (first, last)}
+    sides = Sides(
+        aspect=Aspect.CONDITIONS,
+        uid="pod",
+        recorded=[],
+        again=["refused"],
+        only_again=(step(POD, TRIED, at=110),),
+    )
+    proposed = Proposals(recorded).local(sides, again)
+    last_removed = [each for each in proposed if each.field == "removed_last"]
+    assert bool(last_removed) is is_proposed
+    for each in last_removed:
+        assert each.on(Variant()).removed_last == {"gone"}
 
 
 NAMED = facts.ClaimsNamed((("c", "c-2"),))

@@ -7,7 +7,7 @@ import pytest
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.authors import EVICTION, SCHEDULER
-from app.analysis.replay.instants import known_instants, seen_from
+from app.analysis.replay.instants import UndatedRemovals, known_instants, seen_from
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.pace import RecordedPace
 from app.domain.controllers.pacing import AttemptOutcome
@@ -18,7 +18,9 @@ from app.domain.values.timestamps import SECOND, Instant
 POD = ObjectKey("", "pods", "default", "a")
 
 
-def event(seconds, *, quality="derived", answered=0.0, asked=0.0):
+def event(
+    seconds, *, quality="derived", answered=0.0, asked=0.0, kind=EventType.OBJECT_UPDATED, uid="u"
+):
     origin = Origin(
         source="x",
         time_quality=quality,
@@ -29,9 +31,9 @@ def event(seconds, *, quality="derived", answered=0.0, asked=0.0):
     stamp = Stamp(time=time, actor=Actor(user="x"), verb="update", origin=origin)
     return Event(
         revision=Revision(1),
-        type=EventType.OBJECT_UPDATED,
+        type=kind,
         key=POD,
-        uid="u",
+        uid=uid,
         body=b"{}",
         stamp=stamp,
     )
@@ -238,9 +240,9 @@ def written(number: int, at: float, status: dict[str, object], before: dict[str,
     tree = {"metadata": {"name": "a", "uid": "u"}, "status": status}
     event = Event(
         revision=Revision(number),
-        type=EventType.OBJECT_UPDATED,
+        type=kind,
         key=POD,
-        uid="u",
+        uid=uid,
         body=json.dumps(tree).encode(),
         stamp=stamp,
     )
@@ -304,3 +306,23 @@ def test_placement_was_decided_before_all_pods_made_after_its_first_write(
     assert pace.is_decided_before("u", "other") is is_before
     assert not pace.is_decided_before("other", "u")
     assert not pace.is_decided_before("u", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("quality", "removed", "written", "expected"),
+    [
+        ("none", [7, 7.5], 90, {"a": (7, 90), "b": (7.5, 90)}),
+        ("none", [7, 20], 90, {"a": (7, 20), "b": (20, 90)}),
+        ("recorded", [7, 7.5], 90, {}),
+    ],
+    ids=["of one second", "one after the other", "with times"],
+)
+def test_removal_without_a_time_came_by_the_next_write(quality, removed, written, expected):
+    undated = UndatedRemovals()
+    for at, uid in zip(removed, "ab", strict=True):
+        each = event(at, quality=quality, kind=EventType.OBJECT_DELETED, uid=uid)
+        undated.note(each, each.stamp.time)
+    undated.note(event(written), Instant(written * SECOND))
+    assert undated.within == {
+        uid: (first * SECOND, last * SECOND - 1) for uid, (first, last) in expected.items()
+    }
