@@ -240,9 +240,9 @@ def written(number: int, at: float, status: dict[str, object], before: dict[str,
     tree = {"metadata": {"name": "a", "uid": "u"}, "status": status}
     event = Event(
         revision=Revision(number),
-        type=kind,
+        type=EventType.OBJECT_UPDATED,
         key=POD,
-        uid=uid,
+        uid="u",
         body=json.dumps(tree).encode(),
         stamp=stamp,
     )
