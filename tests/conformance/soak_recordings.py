@@ -96,6 +96,7 @@ class SlowControlPlane:
         # what others may.
         self._namespaces = Bucket(SECOND // 400, 3000)
         self._nominated: dict[str, Instant] = {}
+        self._named: dict[str, str] = {}
         self._placed: dict[str, list[Instant]] = {}
         self._refused: dict[str, int] = {}
         self._keys: dict[str, ObjectKey] = {}
@@ -255,9 +256,12 @@ class SlowControlPlane:
             self.late[event.revision] = Late(at=Instant(at), reported=Instant(reported))
         elif event.key.resource == "pods" and not json_tree.text(event.object, "spec", "nodeName"):
             node = json_tree.text(event.object, "status", "nominatedNodeName")
+            path = ("status", "extendedResourceClaimStatus", "resourceClaimName")
+            named = json_tree.text(event.object, *path)
+            if named and self._named.get(event.uid) != named:
+                self._named[event.uid] = named
+                return  # It is written before the binding; the node may have been nominated before.
             at = self._nominated.pop(event.uid, 0) if node else 0
-            if not at and json_tree.get(event.object, "status", "extendedResourceClaimStatus"):
-                return  # It is written before the binding.
             if not at:
                 at = self._writes.take(now + self._micros(0, 3)) + self._micros(2, 9)
             self._refused[event.uid] = at + MILLI

@@ -138,6 +138,16 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
 
 
 @draws.in_turn("ways")
+async def test_scheduler_that_is_replaced_amid_writes_accuses_nobody(tmp_path):
+    """The next one deletes the claim for extended resources that it knows nothing of.
+
+    Before it tries that pod again, another one gets its device.
+    """
+    profile = record(tmp_path, 635, 25, restarts=0.25, outage=3, amid=True)
+    await _accuses_nobody(profile, tmp_path / "audit.jsonl", 25)
+
+
+@draws.in_turn("ways")
 @pytest.mark.parametrize(("seed", "acts", "source"), [(11, 40, "watch"), (38, 40, "watch")])
 async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path):
     """Labels, finalizers of others, gates, roll-outs, reports of drivers, replaced nodes.

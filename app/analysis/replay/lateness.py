@@ -27,8 +27,10 @@ from app.analysis.replay.facts import (
     Allocated,
     Bound,
     ConditionSet,
+    Created,
     EventSeen,
     Fact,
+    FieldChanged,
     FinalizerAdded,
     Nominated,
     Released,
@@ -48,8 +50,11 @@ from app.domain.log import ObjectKey
 from app.domain.values import event_reasons, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 
-_CHOSEN = (Nominated, FinalizerAdded, Allocated, Reserved)
-"""What a scheduler writes of a placement before the pod is bound."""
+_CHOSEN = (Nominated, Created, FieldChanged, FinalizerAdded, Allocated, Reserved)
+"""What a scheduler writes of a placement before the pod is bound.
+
+The field is the one that names the claim for extended resources, which the scheduler creates.
+"""
 
 _STILL = "no {} stands still for so long"
 

@@ -3,7 +3,7 @@
 The facts that only one side has determine them.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from app.analysis.replay.authors import SCHEDULER
@@ -85,6 +85,30 @@ class Proposals:
     def group_of(self, sides: Sides, again: Trace) -> str:
         """The uid of the pod that the subject belongs to, or of the subject itself."""
         return self._recorded.owner_of.get(sides.uid) or again.owner_of.get(sides.uid, sides.uid)
+
+    def of_placement(
+        self, root: Sides, again: Trace, others: Iterable[Sides]
+    ) -> Iterator[Hypothesis]:
+        """Those of `local`, and those about other pods whose placements a new scheduler lost.
+
+        What it tried anew may have got another place since, and left the first one to this pod.
+        """
+        yield from self.local(root, again)
+        own = self.group_of(root, again)
+        for pod in dict.fromkeys(self.group_of(each, again) for each in others):
+            if pod != own:
+                yield from self._lost(pod, "another pod")
+
+    def _lost(self, uid: str, whom: str) -> Iterator[Hypothesis]:
+        certain, bound = successions(uid, self._recorded, self._scheduler, self._waits)
+        for lost in dict.fromkeys((certain, certain | bound)):
+            if lost:
+                yield Hypothesis(
+                    reason=DifferenceClass.TIMING,
+                    detail=f"the scheduler was replaced, and the next one tried {whom} anew",
+                    field="lost",
+                    target=lost,
+                )
 
     def local(self, sides: Sides, again: Trace) -> Iterator[Hypothesis]:
         """Hypotheses about acts that concern the subject alone."""
@@ -182,13 +206,7 @@ class Proposals:
             )
         yield from removals.removed_last(sides, self._recorded)
         yield from self._attempts(sides, uid)
-        certain, bound = successions(uid, self._recorded, self._scheduler, self._waits)
-        for lost in dict.fromkeys((certain, certain | bound)):
-            detail = "the scheduler was replaced, and the next one tried the pod anew"
-            if lost:
-                yield Hypothesis(
-                    reason=DifferenceClass.TIMING, detail=detail, field="lost", target=lost
-                )
+        yield from self._lost(uid, "the pod")
         yield from self._hiding(self._hidden(sides, again) | self._place_in_vain(again, uid), sides)
         is_placed_otherwise = _is_placed(sides)
         if is_placed_otherwise:

@@ -338,7 +338,7 @@ class Prover:
     async def _explain_placement(self, root: Sides, group: str) -> bool:
         for hypothesis in (
             *self._races.holds(root, group, self._again),
-            *self._proposals.local(root, self._again),
+            *self._proposals.of_placement(root, self._again, self._open.values()),
         ):
             variant = hypothesis.on(self._variant)
             if variant == self._variant:

@@ -14,6 +14,7 @@ from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Variant
 from app.domain.log import ObjectKey
@@ -492,6 +493,25 @@ def test_pod_that_was_gone_may_have_had_a_place_if_nothing_says_otherwise(
     assert [each.target for each in hidden] == ([expected] if expected else [])
     for each in hidden:
         assert each.on(Variant()) == Variant(hidden=expected, unanswered={"other"})
+
+
+@pytest.mark.parametrize(
+    ("pause", "is_proposed"), [(3, True), (1, False)], ids=["replaced", "without a pause"]
+)
+def test_placement_may_rest_on_one_that_a_new_scheduler_lost(pause, is_proposed) -> None:
+    recorded, again = traces()
+    recorded.keys["other"] = POD._replace(name="other")
+    steps = [step(POD, NOMINATED, at=100), step(POD, TRIED, at=100 + pause)]
+    recorded.of_pod["other"] = steps
+    own, others = (
+        Sides(aspect=Aspect.NODES, uid=uid, recorded=["a"], again=["b"]) for uid in ("pod", "other")
+    )
+    scheduler = Process([each.time for each in steps])
+    proposals = Proposals(recorded, scheduler=scheduler)
+    proposed = list(proposals.of_placement(own, again, [own, others]))
+    lost = [each.target for each in proposed if each.field == "lost"]
+    assert [{each.pod for each in target} for target in lost] == [{"other"}] * is_proposed
+    assert [*proposed[: len(proposed) - len(lost)]] == list(proposals.local(own, again))
 
 
 REMAINING = facts.ConditionSet("NamespaceContentRemaining", "True", "SomeResourcesRemain", "c")

@@ -182,6 +182,7 @@ REFUSED = facts.ConditionSet("PodScheduled", "False", "Unschedulable", "no node"
 FAILED = facts.EventSeen("Warning", "FailedScheduling", "no node")
 IN_VAIN = facts.EventSeen("Warning", "FailedScheduling", messages.prebind_failure("timeout"))
 PENDING = facts.EventSeen("Normal", "BindingConditionsPending", "waits")
+NAMED_IN_STATUS = facts.FieldChanged("status.extendedResourceClaimStatus", "null", "{}")
 SUCCESSIONS = [
     ("it paused, and tried anew", [(1, CHOSEN), (3, REFUSED)], (), [(1, 3)], []),
     ("its pause was shorter", [(1, CHOSEN), (2.9, REFUSED)], (), [], []),
@@ -191,6 +192,7 @@ SUCCESSIONS = [
     ("it tried it soon after its pause", [(1, CHOSEN), (5, REFUSED)], (4,), [(1, 4)], []),
     ("its wait ended", [(1, CHOSEN), (9, GIVEN_BACK), (9.01, IN_VAIN)], (), [], []),
     ("its devices were given back", [(1, CHOSEN), (9, facts.Released())], (), [(1, 9)], []),
+    ("it had named the claim", [(1, NAMED_IN_STATUS), (9, REFUSED)], (), [(1, 9)], []),
     ("it had said that it waits", [(1, CHOSEN), (1.1, PENDING), (9, FAILED)], (), [(1.1, 9)], []),
     ("it bound the pod", [(1, CHOSEN), (9, facts.Bound("n"))], (), [], [(1, 9)]),
 ]  # fmt: skip
