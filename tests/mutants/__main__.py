@@ -53,12 +53,12 @@ def main(arguments: list[str] | None = None) -> int:
     area = AREAS[chosen.area]
     if chosen.tests:
         area = replace(area, tests=tuple(chosen.tests))
-    every = [
-        mutant
+    sources = [
+        path.relative_to(REPOSITORY)
         for pattern in area.sources
         for path in sorted(REPOSITORY.glob(pattern))
-        for mutant in making.mutants(REPOSITORY, path.relative_to(REPOSITORY))
     ]
+    every = [mutant for path in sources for mutant in making.mutants(REPOSITORY, path)]
     by_name = {mutant.name: mutant for mutant in every}
     drawn = sorted(by_name)
     if 0 < chosen.mutants < len(drawn):
@@ -74,6 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     judge = Judge(
         REPOSITORY,
+        sources,
         [by_name[name] for name in drawn],
         _kept(chosen.area, area, chosen.each_day),
         chosen.seconds,

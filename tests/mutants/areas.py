@@ -10,12 +10,13 @@ class Area:
     """The modules to mutate, and the tests that must notice."""
 
     sources: tuple[str, ...]
+    """Patterns of files; those with `**` reach into the folders below."""
     tests: tuple[str, ...]
 
 
 AREAS = {
     "allocation": Area(
-        sources=("app/domain/allocation/*.py",),
+        sources=("app/domain/allocation/**/*.py",),
         tests=(
             f"{UNIT}/allocation",
             "tests/properties/test_allocation_search.py",
@@ -27,7 +28,7 @@ AREAS = {
         ),
     ),
     "devices": Area(
-        sources=("app/domain/devices/*.py",),
+        sources=("app/domain/devices/**/*.py",),
         tests=(
             f"{UNIT}/devices",
             f"{UNIT}/allocation",
@@ -37,7 +38,7 @@ AREAS = {
         ),
     ),
     "claims": Area(
-        sources=("app/domain/controllers/claims/*.py",),
+        sources=("app/domain/controllers/claims/**/*.py",),
         tests=(
             f"{UNIT}/controllers/test_claims.py",
             f"{UNIT}/controllers/test_claims_inventory.py",
@@ -45,7 +46,7 @@ AREAS = {
         ),
     ),
     "eviction": Area(
-        sources=("app/domain/controllers/eviction/*.py",),
+        sources=("app/domain/controllers/eviction/**/*.py",),
         tests=(
             f"{UNIT}/controllers/test_eviction.py",
             f"{UNIT}/controllers/test_eviction_inventory.py",
@@ -54,7 +55,7 @@ AREAS = {
         ),
     ),
     "scheduling": Area(
-        sources=("app/domain/controllers/scheduling/*.py",),
+        sources=("app/domain/controllers/scheduling/**/*.py",),
         tests=(f"{UNIT}/controllers",),
     ),
     "writer": Area(
@@ -101,7 +102,7 @@ AREAS = {
         tests=(f"{UNIT}/analysis/invariants",),
     ),
     "decide": Area(
-        sources=("app/service/replays/deciding/*.py", "app/analysis/replay/*.py"),
+        sources=("app/service/replays/deciding/*.py", "app/analysis/replay/**/*.py"),
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/test_changed_worlds.py",
@@ -139,11 +140,7 @@ AREAS = {
         ),
     ),
     "replay": Area(
-        sources=(
-            "app/analysis/replay/*.py",
-            "app/analysis/replay/proving/*.py",
-            "app/analysis/replay/unsure/*.py",
-        ),
+        sources=("app/analysis/replay/**/*.py",),
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/pacing",

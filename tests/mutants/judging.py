@@ -19,7 +19,7 @@ import tempfile
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -110,12 +110,16 @@ class Judge:
     def __init__(
         self,
         root: Path,
+        sources: Iterable[Path],
         mutants: list[Mutant],
         kept: Path,
         seconds: float,
         tell: Callable[[Verdict], None],
     ) -> None:
         self._root = root
+        self._sources = sources
+        """All modules that samples are drawn from, relative to `root`; other samples read the
+        survey of this one."""
         self._mutants = mutants
         self._kept = kept
         """The file of the survey, which is made when it is not there."""
@@ -203,9 +207,8 @@ class Judge:
 
     def _take_survey(self, session: pytest.Session) -> dict[str, str]:
         survey = Survey()
-        files = sorted({str(self._root / mutant.path) for mutant in self._mutants})
-        folders = sorted({str(Path(file).parent / "*") for file in files})
-        watch = coverage.Coverage(data_file=None, include=folders, config_file=False)
+        files = sorted(str(self._root / path) for path in self._sources)
+        watch = coverage.Coverage(data_file=None, include=files, config_file=False)
         watch.start()
         begun = time.process_time()
         if session.items:

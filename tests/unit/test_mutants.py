@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests import draws
+from tests.mutants.areas import AREAS
 from tests.mutants.intervals import interval
 from tests.shared_data import REPOSITORY
 
@@ -39,8 +40,14 @@ class Pool:
         return cls(0)
 """
 
+RESERVED = """
+def reserved(count):
+    return count * 2
+"""
+
 TESTS = """
 from pool.devices import Pool, fits, taken
+from pool.reserve.counts import reserved
 
 def test_fits():
     assert fits(3, 2)
@@ -54,6 +61,9 @@ def test_left():
 
 def test_empty():
     assert Pool.empty() == Pool(0)
+
+def test_reserved():
+    assert reserved(2) == 4
 
 def test_fails_anyway():
     assert fits(0)
@@ -74,8 +84,12 @@ mutants = [
     for mutant in making.mutants(root, Path("pool/devices.py"))
     if not mutant.difference()[-1].endswith(ENDLESS)
 ]
-judge = judging.Judge(root, mutants, root / "kept.json", 60, verdicts.append)
+paths = [Path("pool/devices.py"), Path("pool/reserve/counts.py")]
+judge = judging.Judge(root, paths, mutants, root / "kept.json", 60, verdicts.append)
 pytest.main(["-q", "-p", "no:cacheprovider", "test_pool.py"], plugins=[judge])
+others = list(making.mutants(root, paths[1]))
+again = judging.Judge(root, paths, others, root / "kept.json", 60, verdicts.append)
+pytest.main(["-q", "-p", "no:cacheprovider", "test_pool.py"], plugins=[again])
 rows = [(v.mutant.name, "".join(v.mutant.difference()), v.outcome, v.test) for v in verdicts]
 print("ROWS" + json.dumps([rows, judge.survey.failed]))
 """
@@ -89,7 +103,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[list[str]], lis
     """The verdicts on all mutants of the package, and the tests that fail anyway."""
     root = tmp_path_factory.mktemp("mutants")
     (root / "pool").mkdir()
+    (root / "pool" / "reserve").mkdir()
     (root / "pool" / "__init__.py").touch()
+    (root / "pool" / "reserve" / "__init__.py").touch()
+    (root / "pool" / "reserve" / "counts.py").write_text(RESERVED)
     (root / "pool" / "devices.py").write_text(CODE)
     (root / "test_pool.py").write_text(TESTS)
     (root / "pyproject.toml").write_text(
@@ -127,6 +144,20 @@ def verdict(told: tuple[list[list[str]], list[str]], added: str) -> list[str]:
 )
 def test_each_change_is_judged_by_the_tests_that_run_it(told, added, outcome, test) -> None:
     assert verdict(told, added) == [outcome, test]
+
+
+def test_a_survey_serves_samples_of_other_folders(told) -> None:
+    assert verdict(told, "    return count / 2") == ["killed", "test_pool.py::test_reserved"]
+    assert verdict(told, "    return count * 3") == ["killed", "test_pool.py::test_reserved"]
+
+
+def test_no_folder_below_an_area_is_in_none() -> None:
+    patterns = {pattern for area in AREAS.values() for pattern in area.sources}
+    mutated = {path for pattern in patterns for path in REPOSITORY.glob(pattern)}
+    for pattern in patterns:
+        if pattern.endswith("*.py"):
+            folder = REPOSITORY / pattern.partition("*")[0]
+            assert set(folder.rglob("*.py")) <= mutated, pattern
 
 
 def test_a_test_that_fails_anyway_kills_nothing(told) -> None:
