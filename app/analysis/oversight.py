@@ -114,9 +114,6 @@ class Oversight:
         )
         part = VerifiedPart(
             after=begin,
-            until=LAST,
-            is_last=True,
-            ends=True,
             observers={},
             deciders=frozenset(controller.name for controller in deciders.controllers),
             index=self._index,

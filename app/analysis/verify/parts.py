@@ -99,19 +99,19 @@ START = Cut(revision=Revision(0), events=0, cost=0)
 class VerifiedPart:
     """A range of a history, and the information needed in advance to verify it.
 
-    Events up to `after` are folded, those up to `until` verified. `observers` are decisions by the
-    revision that they observed: those that observed a revision of the range, and those in the range
-    that observed an earlier one. `deciders` are the controllers that decided anything in the
-    history. `ends` tells that effects of the part's last decision cannot follow after it. `lacking`
-    are kinds that decisions need and of which the recording has no object. Controllers began at
-    `begun`, the first own event of a fork, with the objects that existed then. Up to `paced_until`,
-    recorded inputs continued in the fork. With `is_live`, redra's own writer wrote the objects.
+    Events up to `after` are folded; those up to `until`, or all others, are verified. `observers`
+    are decisions by the revision that they observed: those that observed a revision of the range,
+    and those in the range that observed an earlier one. `deciders` are the controllers that decided
+    anything in the history. `ends` tells that effects of the part's last decision cannot follow
+    after it. `lacking` are kinds that decisions need and of which the recording has no object.
+    Controllers began at `begun`, the first own event of a fork, with the objects that existed then.
+    Up to `paced_until`, recorded inputs continued in the fork. With `is_live`, redra's own writer
+    wrote the objects.
     """
 
     after: Revision
-    until: Revision
-    is_last: bool
-    ends: bool
+    until: Revision = _ALL
+    ends: bool = True
     observers: Mapping[Revision, Sequence[Event]]
     deciders: frozenset[str]
     index: AllocationIndex
@@ -253,15 +253,7 @@ class PartVerifier:
 
         `following` are the controllers that follow the log.
         """
-        part = VerifiedPart(
-            after=_ALL,
-            until=_ALL,
-            is_last=True,
-            ends=True,
-            observers={},
-            deciders=following,
-            index=AllocationIndex(),
-        )
+        part = VerifiedPart(after=_ALL, observers={}, deciders=following, index=AllocationIndex())
         return cls(part, deciders)
 
     def begin(self, part: VerifiedPart) -> None:

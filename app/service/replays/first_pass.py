@@ -160,11 +160,12 @@ class FirstPass:
         cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
         begins = [cut.revision for cut in cuts]
         return [
-            self._part(after, until, is_last=until == self.revision, ends=ends)
+            self._part(after, until, ends=ends)
             for after, until in zip([self.begin, *begins], [*begins, self.revision], strict=True)
         ]
 
-    def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> VerifiedPart:
+    def _part(self, after: Revision, until: Revision, *, ends: bool) -> VerifiedPart:
+        is_last = until == self.revision
         observers = {
             observed: decisions
             for observed, decisions in self.observers.items()
@@ -175,7 +176,6 @@ class FirstPass:
         return VerifiedPart(
             after=after,
             until=until,
-            is_last=is_last,
             ends=ends or not is_last,
             observers=observers,
             deciders=frozenset(self.deciders),

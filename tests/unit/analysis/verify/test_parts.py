@@ -14,6 +14,7 @@ from app.adapters.memory import MemoryLog
 from app.adapters.packed_events import PackedEvents
 from app.adapters.shared_events import SharedBytes, SharedEvents
 from app.analysis.verify import parts as verifying_parts
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.invariants import InvariantWatch
 from app.analysis.verify.parts import START, Cut, Division, PartFindings, VerifiedPart
 from app.bootstrap.deciders import deciders_of
@@ -147,6 +148,59 @@ def told() -> Cluster:
 @draws.in_turn("ways")
 async def test_a_sound_history_is_the_same_in_parts(told: Cluster) -> None:
     assert (await check_same_in_parts(told.line.events)).agrees
+
+
+async def test_part_whose_events_were_folded_before_it_was_known_is_verified_alike() -> None:
+    """A short history with decisions of a few controllers, sound and with a wrong one at its end.
+
+    What is folded ahead holds devices, so who forgets it chooses them again.
+    """
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node("n1")
+    cluster.slice("n1", 3)
+    cluster.template()
+    for number in range(3):
+        cluster.pod(f"p{number}", template="gpu")
+        cluster.wait(2)
+    assert (await check_same_in_parts(cluster.line.events, (2, 4))).agrees
+    wrong = max(
+        event.revision
+        for event in cluster.line.events
+        if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "scheduling"
+    )
+
+    def lie(event: Event, tree: JsonObject) -> None:
+        if event.revision == wrong:
+            tree["outcome"] = "Imagined"
+
+    report = await check_same_in_parts(resealed(cluster.line.events, lie), (2,))
+    assert [found.revision for found in report.decisions.differences] == [wrong]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "after", "observed", "deciders", "begun", "expected"),
+    [
+        pytest.param(9, 10, [], "a", 0, True, id="nothing passed"),
+        pytest.param(10, 10, [], "a", 0, False, id="the first event of the part is folded"),
+        pytest.param(9, 10, [9, 20], "a", 0, True, id="the next event is observed"),
+        pytest.param(9, 10, [20, 8], "a", 0, False, id="an observed state is gone"),
+        pytest.param(9, 10, [], "ab", 0, True, id="two that followed"),
+        pytest.param(9, 10, [], "abc", 0, False, id="one that did not follow"),
+        pytest.param(9, 10, [], "a", 3, False, id="controllers that began later"),
+    ],
+)
+def test_events_may_be_folded_ahead_up_to_the_first_that_matters(
+    ahead: int, after: int, observed: list[int], deciders: str, begun: int, expected: bool
+) -> None:
+    part = VerifiedPart(
+        after=Revision(after),
+        observers={Revision(each): () for each in observed},
+        deciders=frozenset(deciders),
+        index=AllocationIndex(),
+        begun=Revision(begun),
+    )
+    assert part.may_continue(Revision(ahead), {"a", "b"}) is expected
 
 
 @draws.in_turn("ways")
@@ -389,6 +443,39 @@ def test_parts_are_ready_at_about_the_same_time(
     """Others are ready later: they start, and fold what lies before their part."""
     found = verifying_parts.divide(EVEN, END, count, division)
     assert [cut.revision for cut in found] == begins
+
+
+@pytest.mark.parametrize(
+    ("division", "number", "count", "folded"),
+    [
+        (Division(ahead=1), 0, 4, 0),
+        (Division(ahead=1), 1, 4, 25),
+        (Division(ahead=1), 2, 3, 66),
+        (Division(), 2, 3, 0),
+    ],
+)
+def test_events_are_folded_ahead_up_to_an_equal_share(
+    division: Division, number: int, count: int, folded: int
+) -> None:
+    assert division.fold_ahead(100, number, count) == folded
+    assert type(division.fold_ahead(100, number, count)) is int
+
+
+@pytest.mark.parametrize(
+    ("division", "begin", "cost"),
+    [
+        (Division(start=0, fold=3), 50, 150),
+        (Division(start=7, fold=3), 50, 157),
+        (Division(start=0, fold=3, ahead=9), 40, 120),  # passed, so folded anew
+        (Division(start=0, fold=3, ahead=9), 50, 150),
+        (Division(start=0, fold=3, ahead=9), 60, 30),  # 50 are folded
+        (Division(start=0, fold=3, ahead=1), 60, 80),  # in the time of 100
+        (Division(start=0, fold=1, ahead=9), 51, 1),
+    ],
+)
+def test_part_costs_what_is_not_folded_ahead(division: Division, begin: int, cost: int) -> None:
+    cut = Cut(revision=Revision(begin), events=begin, cost=0)
+    assert division.cost_before(cut, END, 1, 2) == cost
 
 
 def test_a_history_without_a_place_to_divide_stays_whole() -> None:
