@@ -352,20 +352,21 @@ class AllocationChecker:
         chosen = devices_of(again) - devices_of(question.recorded)
         uids = {other.uid for other in assumed}
         node = self._node(inputs, question.node)
-        for end, claims in self._unwritten.in_vain(question.event, node, question.wanted):
-            if not chosen or not uids.isdisjoint(meta.uid(claim) for claim in claims.values()):
+        for vain in self._unwritten.in_vain(question.event, node, question.wanted):
+            claims = vain.waiting.claims
+            if not chosen or not uids.isdisjoint(vain.waiting.claim_uids):
                 continue
-            if end.uid in question.without:
+            if vain.waiting.uid in question.without:
                 continue
             answer = self._allocate(inputs, question.node, list(claims.values()))
             if not isinstance(answer, Allocation):
                 continue
             results = answer.allocation_results(str)
             if any(chosen & devices_of(each) for each in results):
-                return end.uid, [
+                return vain.waiting.uid, [
                     Written(
-                        revision=end.revision,
-                        time=end.time,
+                        revision=vain.revision,
+                        time=vain.time,
                         key=key,
                         uid=meta.uid(claim),
                         allocation=each,

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from app.analysis.verify.allocation_index import AllocationIndex, UnplacedEnd
+from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.in_flight import WINDOW, AllocationsInFlight
 from app.analysis.verify.invariants.queues import WAIT_MAX
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes, pods
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values import api_resources, json_tree, selectors, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -30,12 +30,27 @@ _OF_ENDS = re.compile(rb'"(?:deletionTimestamp|Failed|Succeeded)"')
 """What the body of a pod holds that is marked for deletion, or has finished."""
 
 
-class _PodInVain(NamedTuple):
-    """A pod that ended without a node, and those of its claims that had no allocation."""
+class WaitingPod(NamedTuple):
+    """A pod without a node, and those of its claims that have no allocation."""
 
-    end: UnplacedEnd
     pod: JsonObject
     claims: Mapping[ObjectKey, JsonObject]
+
+    @property
+    def uid(self) -> str:
+        return meta.uid(self.pod)
+
+    @property
+    def claim_uids(self) -> set[str]:
+        return {meta.uid(claim) for claim in self.claims.values()}
+
+
+class PodInVain(NamedTuple):
+    """The end of a pod that waited, at a revision and a time."""
+
+    revision: Revision
+    time: Instant
+    waiting: WaitingPod
 
 
 class UnwrittenClaims:
@@ -48,7 +63,7 @@ class UnwrittenClaims:
         self._views = views
         self._in_flight = in_flight
         # The claims of pods that ended without a node, as they were then.
-        self._ended: deque[_PodInVain] = deque()
+        self._ended: deque[PodInVain] = deque()
 
     def follow(self, event: Event) -> None:
         """Remember the claims of a pod that ends without a node: no scheduler takes it up again.
@@ -60,41 +75,41 @@ class UnwrittenClaims:
         pod = self._views.objects.get(event.key)
         if pod is None or core.has_node(pod) or pods.is_done(pod):
             return
-        now = event.stamp.time
-        end = UnplacedEnd(event.revision, now, event.key, event.uid, now)
-        self._ended.append(_PodInVain(end, pod, self._claims_of(event, event.key, pod)))
-        while self._ended[0][0].time < event.stamp.time - WINDOW - WAIT_MAX:
+        now, waiting = event.stamp.time, self._waiting(event, event.key, pod)
+        self._ended.append(PodInVain(event.revision, now, waiting))
+        while self._ended[0].time < now - WINDOW - WAIT_MAX:
             self._ended.popleft()
 
     def in_vain(
         self, event: Event, node: JsonObject, wanted: Sequence[JsonObject]
-    ) -> Iterator[tuple[UnplacedEnd, Mapping[ObjectKey, JsonObject]]]:
-        """The claims of each pod that ends within the window and may have been given the node.
+    ) -> Iterator[PodInVain]:
+        """Each pod with claims that ends within the window and may have been given the node.
 
         A pod that is nominated for another node was not, nor one that no scheduler could place.
         """
         own = {meta.uid(claim) for claim in wanted}
-        for end, pod, claims in (*self._ended_before(event), *self._ended_after(event)):
-            uids = {meta.uid(claim) for claim in claims.values()}
-            is_other = bool(claims) and uids.isdisjoint(own)
-            if self._in_flight.is_entered_later(event, end.uid, uids):
-                continue
-            is_here = core.nominated_node_name(pod) in ("", meta.name(node))
-            if is_other and is_here and self._may_be_placed(event, pod, node):
-                yield end, claims
+        for each in (*self._ended_before(event), *self._ended_after(event)):
+            uids = each.waiting.claim_uids
+            is_other = bool(uids) and uids.isdisjoint(own)
+            is_here = core.nominated_node_name(each.waiting.pod) in ("", meta.name(node))
+            if is_other and is_here and self._may_be_placed(event, each.waiting, node):
+                yield each
 
-    def _may_be_placed(self, event: Event, pod: JsonObject, node: JsonView) -> bool:
+    def _may_be_placed(self, event: Event, waiting: WaitingPod, node: JsonView) -> bool:
         """Whether a pod is ready, selects the node, and has no claim that is in use elsewhere.
 
-        What makes it ready may be among lost lines.
+        It was there with its claims when the allocation of the event was chosen. What makes it
+        ready may be among lost lines.
         """
-        is_complete = not self._index.lost.has_any
+        is_complete, pod = not self._index.lost.has_any, waiting.pod
+        if self._in_flight.is_entered_later(event, waiting.uid, waiting.claim_uids):
+            return False
         if (is_complete and core.scheduling_gates(pod)) or daemon_nodes.refusal(pod, node, ()):
             return False
         facts = pods.facts(pod)
         for named in (pods.entry_claim(facts, entry) for entry in facts.entries):
             place = ObjectKey(*api_resources.RESOURCE_CLAIMS, facts.namespace, named.name or "")
-            claim = self._views.objects.get(place)
+            claim = waiting.claims.get(place) or self._views.objects.get(place)
             if named.problem and is_complete:
                 return False
             if claim is None:
@@ -106,16 +121,16 @@ class UnwrittenClaims:
                 return False
         return True
 
-    def _ended_before(self, event: Event) -> Iterator[_PodInVain]:
+    def _ended_before(self, event: Event) -> Iterator[PodInVain]:
         """The pods that ended, with those of their claims that were not allocated since."""
         since = self._in_flight.decided_from(event)
         for each in self._ended:
-            if each.end.time < since:
+            if each.time < since:
                 continue
-            if not any(self._is_allocated(*claim) for claim in each.claims.items()):
+            if not any(self._is_allocated(*claim) for claim in each.waiting.claims.items()):
                 yield each
 
-    def _ended_after(self, event: Event) -> Iterator[_PodInVain]:
+    def _ended_after(self, event: Event) -> Iterator[PodInVain]:
         """The pods that are there and end within the window, with their claims."""
         ends = self._index.unplaced
         first = bisect_left(ends, event.revision, key=lambda end: end.revision)
@@ -127,12 +142,10 @@ class UnwrittenClaims:
                 continue
             pod = self._views.objects.get(end.key)
             if pod is not None and meta.uid(pod) == end.uid and not pods.is_done(pod):
-                yield _PodInVain(end, pod, self._claims_of(event, end.key, pod))
+                yield PodInVain(end.revision, end.time, self._waiting(event, end.key, pod))
 
-    def _claims_of(
-        self, event: Event, key: ObjectKey, pod: JsonView
-    ) -> dict[ObjectKey, JsonObject]:
-        """The claims of a pod that are not allocated, in its order: decided together.
+    def _waiting(self, event: Event, key: ObjectKey, pod: JsonObject) -> WaitingPod:
+        """A pod with its claims that are not allocated, in its order: decided together.
 
         None where one of them was marked for deletion long before the event.
         """
@@ -144,9 +157,9 @@ class UnwrittenClaims:
                 continue
             since = min(event.stamp.time - WINDOW, self._in_flight.decided_from(event))
             if _is_marked_before(claim, Instant(since)):
-                return {}
+                return WaitingPod(pod, {})
             claims[place] = claim
-        return claims
+        return WaitingPod(pod, claims)
 
     def _is_allocated(self, key: ObjectKey, claim: JsonView) -> bool:
         """Whether a claim has been allocated by now: what it holds is known."""
@@ -177,9 +190,12 @@ class UnwrittenClaims:
         seen: set[ObjectKey] = set()
         for place in objects.keys(*api_resources.PODS):
             pod = objects.get(place)
-            if pod is None or core.node_name(pod) or not self._may_be_placed(event, pod, node):
+            if pod is None or core.node_name(pod):
                 continue
-            for key, claim in self._claims_of(event, place, pod).items():
+            waiting = self._waiting(event, place, pod)
+            if not self._may_be_placed(event, waiting, node):
+                continue
+            for key, claim in waiting.claims.items():
                 if key not in seen:
                     seen.add(key)
                     yield claim

@@ -4,7 +4,7 @@ Each row is a story and an answer about it. `after`, the part that is sent to an
 to give the same answers about all that comes later.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -254,19 +254,20 @@ def test_object_that_was_made_unseen_since_the_log_began_may_have_been_written_b
     story.put(key_of("deviceclasses", "first"), made, losses=FIRST_SEEN)  # 6
     story.put(key_of("deviceclasses", "second"), made, losses=FIRST_SEEN)
     expected = [("new", 1, 3), ("any deviceclasses", 1, 5), ("second", 1, 6)]
-    assert list(unseen(story)) == expected
+    assert unseen(story) == expected
 
 
-def unseen(story: Story, **lacks: bool) -> Iterator[tuple[str, int, int]]:
+def unseen(story: Story, **lacks: bool) -> list[tuple[str, int, int]]:
     """The names of what may have been written unseen, with the first and last revision of it."""
     index = index_of(story, **lacks)
     seen: dict[str, list[int]] = {}
     for revision in range(story.revision + 3):
         for key in index.unseen_at(Revision(revision)):
             seen.setdefault(key.name or f"any {key.resource}", []).append(revision)
-    for name, revisions in seen.items():
+    for revisions in seen.values():
         assert revisions == list(range(revisions[0], revisions[-1] + 1))
-        yield name, revisions[0], revisions[-1]
+    spans = [(name, revisions[0], revisions[-1]) for name, revisions in seen.items()]
+    return sorted(spans, key=lambda span: span[::-1])
 
 
 def test_write_that_a_later_line_shows_lies_between_the_lines_about_its_object() -> None:
@@ -276,7 +277,7 @@ def test_write_that_a_later_line_shows_lies_between_the_lines_about_its_object()
     story.gap(key_of("pods", "pod"), *UNDATED)
     story.gap(key_of("configmaps", "c"), *UNDATED)
     story.gap(key_of("resourceclaims", "other"), "metadata_only")
-    assert list(unseen(story)) == [("unknown", 1, 6), ("x", 4, 5)]
+    assert unseen(story) == [("x", 4, 5), ("unknown", 1, 6)]
 
 
 def test_gap_of_a_kind_that_is_noticed_late_begins_at_the_last_line_of_the_kind() -> None:
@@ -287,7 +288,7 @@ def test_gap_of_a_kind_that_is_noticed_late_begins_at_the_last_line_of_the_kind(
     story.gap(kind)
     story.gap(ObjectKey("", "pods", "", ""), time_quality=TimeQuality.EXACT)
     story.gap(ObjectKey(*key_of("resourceslices", "")[:2], "", ""), time_quality=TimeQuality.EXACT)
-    assert list(unseen(story)) == [("any resourceslices", 1, 9), ("any resourceclaims", 6, 6)]
+    assert unseen(story) == [("any resourceclaims", 6, 6), ("any resourceslices", 1, 9)]
 
 
 def test_object_that_is_first_seen_when_it_changes_was_made_since_its_name_was_seen() -> None:
@@ -300,7 +301,7 @@ def test_object_that_is_first_seen_when_it_changes_was_made_since_its_name_was_s
     story.put(key_of("nodes", "n"), {}, losses=FIRST_SEEN)
     story.put(key_of("resourceslices", "r"), slice_("r", device("a")))
     index = index_of(story)
-    assert list(unseen(story)) == [("q", 1, 4), ("p", 3, 3)]
+    assert unseen(story) == [("p", 3, 3), ("q", 1, 4)]
     assert index.pools == {
         P: PoolId((DRIVER, "p")),
         key_of("resourceslices", "q"): PoolId((DRIVER, "of-q")),
@@ -318,7 +319,7 @@ def test_end_that_is_concluded_is_all_that_is_missing_where_ends_are_left_out(
     story.other()
     story.gap(key_of("resourceclaims", "x"), *UNDATED)  # 7
     story.remove(key_of("resourceclaims", "x"), losses=losses)
-    assert list(unseen(story, lacks_ends=True)) == expected
+    assert unseen(story, lacks_ends=True) == expected
 
 
 def test_slices_and_rules_are_shown_by_their_last_recorded_line() -> None:
