@@ -43,6 +43,11 @@ AREAS = {
             f"{UNIT}/controllers/test_claims.py",
             f"{UNIT}/controllers/test_claims_inventory.py",
             f"{UNIT}/controllers/test_claim_endings.py",
+            f"{UNIT}/controllers/test_claim_looks.py",
+            f"{UNIT}/controllers/test_long_names.py",
+            f"{UNIT}/controllers/test_refused_events.py",
+            f"{UNIT}/controllers/test_releases.py",
+            f"{UNIT}/controllers/test_restarts.py",
         ),
     ),
     "eviction": Area(

@@ -176,7 +176,7 @@ class ClaimsReconciler:
             case pod_sync.PodWrite() if problem is not None:
                 self._pod_queue.retry(place, now)
             case pod_sync.PodWrite():
-                self._pod_queue.forget(place)
+                # Its failures end when the sync has nothing left to do: another entry may fail yet.
                 self._pod_queue.add_first(place, Revision(plan.cause))
             case None:
                 pass

@@ -1,0 +1,199 @@
+"""Which event makes the ResourceClaim controller look at which claim and pod, and when again.
+
+Parity: controllers.md 2.1. Each row is an event in a settled cluster, in which all controllers have
+stopped, and the keys that it adds to the two queues.
+"""
+
+from collections.abc import Callable
+
+from app.domain.controllers.claims.reconciler import ClaimsReconciler
+from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import T0, Cluster
+from tests.unit.controllers.test_queues import LatePace
+
+LATER = Instant(T0 + 3_600 * SECOND)
+
+
+def settled() -> Cluster:
+    """Pods with a claim each: four on a node, `waits` and `late` for one, `lost` for its template.
+
+    Claim `shared` is allocated and reserved for `first`; `second` waits, and names it, too.
+    """
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"garbage"})))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=5)
+    cluster.template()
+    cluster.claim("shared")
+    for name in ("runs", "ends", "ending", "killed"):
+        cluster.pod(name, template="gpu")
+    cluster.pod("first", claim="shared")
+    cluster.settle()
+    cluster.pod("plain")
+    for name in ("waits", "late", "left"):
+        cluster.pod(name, template="gpu", nodeSelector={"none": "such"})
+    cluster.pod("second", claim="shared", nodeSelector={"none": "such"})
+    cluster.pod("lost", template="absent")
+    return cluster.settle()
+
+
+def label(resource: str, name: str) -> Callable[[Cluster], object]:
+    return lambda cluster: cluster.patch(resource, name, {"metadata": {"labels": {"a": "b"}}})
+
+
+def label_claim_of(pod: str) -> Callable[[Cluster], object]:
+    return lambda cluster: label("resourceclaims", cluster.claim_of(pod))(cluster)
+
+
+def remove_claim_of(pod: str) -> Callable[[Cluster], object]:
+    return lambda cluster: cluster.delete("resourceclaims", cluster.claim_of(pod))
+
+
+ROWS: dict[str, tuple[Callable[[Cluster], object], list[str], list[str]]] = {
+    "label of a pod that runs": (label("pods", "runs"), [], []),
+    "label of a pod that waits for a node": (label("pods", "waits"), [], []),
+    "label of a pod that waits for its template": (label("pods", "lost"), [], []),
+    "node changes": (label("nodes", "n1"), [], []),
+    "claim changes": (label_claim_of("runs"), ["of-runs"], []),
+    "shared claim changes": (label("resourceclaims", "shared"), ["shared"], []),
+    "claim of nobody is made": (lambda cluster: cluster.claim("new"), ["new"], []),
+    "template that is not used is made": (lambda cluster: cluster.template("new"), [], []),
+    "template changes": (label("resourceclaimtemplates", "gpu"), [], []),
+    "template is made": (lambda cluster: cluster.template("absent"), [], ["lost"]),
+    "pod is made": (lambda cluster: cluster.pod("made", template="gpu"), [], ["made"]),
+    "pod without claims is made": (lambda cluster: cluster.pod("more"), [], []),
+    "pod of a claim is made": (lambda cluster: cluster.pod("third", claim="shared"), [], []),
+    "pod with a node is made": (
+        lambda cluster: cluster.pod("fourth", claim="shared", nodeName="n1"),
+        [],
+        ["fourth"],
+    ),
+    # `fourth` still lacks its reservation: each event about its claim looks at it.
+    "shared claim changes again": (
+        lambda cluster: cluster.patch(
+            "resourceclaims", "shared", {"metadata": {"labels": {"a": "c"}}}
+        ),
+        ["shared"],
+        ["fourth"],
+    ),
+    "template is removed": (
+        lambda cluster: cluster.delete("resourceclaimtemplates", "gpu"),
+        [],
+        [],
+    ),
+    "claim is removed": (remove_claim_of("late"), [], ["late"]),
+    "pod finishes": (lambda cluster: cluster.finish("ends"), ["of-ends"], []),
+    "pod that waits finishes": (lambda cluster: cluster.finish("left"), ["of-left"], []),
+    "pod is marked": (lambda cluster: cluster.delete("pods", "ending"), [], []),
+    "pod that was marked is removed": (lambda cluster: cluster.kill("ending"), ["of-ending"], []),
+    "pod is removed": (lambda cluster: cluster.kill("killed"), ["of-killed"], []),
+    "pod that waits is removed": (
+        lambda cluster: cluster.delete("pods", "waits"),
+        ["of-waits"],
+        [],
+    ),
+    "pod without claims is removed": (lambda cluster: cluster.kill("plain"), [], []),
+    "pod of a shared claim is removed": (
+        lambda cluster: cluster.kill("first"),
+        ["shared"],
+        [],
+    ),
+}
+
+
+def test_each_event_adds_what_it_may_concern() -> None:
+    """One event after the other; generated claims are named like their pods."""
+    cluster = settled()
+    controller = next(each for each in cluster.line.controllers if each.name == "claims")
+    assert isinstance(controller, ClaimsReconciler)
+    pods = ("runs", "ends", "ending", "killed", "waits", "late", "left")
+    names = {cluster.claim_of(each): f"of-{each}" for each in pods}
+    cluster.stop()
+
+    def added() -> list[list[str]]:
+        found = []
+        for queue in controller.queues:
+            assert isinstance(queue, WorkQueue)
+            keys: list[str] = []
+            while item := queue.take(LATER):
+                keys.append(names.get(item[0][1], item[0][1]))
+            found.append(keys)
+        return found
+
+    added()
+    rows = {}
+    for row, (change, *_) in ROWS.items():
+        before = cluster.line.head.revision
+        change(cluster)
+        for event in cluster.line.events[before:]:
+            controller.fold(event, cluster.line.views)
+        rows[row] = added()
+    assert rows == {row: expected for row, (_, *expected) in ROWS.items()}
+
+
+def test_claim_waits_for_the_recorded_pace() -> None:
+    """Claims and pods are synced no earlier than the pace says; both queues ask it."""
+    cluster = settled()
+    pace = LatePace(LATER)
+    controller = ClaimsReconciler(pace=pace)
+    views = cluster.line.views
+    for event in cluster.line.events:
+        controller.fold(event, views)
+    assert all(queue.depth for queue in controller.queues)
+    assert controller.step(views, cluster.line.now) is None
+    assert all(not queue.depth for queue in controller.queues)
+    assert controller.due() == LATER
+    keys = {(event.key.namespace, event.key.name) for event in cluster.line.events}
+    assert pace.asked <= 2 * len(keys)
+
+
+def reports(cluster: Cluster, entry: str) -> int:
+    """How often the controller reported that the claim of an entry cannot be made."""
+    counts = {
+        event.key.name: event.object.get("count", 1)
+        for event in cluster.line.events
+        if event.key.resource == "events" and event.object["message"].startswith(entry)
+    }
+    return sum(counts.values())
+
+
+def test_failures_end_with_a_sync_that_does_everything() -> None:
+    """Parity: controllers.md 2.2, an error stops the loop: what was made before ends no failure.
+
+    The tenth failure, at 2.555 s, is followed by a try 2.56 s later; the eleventh one, when the
+    first entry gets its claim, comes before that, and the twelfth is followed by one after 10.24 s.
+    When both have claims, a failure is a first one again: tries follow after 5, 10, 20 and 40 ms.
+    """
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"scheduling", "garbage"})))
+    cluster.pod(
+        resourceClaims=[
+            {"name": "a", "resourceClaimTemplateName": "late"},
+            {"name": "b", "resourceClaimTemplateName": "latest"},
+        ]
+    )
+    cluster.wait(2.6)
+    assert reports(cluster, "PodResourceClaim a") == 10
+    cluster.template("late")
+    for seconds, count in ((2.4, 1), (0.2, 2), (10, 2), (0.2, 3)):
+        cluster.wait(seconds)
+        assert reports(cluster, "PodResourceClaim b") == count
+    cluster.template("latest")
+    cluster.settle()
+    assert len(cluster.names("resourceclaims")) == 2
+    cluster.delete("resourceclaimtemplates", "late")
+    cluster.delete("resourceclaims", cluster.claim_of("pod", "a"))
+    cluster.wait(0.1)
+    assert reports(cluster, "PodResourceClaim a") == 15
+
+
+def test_report_names_the_version_of_the_pod() -> None:
+    cluster = Cluster()
+    pod = cluster.pod(template="absent")
+    cluster.settle()
+    (event,) = (each.object for each in cluster.line.events if each.key.resource == "events")
+    about = event["involvedObject"]
+    metadata = pod["metadata"]
+    assert (about["kind"], about["name"], about["uid"]) == ("Pod", "pod", metadata["uid"])
+    assert about["resourceVersion"] == metadata["resourceVersion"]
