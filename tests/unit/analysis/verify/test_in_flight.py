@@ -10,10 +10,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from app.analysis.verify.allocation_index import Written
 from app.analysis.verify.in_flight import WAIT_MAX, WINDOW, AllocationsInFlight
-from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import SECOND, Instant
@@ -216,3 +217,62 @@ def test_claim_is_new_for_as_long_as_a_choice_may_not_know_it(seed: int) -> None
         for each in "abcdefg":
             is_new = each in times and now - times[each] <= WINDOW
             assert in_flight.is_new(event("x", now), key_of(each)) is is_new
+
+
+@pytest.mark.parametrize(
+    ("freed_at", "nominated", "anew", "losses", "present", "expected"),
+    [
+        pytest.param(10, 9, False, (), [], ["y"], id="freed after the nomination"),
+        pytest.param(10, 10, False, (), [], [], id="freed with it"),
+        pytest.param(10, 11, False, (), [], [], id="freed before it"),
+        pytest.param(10, 0, False, (), [], [], id="no nomination"),
+        pytest.param(10, 9, True, (), [], [], id="another process may have chosen anew"),
+        pytest.param(10, 9, False, ("no_rv",), [], [], id="nobody knows when it was freed"),
+        pytest.param(10, 9, False, (), ["y"], [], id="it holds devices again"),
+        pytest.param(2, 1, False, (), [], ["y"], id="at the beginning of a log"),
+    ],
+)
+def test_what_was_freed_after_the_nomination_was_not_free_for_the_choice(
+    freed_at: int,
+    nominated: int,
+    anew: bool,
+    losses: tuple[str, ...],
+    present: list[str],
+    expected: list[str],
+) -> None:
+    index = SimpleNamespace(written=[], chosen_by=lambda _: Revision(nominated))
+    views = SimpleNamespace(objects={key_of(name): claim(name, "pq") for name in present})
+    in_flight = AllocationsInFlight(cast(Any, index), cast(Any, views))
+    in_flight.is_chosen_anew = anew
+    gone = event("y", NOW, freed_at)
+    stamp = structs.replace(gone.stamp, origin=Origin(source="made", losses=losses))
+    in_flight.note(structs.replace(gone, stamp=stamp), devices("pa"), None)
+    in_flight.note(event("x", NOW, freed_at), devices("pb"), None)
+    found = in_flight.not_yet_freed(event("x"))
+    assert [(each.key.name, each.allocation) for each in found] == [
+        (name, devices("pa")) for name in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nominated", "entered", "anew", "expected"),
+    [
+        (5, 6, False, True),
+        (5, 5, False, False),
+        (1, 2, False, True),
+        (0, 6, False, False),
+        (5, 6, True, False),
+    ],
+)
+def test_pod_is_entered_later_than_a_choice_that_a_nomination_dates(
+    nominated: int, entered: int, anew: bool, expected: bool
+) -> None:
+    index = SimpleNamespace(
+        written=[],
+        chosen_by=lambda _: Revision(nominated),
+        entered=lambda *about: Revision(entered if about == ("pod", ["claim"]) else 0),
+    )
+    in_flight = AllocationsInFlight(cast(Any, index), cast(Any, None))
+    assert in_flight.is_chosen_anew is False
+    in_flight.is_chosen_anew = anew
+    assert in_flight.is_entered_later(event("x"), "pod", ["claim"]) is expected
