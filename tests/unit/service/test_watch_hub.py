@@ -168,3 +168,24 @@ async def test_waiting_for_growth_ends_when_there_is_something_or_no_time():
         publish(watches, [written(1)])
         assert await follower.grown(3600) is True
         assert revisions(follower.take()) == [1]
+
+
+@pytest.mark.parametrize(("after", "is_served"), [(4, False), (5, True), (6, True)])
+async def test_client_follows_from_the_floor_of_a_moved_replay_and_not_from_before(
+    after: int, is_served: bool
+) -> None:
+    """The own loops go on; clients from before get the words of a server that has compacted."""
+    watches = hub(queue_max=9)
+    publish(watches, [written(revision) for revision in range(1, 8)])
+    early = watches.subscribe(after=Revision(7), group_resource=PODS)
+    loop = watches.subscribe(after=Revision(4), reads=frozenset((PODS,)))
+    watches.turn(Revision(5))
+    with pytest.raises(Expired, match=r"^too old resource version: 7 \(5\)"):
+        early.take()
+    assert revisions(await loop.catch_up()) == [5, 6, 7]
+    client = watches.subscribe(after=Revision(after), group_resource=PODS)
+    if is_served:
+        assert revisions(await client.catch_up()) == list(range(after + 1, 8))
+    else:
+        with pytest.raises(Expired, match=r"^too old resource version: 4 \(5\)"):
+            await client.catch_up()
