@@ -13,10 +13,10 @@ from app.analysis.verify.compare import ComparisonCounts, ComparisonResult, Diff
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
 from app.bootstrap.deciders import deciders_of
-from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.domain.log import HistoryId, HistoryInfo, ObjectKey, Revision
 from app.domain.log.pages import Page
 from tests.unit.analysis.invariants.test_rules import Story
-from tests.unit.analysis.invariants.worlds import key_of, result, user
+from tests.unit.analysis.invariants.worlds import key_of, pod, result, slice_, user
 from tests.unit.analysis.verify.test_selector_judge import BIG, of_size, put_class, request
 
 
@@ -171,3 +171,103 @@ def test_each_compared_allocation_has_an_author_and_each_wrong_one_a_kind(
     if expected is WRONG and not has_node:
         (wrong,) = counts.differences
         assert any(BIG in each for each in wrong.broken)
+
+
+def local(story: Story, name: str, node: str, *devices: dict[str, Any], **more: Any) -> None:
+    """A slice whose devices are on one node."""
+    tree = slice_(name, *devices, **more)
+    del tree["spec"]["allNodes"]
+    tree["spec"]["nodeName"] = node
+    story.put(key_of("resourceslices", name), tree, after=1)
+
+
+def apart(*pods_of_x: tuple[str, str, str], spoil: str = "", known: tuple[str, ...] = ()) -> Any:
+    """The comparison of an allocation of b, where a is the first device of `node`.
+
+    `pods_of_x` are names, the claim that each names, and the node on which it ends up.
+    """
+    story = Story()
+    put_class(story)
+    for name in ("node", "elsewhere", *known):
+        story.put(key_of("nodes", name), {})
+    counters = {"counters": {"units": "4"}} if spoil == "counters" else {}
+    local(story, "p", "node", of_size("small", "a"), of_size("small", "b"), **counters)
+    local(story, "q", "elsewhere", of_size("small", "k"))
+    if spoil == "patch":
+        story.put(key_of("resourceslicepatches", "patch"), {"spec": {}})
+    story.claim("x", ANY)
+    story.claim("other", ANY)
+    for name, claim, _ in pods_of_x:
+        story.pod(name, claim)
+    lost_after = story.revision
+    story.claim("y", ANY)
+    story.pod("of-y", "y", node="node")
+    tree, write = story.change(key_of("resourceclaims", "y"))
+    tree["status"] = {
+        "allocation": {"devices": {"results": [result("p", "b")]}},
+        "reservedFor": [user("of-y", story.uid("of-y"))],
+    }
+    write()
+    for name, claim, node in pods_of_x:
+        if node:
+            story.pod(name, claim, node=node)
+    return result_of(story, lost_after, number=sum(bool(node) for *_, node in pods_of_x))
+
+
+@pytest.mark.parametrize(
+    ("pods_of_x", "expected"),
+    [
+        ([], OPEN),
+        ([("one", "x", "")], OPEN),
+        ([("one", "x", "node")], OPEN),
+        ([("one", "x", "elsewhere")], WRONG),
+        ([("one", "x", "unknown")], OPEN),
+        ([("one", "other", "elsewhere")], OPEN),
+        ([("one", "x", "node"), ("two", "x", "elsewhere")], WRONG),
+        ([("one", "x", ""), ("two", "x", "elsewhere")], WRONG),
+        ([("one", "other", "elsewhere"), ("two", "x", "node")], OPEN),
+    ],
+)
+def test_claim_may_hold_what_all_nodes_of_its_pods_reach(pods_of_x, expected) -> None:
+    assert apart(*pods_of_x) is expected
+
+
+@pytest.mark.parametrize("spoil", ["counters", "patch"])
+def test_anybody_may_hold_a_device_that_counters_or_patches_tie_to_others(spoil: str) -> None:
+    assert apart(("one", "x", "elsewhere"), spoil=spoil) is OPEN
+
+
+def test_pods_of_other_namespaces_use_other_claims() -> None:
+    story = Story()
+    put_class(story)
+    for name in ("node", "elsewhere"):
+        story.put(key_of("nodes", name), {})
+    local(story, "p", "node", of_size("small", "a"), of_size("small", "b"))
+    story.claim("x", ANY)
+    story.put(ObjectKey("", "pods", "other", "of-x"), pod("x", node="elsewhere"))
+    lost_after = story.revision
+    story.claim("y", ANY)
+    story.pod("of-y", "y", node="node")
+    tree, write = story.change(key_of("resourceclaims", "y"))
+    tree["status"] = {
+        "allocation": {"devices": {"results": [result("p", "b")]}},
+        "reservedFor": [user("of-y", story.uid("of-y"))],
+    }
+    write()
+    assert result_of(story, lost_after) is OPEN
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (ANY, WRONG),  # x has one of a and b
+        (TWO, OPEN),
+        ({"name": "r", "exactly": {**request(), "allocationMode": "All"}}, OPEN),
+        ({"name": "r", "firstAvailable": [{"name": "s", **request()}]}, WRONG),
+        ({"name": "r", "firstAvailable": [{"name": "s", **request(), "count": 2}]}, OPEN),
+        ({"name": "r", "exactly": request()}, WRONG),
+    ],
+)
+def test_claim_for_one_device_cannot_hold_two(asked: dict, expected: ComparisonResult) -> None:
+    """`y` gets c, although a and b come before it."""
+    assert judged(asked, "c") is expected
