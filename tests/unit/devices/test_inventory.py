@@ -399,12 +399,23 @@ def test_patched_capacity_keeps_its_request_policy() -> None:
 FILTERS = [
     ({}, True),
     ({"driver": DRIVER, "pool": "a", "device": "d"}, True),
+    ({"driver": DRIVER}, True),
+    ({"driver": "other.example.com"}, False),
+    ({"pool": "a"}, True),
+    ({"pool": "d"}, False),
+    ({"device": "d"}, True),
     ({"device": "other"}, False),
+    ({"driver": DRIVER, "pool": "a", "device": "other"}, False),
+    ({"driver": DRIVER, "pool": "b", "device": "d"}, False),
     ({"deviceClassName": "yes"}, True),
+    ({"deviceClassName": "yes", "pool": "b"}, False),
+    ({"deviceClassName": "yes", "selectors": [{"cel": {"expression": "false"}}]}, False),
+    ({"deviceClassName": "no", "selectors": [{"cel": {"expression": "true"}}]}, False),
     ({"deviceClassName": "no"}, False),
     ({"deviceClassName": "absent"}, False),
     ({"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]}, True),
     ({"selectors": [{"cel": {"expression": "false"}}]}, False),
+    ({"selectors": [{"cel": {"expression": each}} for each in ("true", "false")]}, False),
 ]
 
 
