@@ -229,7 +229,8 @@ class TimelineReader:
         if scope.since is not None:
             after = max(after, await self._log.revision_at(history, Instant(scope.since - 1)))
         after = min(after, head)
-        if scope.labels or not _is_worth_skipping(after, head):
+        end = head if self._end is None else min(head, self._end)
+        if scope.labels or not _is_worth_skipping(after, end):
             return
         if scope.needs_uses:
             last = None if self._objects_at is None else await self._objects_at(Revision(after))
@@ -369,7 +370,7 @@ async def of_last(
         end = min(end, await log.revision_at(info.id, scope.until))
     for events in _EVENTS_FOR_A_ROW:
         first = end - last * events
-        if first <= scope.first or not _is_worth_skipping(first - 1, head):
+        if first <= scope.first or not _is_worth_skipping(first - 1, end):
             break
         part = replace(scope, first=first)
         count = 0
@@ -380,12 +381,12 @@ async def of_last(
     return scope
 
 
-def _is_worth_skipping(count: int, head: Revision) -> bool:
-    """Whether so many events at the beginning are more than those after them.
+def _is_worth_skipping(count: int, end: int) -> bool:
+    """Whether so many events at the beginning are more than those after them, up to an end.
 
     Of a window, the log is also asked for what was before it, which costs about as much.
     """
-    return count > head - count
+    return count > end - count
 
 
 async def timeline(
