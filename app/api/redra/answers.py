@@ -21,7 +21,7 @@ from app.analysis import (
     timeline_pages,
 )
 from app.analysis import lanes as lane_picture
-from app.analysis.attempts import AttemptList
+from app.analysis.attempts import AttemptList, TriedPod
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import untried
@@ -57,7 +57,7 @@ from app.api.redra.scans import Scans
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
 from app.domain.errors import BadRequest, NotFound, TooLarge
-from app.domain.log import Event, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import SECOND, Instant
@@ -184,40 +184,49 @@ class Answers:
             raise BadRequest("only pods have attempts: give kind=pod")
         reader.check(key)
         views = await self.views(inquiry)
-        chronicle = await self.whole_chronicle(runtime, views.revision)
-        lane = spans.up_to(chronicle.spans.lanes.get(key, ()), views.revision)
-        if not lane:
-            raise NotFound(
-                f'pods "{key.name}" not found in namespace {key.namespace} up to revision '
-                f"{views.revision}",
-                resource=key.resource,
-            )
         evidence = await self._evidence(inquiry, views, reader)
         own = explained_attempts.made_by_scheduler(await evidence.decisions(key))[::-1]
         made = explained_attempts.of_decisions(own, await evidence.repeated_attempts(own))
+        # Of what redra decided itself the log is read by the pod's name. Only a recorded pod may
+        # have come again without its deletion, or have verdicts that no decision holds.
+        created = None
+        if made and not runtime.info.was_decided_elsewhere:
+            created = await evidence.created(key)
+        written: list[TriedPod] = []
+        if created is None:
+            created, written = await self._recorded_attempts(runtime, key, views.revision)
         limit = self._limits.attempts_max
         causes: dict[int, Event] = {
             event.revision: event
             for revision in explained_attempts.causes_of(made[-limit:])
             if (event := await evidence.event(revision)) is not None
         }
-        about = chronicle.about(key, until=views.revision)
-        items = (
-            attempts.of_attempts(made[-limit:], causes)
-            if made
-            else attempts.of_entries(about)[-limit:]
-        )
-        count = len(made) if made else len(attempts.of_entries(about))
+        items = attempts.of_attempts(made[-limit:], causes) if made else written[-limit:]
+        count = len(made) if made else len(written)
         return AttemptList(
             history=runtime.info.name,
             revision=views.revision,
             namespace=key.namespace,
             name=key.name,
-            created=timestamps.micro_text(spans.begin_of_last(lane)[1]),
+            created=timestamps.micro_text(created),
             is_decided=bool(made),
             items=tuple(items),
             omitted=count - len(items),
         )
+
+    async def _recorded_attempts(
+        self, runtime: HistoryRuntime, key: ObjectKey, until: Revision
+    ) -> tuple[Instant, list[TriedPod]]:
+        """The creation of a pod and the verdicts that were written about it. Raises NotFound."""
+        chronicle = await self.whole_chronicle(runtime, until)
+        lane = spans.up_to(chronicle.spans.lanes.get(key, ()), until)
+        if not lane:
+            raise NotFound(
+                f'pods "{key.name}" not found in namespace {key.namespace} up to revision {until}',
+                resource=key.resource,
+            )
+        about = attempts.of_entries(chronicle.about(key, until=until))
+        return spans.begin_of_last(lane)[1], about
 
     async def scan(self, inquiry: Inquiry, seconds: float | None = None) -> ScanReport:
         """The known incidents that show up to the moment. Raises TooLarge, InputError.

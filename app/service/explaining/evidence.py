@@ -120,6 +120,18 @@ class ExplainedMoment:
             return [event for event in events if event.revision > since]
         return events
 
+    async def created(self, key: ObjectKey) -> Instant | None:
+        """The time at which the last object of a name was created; None if nothing is known of it.
+
+        It is read by the name, however long the history is.
+        """
+        states = (event for event in await self.observed(key) if event.is_about_object)
+        last = next((one for one in states if one.type is not EventType.OBJECT_DELETED), None)
+        if last is None:
+            return None
+        (begun,) = await self.log.creations(self.info.id, [last])
+        return await moments.time_of(self.log, self.info, begun)
+
     async def observed(self, key: ObjectKey) -> list[Event]:
         """The states of an object and the observed requests about it, newest first."""
         return await self.log.read_object(

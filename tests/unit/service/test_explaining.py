@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -12,14 +14,16 @@ from app.analysis.explain.pages import page
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import ObjectExplanation, Question, placed
 from app.analysis.explain.reasons import Reason
+from app.analysis.spans import Spans, begin_of_last
 from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError, NotFound
-from app.domain.log import Event, Revision
+from app.domain.log import Event, ObjectKey, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 from app.service.explaining import Explainer
-from app.service.explaining.evidence import PastMoments, Sight
+from app.service.explaining.evidence import ExplainedMoment, PastMoments, Sight
 from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.blast.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of
@@ -995,3 +999,26 @@ async def test_taint_of_a_held_device_is_named_beside_its_holder() -> None:
         answer = await ask("pod", "waits")
     (held,) = [text for text in texts(answer.reason) if "allocated to default/" in text]
     assert held.endswith(" by rule service is not tolerated)")
+
+
+async def test_creation_of_the_last_object_of_a_name_is_where_its_lane_begins() -> None:
+    cluster = cluster_of(nodes=1)
+    for _ in range(2):
+        cluster.pod("again")
+        cluster.wait(30)
+        cluster.delete("pods", "again", grace_seconds=0)
+        cluster.wait(30)
+    cluster.pod("again")
+    events = cluster.settle().line.events
+    log, info = await history_of(events)
+    pod, lanes, times = ObjectKey("", "pods", "default", "again"), Spans(), set[Instant | None]()
+    for event in events:
+        lanes.fold(event)
+        rest: Any = None
+        views: Any = SimpleNamespace(revision=event.revision)
+        evidence = ExplainedMoment(log=log, info=info, views=views, past=rest, rules=rest)
+        lane = lanes.lanes.get(pod)
+        created = await evidence.created(pod)
+        assert created == (begin_of_last(lane)[1] if lane else None)
+        times.add(created)
+    assert len(times) == 4
