@@ -85,6 +85,39 @@ def test_report_of_a_kubelet_is_one_for_each_pod(tmp_path, line):
     assert left_out == (count == 0)
 
 
+WHOLE = {
+    "an attempt": klog('"Attempting to schedule pod" pod="shop/web-1"'),
+    "a refused attempt": klog(
+        '"Unable to schedule pod; no fit; waiting" pod="shop/web-1" err="0/3 \\"x\\" node=n1"'
+    ),
+    "a binding": klog('"Successfully bound pod to node" pod="shop/web-1" node="n1"'),
+    "a failure": LINE,
+    "a list": klog('"SyncLoop ADD" source="api" pods=["shop/web-1","shop/web-1"]'),
+    "a list without quotes": klog('"SyncLoop ADD" source="api" pods=[shop/web-1 shop/web-1]'),
+    "JSON": json.dumps({"ts": 1.1, "msg": FAILED, "pod": {"name": "web-1", "namespace": "shop"}}),
+}
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_line_that_is_cut_names_no_other_pod(tmp_path, form):
+    """Such as the last line that fits into a comment: `pod="shop/we` names neither shop nor web."""
+    whole = WHOLE[form]
+    begin = whole.index(whole.split('"')[5 if form == "JSON" else 1]) + 1
+    begin = whole.index('"', begin) + 1
+    closed = len(whole) if form == "JSON" else whole.rindex("web-1") + len("web-1")
+    cut = [whole[:end] for end in range(begin, len(whole))]
+    path = tmp_path / "kubelet.log"
+    path.write_text("".join(f"{line}\n" for line in (whole, *cut)))
+    with open_history([path], ReadOptions()) as history:
+        read = list(history.records())
+        lost = {place for place, problem in history.refused_places if "pod is cut" in problem}
+    assert {(record.namespace, record.name) for record in read} == {("shop", "web-1")}
+    text = read[0].message
+    assert {record.message for record in read} <= {text, text.partition(": ")[0]}
+    unclosed = [number for number, line in enumerate(cut, start=2) if len(line) <= closed]
+    assert {f"kubelet.log:{number}" for number in unclosed} <= lost
+
+
 FAILED_START = (
     "container &Container{Name:ctr,Image:i,Command:[sleep 9],Claims:[]ResourceClaim{}} start "
     "failed in pod web-1_shop(5e0a2bd6): CreateContainerError: unresolvable CDI devices a/b=c"

@@ -59,6 +59,9 @@ _Attempt = tuple[str, str, str, str]
 CUT = "the line about an event is cut"
 """The entry of a line that logs an Event and does not go on to its end."""
 
+CUT_POD = "the line about a pod is cut"
+"""The entry of such a line of kube-scheduler or a kubelet: what is left may be part of a name."""
+
 _Said: TypeAlias = _Attempt | LoggedEvent | str
 _Entry: TypeAlias = tuple[_Said, str, Instant | None]
 """What an entry says, its time as written, and its instant if that is known."""
@@ -93,6 +96,9 @@ _FIELD = re.compile(r'\b(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S
 _BEGINS = re.compile(
     rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:\d+\] "
 )
+_CUT_JSON = re.compile(r'\{"[^\n]{0,200}?"msg":')
+"""The beginning of a line of klog in JSON."""
+
 _NAMED_JSON = re.compile(r"^[\w.-]+: (?=\{\"ts\":)")
 """The node before a line in JSON, as tools that show the logs of several nodes write it."""
 
@@ -281,6 +287,8 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
     bare = _NAMED_JSON.sub("", bare)
     if bare.startswith(("{", "[{")):
         value = _decoded(bare.removeprefix("[").rstrip(",]") if bare[0] == "[" else bare)
+        if value is None and _CUT_JSON.match(bare) is not None and _is_about_pods(bare.encode()):
+            yield CUT_POD, "", None
         yield from _in_tree(value, stamp, year, depth + 1)
         return
     if collected_events.is_line(bare):
@@ -305,12 +313,23 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
         yield each, clock if moment is None else _ordered(moment), moment
 
 
-def _reports(rest: str) -> list[kubelet_lines.Report]:
+def _reports(rest: str) -> list[kubelet_lines.Report] | list[str]:
     """What a line of klog that is no attempt with fields says of pods."""
     message = _MESSAGE.match(rest)
     if message is None:
         return [*kubelet_lines.of_failed_start(rest), *older_lines.reports(rest)]
-    return kubelet_lines.of_fields(message["text"], _fields(rest), rest)
+    fields = _fields(rest)
+    if (pods := kubelet_lines.field_of_pods(message["text"])) and _is_cut(fields, pods, rest):
+        return [CUT_POD]
+    return kubelet_lines.of_fields(message["text"], fields, rest)
+
+
+def _is_cut(fields: dict[str, str], pods: str, rest: str) -> bool:
+    """True for a line that ends before the field with its pods, or within a value."""
+    last = fields.get(pods, "")
+    if not last or (last.startswith("[") and "]" not in rest.partition(f" {pods}=")[2]):
+        return True
+    return any(text.startswith('"') or text == "<" for text in fields.values())
 
 
 def _decoded(text: str) -> Any:
@@ -361,7 +380,7 @@ def _placed(entry: _Entry, namespace: str) -> _Entry:
     return said._replace(namespace=namespace, is_unplaced=False), clock, moment
 
 
-def _of_fields(tree: dict[str, Any]) -> _Attempt | LoggedEvent | None:
+def _of_fields(tree: dict[str, Any]) -> _Said | None:
     """The attempt or the Event in klog's JSON format, from the message and its fields."""
     event = logged_events.of_tree(tree) or collected_events.of_tree(tree)
     if event is not None:
@@ -426,10 +445,15 @@ def _said(rest: str, before: str) -> _Said | None:
     return event if event is not None or is_whole else CUT
 
 
-def _attempt(rest: str) -> _Attempt | None:
+def _attempt(rest: str) -> _Attempt | str | None:
     """Verb, namespace, name and message of a line about one pod; None for others."""
     message = _MESSAGE.match(rest)
-    return None if message is None else _meant(message["text"], _fields(rest))
+    if message is None:
+        return None
+    fields = _fields(rest)
+    if message["text"] in _ATTEMPTS and _is_cut(fields, "pod", rest):
+        return CUT_POD
+    return _meant(message["text"], fields)
 
 
 def _fields(rest: str) -> dict[str, str]:

@@ -69,6 +69,11 @@ def of_failed_start(text: str) -> list[Report]:
     return [(KUBELET_FAILURE, failed["namespace"], failed["name"], message)]
 
 
+def field_of_pods(text: str) -> str:
+    """The field that names the pods of a message; empty for other messages."""
+    return "" if text not in _MESSAGES else "pods" if text in _LISTS else "pod"
+
+
 def of_fields(text: str, fields: Mapping[str, Any], rest: str = "") -> list[Report]:
     """The reports of a line with this message and these fields, one for each pod.
 
@@ -78,7 +83,7 @@ def of_fields(text: str, fields: Mapping[str, Any], rest: str = "") -> list[Repo
         return of_failed_start(_texts(fields.get("err")))
     if text not in _MESSAGES:
         return []
-    names = _POD.findall(_texts(fields.get("pods" if text in _LISTS else "pod")))
+    names = _POD.findall(_texts(fields.get(field_of_pods(text))))
     verb = KUBELET_FAILURE if text in _FAILURES else KUBELET_REPORT
     message = text
     if text in _FAILURES and isinstance(why := fields.get("err"), str):
