@@ -139,6 +139,15 @@ def test_object_without_namespace_is_the_one_that_is_shown_elsewhere(tmp_path):
     assert "printed objects that another source shows whole, left out: 1" in notes
 
 
+def test_pod_without_namespace_is_the_one_that_a_log_is_about(tmp_path):
+    line = 'I0102 03:04:05.000006 1 a.go:1] "Attempting to schedule pod" pod="{}/web"\n'
+    for namespaces in (["shop"], ["shop", "lab"]):
+        log = "".join(map(line.format, namespaces))
+        trees, _, notes = read(tmp_path, f"{log}\n{PODS}")
+        is_guess = len(namespaces) == 2
+        assert (("Pod", "default", "web") in trees, GUESS in notes) == (is_guess, is_guess)
+
+
 def test_event_is_in_the_namespace_of_its_subject(tmp_path):
     table = (
         "LAST SEEN   TYPE      REASON             OBJECT                MESSAGE\n"

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.adapters.history import kinds
+from app.adapters.history.formats import component_logs, kubelet_lines
 from app.adapters.history.formats.dumps import DERIVED_UIDS
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.printouts import event_objects, printed_states
@@ -67,8 +68,8 @@ class PrintedObjects:
     """The printed objects, by key. `spool` holds the records of all other sources.
 
     A table of one namespace does not name it. An object whose namespace no command above it tells
-    either is the one of its kind and name that is shown in one other namespace; else it is taken to
-    be in `default`, which `notes` count as a guess.
+    either is the one of its kind and name that is shown in one other namespace, or that a log of a
+    component is about; else it is taken to be in `default`, which `notes` count as a guess.
     """
 
     def __init__(self, spool: Spool, notes: Notes) -> None:
@@ -78,6 +79,7 @@ class PrintedObjects:
         self._guessed: list[Record] = []
         self._whole_events: set[bytes] = set()
         self._bound: dict[ObjectKey, Record] = {}
+        self._attempted: set[ObjectKey] = set()
 
     def held_back(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records of other sources; records of printed objects are held back."""
@@ -130,6 +132,8 @@ class PrintedObjects:
     def _note_binding(self, record: Record) -> None:
         """Keep what an attempt or an Event says of the node of its pod, as a state of the pod."""
         if record.op is Op.CONTEXT:
+            if record.actor in (component_logs.SCHEDULER, kubelet_lines.KUBELET):
+                self._attempted.add(record.key)
             said, message, event = record.verb, record.message, _NOTHING
         elif record.resource == "events":
             event = record.object or _NOTHING
@@ -206,7 +210,7 @@ class PrintedObjects:
         if not self._guessed:
             return
         homes: dict[tuple[str, str, str], set[ObjectKey]] = {}
-        for key in (*self._records, *self._spool.keys()):
+        for key in (*self._records, *self._spool.keys(), *self._attempted):
             homes.setdefault((key.group, key.resource, key.name), set()).add(key)
         guesses: set[ObjectKey] = set()
         for record in self._guessed:
