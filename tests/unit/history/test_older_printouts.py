@@ -116,6 +116,52 @@ def test_jobs_before_they_showed_how_long_they_took(tmp_path):
         assert [(record.kind, record.name) for record in records] == [("Job", "train")]
 
 
+OF_NODES = {
+    "NAME  STATUS                    AGE\nn1    Ready,SchedulingDisabled  9s\n": ["n1"],
+    "NAME  STATUS    AGE  VERSION\nn1    NotReady  9s   v1.7.3\nn2    Ready     9s   v1.7.3\n": [
+        "n1",
+        "n2",
+    ],
+    "$ kubectl get nodes\nNAME  STATUS  AGE\nn1    Ready   9s\n": ["n1"],
+}
+
+
+@pytest.mark.parametrize("table", OF_NODES)
+def test_nodes_before_they_showed_their_roles(tmp_path, table):
+    """Namespaces have the same titles, and other states."""
+    records, lost = read(tmp_path, table)
+    nodes = [(record.kind, record.name) for record in records]
+    assert (nodes, lost) == ([("Node", name) for name in OF_NODES[table]], [])
+
+
+def test_states_that_several_kinds_have_tell_none(tmp_path):
+    with pytest.raises(InputError, match="nothing tells of which kind"):
+        read(tmp_path, "NAME  STATUS  AGE\nn1    Ready   9s\n")
+    records, _ = read(tmp_path, "NAME  STATUS       AGE\nshop  Terminating  9s\n")
+    assert [(record.kind, record.name) for record in records] == [("Namespace", "shop")]
+
+
+@pytest.mark.parametrize(
+    ("rest", "node"),
+    [
+        ("n1.example.com", "n1.example.com"),
+        ("10.0.0.7  n1", "n1"),
+        ("app=web,tier=front", None),
+        ("", None),
+    ],
+)
+def test_row_without_titles_may_have_one_more_cell(tmp_path, rest, node):
+    """The node alone up to 1.2, or labels."""
+    before = "It hangs:\n\nshop  api-1  1/1  Running  0  9s\n"
+    records, lost = read(tmp_path, f"{before}shop  web-1  1/1  Running  0  9s  {rest}\n")
+    web = records[-1].object
+    assert [(record.namespace, record.name) for record in records] == [
+        ("shop", "api-1"),
+        ("shop", "web-1"),
+    ]
+    assert (web.get("spec", {}).get("nodeName"), lost) == (node, [])
+
+
 @pytest.mark.parametrize("table", [SANDBOXES, CONTAINERS])
 def test_what_a_runtime_keeps_is_named_and_is_no_pod(tmp_path, table):
     """It may be what is left of a pod that was deleted."""

@@ -79,12 +79,15 @@ _BY_TITLES = (
 
 _OF_ALL = frozenset({"EVENT", "NAMESPACE", "NAME", "AGE", "LABELS"})
 _OF_CLAIMS = frozenset({"CLASSNAME", "RESOURCECLASSNAME", "ALLOCATIONMODE"})
-_LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str], ...] = (
-    ({"STATE"}, _OF_CLAIMS, "resourceclaims"),
-    ({"STATUS"}, frozenset(), "namespaces"),
+_OF_NODES = r"\b(?:Not)?Ready(?:,SchedulingDisabled\b|[ \t]+\S+[ \t]+v\d+\.\d)"
+_LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str, re.Pattern[str]], ...] = (
+    ({"STATE"}, _OF_CLAIMS, "resourceclaims", re.compile("")),
+    ({"STATUS"}, frozenset(), "namespaces", re.compile(r"\b(?:Active|Terminating)\b")),
+    ({"STATUS"}, frozenset({"VERSION"}), "nodes", re.compile(_OF_NODES)),
 )
-"""Kinds whose titles other kinds have too: titles it has, titles it may have beside those of all.
-A command that asks for something else takes precedence."""
+"""Kinds whose titles other kinds have too: titles it has, titles it may have beside those of all,
+and a word of its rows. Nodes had no ROLES up to 1.7. A command that asks for something else takes
+precedence."""
 
 _OF_NAME_AND_AGE = ("deviceclasses", "resourceclaimtemplates")
 """Kinds whose tables have no titles but those of all."""
@@ -310,9 +313,10 @@ def _kind(titles: set[str], row: str, commands: Commands, number: int) -> Kind |
     newest = commands.of(number, None)
     if newest is not None and not _may_show(newest, titles):
         newest = None
-    for needed, others, name in _LIKE_OTHERS:
+    for needed, others, name, word in _LIKE_OTHERS:
         meant = registry.find_name(name)[0]
-        if titles - _OF_ALL - others == needed and (newest is None or newest.is_of(meant)):
+        is_alike = titles - _OF_ALL - others == needed and word.search(row) is not None
+        if is_alike and (newest is None or newest.is_of(meant)):
             return meant
     if newest is None or len(newest.kinds) != 1 or newest.is_open:
         return None
@@ -328,7 +332,8 @@ def _may_show(command: PrintedCommand, titles: set[str]) -> bool:
     known: dict[str, set[str]] = {}
     for needed, name in _BY_TITLES:
         known[name] = known.get(name, set()) | needed
-    known |= {name: needed for needed, _, name in _LIKE_OTHERS}
+    for needed, _, name, _ in _LIKE_OTHERS:
+        known[name] = known.get(name, set()) | needed
     known |= {name: {"NAME"} if titles <= _OF_ALL else set() for name in _OF_NAME_AND_AGE}
     return any(kind.plural not in known or known[kind.plural] & titles for kind in command.kinds)
 

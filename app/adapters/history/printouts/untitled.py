@@ -23,8 +23,12 @@ _NAMESPACE = rf"(?:(?P<NAMESPACE>{_NAME}){_GAP})?"
 _POD = re.compile(
     rf"{_NAMESPACE}(?P<NAME>(?:pod/)?{_NAME}){_GAP}(?P<READY>\d+/\d+){_GAP}"
     rf"(?P<STATUS>[A-Z][A-Za-z]*(?::[\w./:-]+)?){_GAP}(?P<RESTARTS>\d+{_AGO}){_GAP}(?P<AGE>{_AGE})"
-    rf"(?:{_GAP}(?P<IP>[\da-f.:]+|<none>){_GAP}(?P<NODE>{_NAME}|<none>)(?:{_GAP}\S+)*)?[ \t]*"
+    rf"(?:{_GAP}(?P<IP>[\da-f.:]+|<none>){_GAP}(?P<NODE>{_NAME}|<none>)(?:{_GAP}\S+)*"
+    rf"|{_GAP}(?P<ALONE>(?=[a-z0-9.-]*[a-z])(?![\da-f.:]+(?:\s|$)){_NAME})"
+    rf"|{_GAP}[\w./-]+=\S*)?[ \t]*"
 )
+"""Up to 1.2, `-o wide` added the node alone; with `--show-labels` the labels are last."""
+
 _CLAIM = re.compile(
     rf"(?:(?P<NAMESPACE>{_NAME}){_WIDE})?"
     rf"(?P<NAME>(?:resourceclaim(?:\.resource\.k8s\.io)?/)?{_NAME}){_WIDE}"
@@ -67,5 +71,7 @@ def cells(line: str) -> tuple[Kind, Mapping[str, str]] | None:
         match = pattern.fullmatch(line)
         if match is not None:
             shown = {title: cell for title, cell in match.groupdict().items() if cell}
+            if "ALONE" in shown:
+                shown["NODE"] = shown.pop("ALONE")
             return registry.find_name(plural)[0], shown
     return None
