@@ -6,13 +6,13 @@ first node or device with different answers. The cause is found by comparing fac
 the device, its taints, its slice, and the pods bound to the node.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
 
-from app.analysis.diff import named_lists
+from app.analysis.diff import named_lists, partings
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
 from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
 from app.analysis.explain.node_reasons import NodeReason
@@ -127,12 +127,9 @@ def of_eviction(sides: Sides, devices: Sequence[str], node: str) -> Parting:
         left, right = facts["a"], facts["b"]
         if left is None or right is None:
             if left is not right:
-                return Parting(
-                    device=device,
-                    a=_taints_text(left),
-                    b=_taints_text(right),
-                    causes=tuple(_slices(sides, device)),
-                )
+                causes = tuple(_slices(sides, device))
+                words = [_taints_text(left), _taints_text(right)]
+                return Parting(device=device, a=words[0], b=words[1], causes=causes)
             continue
         a, b = left.taints | left.rules, right.taints | right.rules
         if a != b:
@@ -191,9 +188,15 @@ def _of_pod(sides: Sides) -> Iterator[Parting]:
 def _of_node(
     sides: Sides, node: str, left: NodeReason | None, right: NodeReason | None
 ) -> Iterator[Parting]:
-    """Differences in what a node answers before devices are asked."""
+    """Differences in what a node answers before devices are asked, or by an error.
+
+    An error ends the attempt, whatever other nodes there are.
+    """
     is_early = [reason is None or reason.explained is None for reason in (left, right)]
-    if not any(is_early) or _node_text(left) == _node_text(right):
+    if _node_text(left) == _node_text(right):
+        return
+    if not any(is_early):
+        yield from _of_error(sides, node, left, right)
         return
     facts = {side: sides[side].node_facts.get(node) for side in sides}
     mine, other = facts["a"], facts["b"]
@@ -201,7 +204,7 @@ def _of_node(
     if mine is None or other is None or mine.content != other.content:
         causes.append(ByObject(ObjectKey(*api_resources.NODES, "", node)))
     if mine is not None and other is not None:
-        causes += _pods(mine.pods, other.pods)
+        causes += partings.by_pods(mine.pods, other.pods)
     yield Parting(
         node=node,
         a=_node_text(left),
@@ -209,6 +212,20 @@ def _of_node(
         causes=tuple(causes) or (BySettings(),),
         open_on=_open_on([not early for early in is_early]),
     )
+
+
+def _of_error(
+    sides: Sides, node: str, left: NodeReason | None, right: NodeReason | None
+) -> Iterator[Parting]:
+    """A node that gives an error on one side only: by a pool that cannot be used there."""
+    fails = [reason is not None and reason.is_error for reason in (left, right)]
+    reason = left if fails[0] else right
+    if fails[0] == fails[1] or reason is None or reason.explained is None:
+        return
+    causes = tuple(each for pool, _ in reason.explained.pools for each in _slices_of(sides, pool))
+    if causes:
+        words, can = (_node_text(left), _node_text(right)), [not each for each in fails]
+        yield Parting(node=node, a=words[0], b=words[1], causes=causes, open_on=_open_on(can))
 
 
 def _of_devices(sides: Sides, node: str, placements: Placements) -> Iterator[Parting]:
@@ -362,16 +379,16 @@ def _of_kind(sides: Sides, device: str, answer: _Answer | None, lacking: str) ->
     if left is None or right is None:
         # A side without the device, or one whose selector failed before it came to the device.
         yield from _slices(sides, device)
-        yield from _pods(_holders(left), _holders(right))
+        yield from partings.by_pods(_holders(left), _holders(right))
         return
     pools = [sides[side].pools.get(pool_of(device)) for side in ("a", "b")]
     match kind:
         case CauseKind.ALLOCATED | CauseKind.TAKEN | CauseKind.CAPACITY:
-            yield from _alone(lacking, left.holders, right.holders)
+            yield from partings.by_pods_of(lacking, left.holders, right.holders)
         case CauseKind.TAINT if left.taints != right.taints:
             yield from _taints(sides, device, left.taints, right.taints)
         case CauseKind.COUNTERS if pools[0] is not None and pools[1] is not None:
-            yield from _alone(lacking, pools[0].holders, pools[1].holders)
+            yield from partings.by_pods_of(lacking, pools[0].holders, pools[1].holders)
             # The slice with the counters need not be the one with the device.
             yield from _slices(sides, device)
             # A pod of both sides may consume other counters, with another device.
@@ -400,16 +417,20 @@ def _by_device(side: Testimony, node: str) -> dict[_Place, _Answer]:
 
 def _slices(sides: Sides, device: str) -> Iterator[Cause]:
     """The slices of the pool of a device, those that publish it first."""
-    pool = pool_of(device)
     published = (side.devices.get(device) for side in sides.values())
     publishing = {facts.slice for facts in published if facts is not None}
+    return _slices_of(sides, pool_of(device), publishing)
+
+
+def _slices_of(sides: Sides, pool: str, first: Set[str] = frozenset()) -> Iterator[Cause]:
+    """The slices of a pool on both sides, those in `first` first."""
     names = {
         name
         for side in sides.values()
         if (facts := side.pools.get(pool)) is not None
         for name in facts.slices
     }
-    for name in sorted(names, key=lambda name: (name not in publishing, name)):
+    for name in sorted(names, key=lambda name: (name not in first, name)):
         yield ByObject(ObjectKey(*api_resources.RESOURCE_SLICES, "", name))
 
 
@@ -426,17 +447,6 @@ def _holders(facts: DeviceFacts | None) -> frozenset[str]:
     return frozenset() if facts is None else facts.holders
 
 
-def _pods(left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
-    """The pods that are on one side only."""
-    yield from _alone("b", left, right)
-    yield from _alone("a", left, right)
-
-
-def _alone(side: str, left: frozenset[str], right: frozenset[str]) -> Iterator[Cause]:
-    """The pods that are on this side only."""
-    yield from (ByPod(side, uid) for uid in sorted(left - right if side == "a" else right - left))
-
-
 def _around(sides: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:
     """Pods and nodes that affect scores and differ although all verdicts are the same."""
     causes: list[Cause] = []
@@ -444,7 +454,7 @@ def _around(sides: Sides, nodes: Sequence[str]) -> tuple[Cause, ...]:
         facts = [sides[side].node_facts.get(node) for side in ("a", "b")]
         if facts[0] is None or facts[1] is None:
             continue
-        causes += _pods(facts[0].pods, facts[1].pods)
+        causes += partings.by_pods(facts[0].pods, facts[1].pods)
         if facts[0].content != facts[1].content:
             causes.append(ByObject(ObjectKey(*api_resources.NODES, "", node)))
     return tuple(causes)

@@ -1,5 +1,6 @@
 """The place where two sides' reasons for a pod diverge, and possible causes, as typed values."""
 
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -50,3 +51,14 @@ class Parting:
     b: str = ""
     causes: tuple[Cause, ...] = ()
     open_on: str = ""
+
+
+def by_pods(left: Set[str], right: Set[str]) -> Iterator[Cause]:
+    """The pods that are on one side only."""
+    yield from by_pods_of("b", left, right)
+    yield from by_pods_of("a", left, right)
+
+
+def by_pods_of(side: str, left: Set[str], right: Set[str]) -> Iterator[Cause]:
+    """The pods that are on this side only."""
+    yield from (ByPod(side, uid) for uid in sorted(left - right if side == "a" else right - left))

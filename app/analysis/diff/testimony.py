@@ -4,7 +4,7 @@ Questions are answered in the order of their revisions while the side's events a
 functions are generators that yield after each step.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from app.analysis.diff.sides import DiffBounds, Side
@@ -23,7 +23,7 @@ from app.domain.log import ObjectKey, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.values import api_resources, identifiers
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.identifiers import DeviceId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -180,9 +180,12 @@ def _answer(
     nodes = {*query.nodes, *testimony.nodes}
     testimony.node_facts = dict(_node_facts(views, nodes))
     devices = set(query.devices)
+    unusable: set[PoolId] = set()
     for reason in testimony.nodes.values():
         devices |= {device.device for _, request in reason.requests() for device in request.devices}
-    testimony.devices, testimony.pools = _device_facts(views, devices)
+        if reason.explained is not None:
+            unusable |= {identifiers.parse_pool(pool) for pool, _ in reason.explained.pools}
+    testimony.devices, testimony.pools = _device_facts(views, devices, unusable)
     return testimony
 
 
@@ -268,10 +271,11 @@ def _node_facts(views: LiveViews, names: Iterable[str]) -> Iterator[tuple[str, N
 
 
 def _device_facts(
-    views: LiveViews, names: Iterable[str]
+    views: LiveViews, names: Iterable[str], others: Set[PoolId]
 ) -> tuple[dict[str, DeviceFacts], dict[str, PoolFacts]]:
+    """The facts of devices, and of their pools and `others`."""
     wanted = {identifiers.parse_device(name) for name in names}
-    places = {(driver, pool) for driver, pool, _ in wanted}
+    places = {(driver, pool) for driver, pool, _ in wanted} | others
     users = _users(views)
     rules = list(_rules(views))
     devices: dict[str, DeviceFacts] = {}

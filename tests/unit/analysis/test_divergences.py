@@ -88,6 +88,12 @@ def closed(text: str) -> NodeReason:
     return NodeReason(node="n", text=text)
 
 
+def failing(text: str, *pools: str) -> NodeReason:
+    unusable = tuple((pool, "incomplete") for pool in pools)
+    explained = Explanation(node="n", outcome="error", text=text, claims=(), pools=unusable)
+    return NodeReason(node="n", text=text, explained=explained)
+
+
 def side(*devices: DeviceReason, **facts: Any) -> Answers:
     """The answers of a side; devices are those that the node n looked at."""
     given: dict[str, Any] = {"revision": Revision(9)}
@@ -502,6 +508,18 @@ def placed(
                 open_on="a",
             ),
             id="after a device that one side did not reach",
+        ),
+        pytest.param(
+            side(nodes={"n": asked(answer("g0", CauseKind.SELECTOR), text="cannot allocate")}),
+            side(nodes={"n": failing("pool d/p is being updated", "d/p")}),
+            Parting(
+                node="n",
+                a="cannot allocate",
+                b="pool d/p is being updated",
+                causes=slices("s", "t"),
+                open_on="a",
+            ),
+            id="pool that makes an error of a refusal",
         ),
     ],
 )
