@@ -214,6 +214,12 @@ def pod_deleted(world: FleetWorld) -> Change:
     return Change((edit,), (DeleteObject(key=key),))
 
 
+def slice_deleted(world: FleetWorld) -> Change:
+    name = world.random.choice(world.find("resourceslices"))["metadata"]["name"]
+    write = DeleteObject(key=ObjectKey(GROUP, "resourceslices", "", name))
+    return Change((DeleteEdit(name=f"resourceslice/{name}"),), (write,))
+
+
 def quota_lowered(world: FleetWorld) -> Change:
     """The namespace `team` may have one device only."""
     quota = world.cluster.must("resourcequotas", "devices", "team")
@@ -234,6 +240,8 @@ def quota_lowered(world: FleetWorld) -> Change:
         (317, pod_deleted),
         (313, quota_lowered),
         draws.repeated(343, quota_lowered),
+        draws.repeated(327, slice_deleted),
+        draws.repeated(360, slice_deleted),
     ],
 )
 async def test_fork_does_what_the_world_does_in_which_the_change_is_made(

@@ -95,6 +95,12 @@ class Readiness:
         """Notes that the result of an attempt for a pod (a uid) did not count."""
         _extend(self._put_off[pod], tried, due)
 
+    def note_counted(self, pod: str, now: Instant) -> None:
+        """Notes that the result of an attempt for a pod (a uid) counts from now on."""
+        spans = self._put_off.get(pod, [])
+        if spans and spans[-1][1] >= now:
+            spans[-1] = (spans[-1][0], Instant(now - 1))
+
     def note_under_way(self, controller: str, made: Instant, stored: Instant) -> None:
         """Notes that a controller made a plan at `made` which was stored later."""
         self._under_way[controller].append((made, stored))

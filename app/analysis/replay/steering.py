@@ -300,7 +300,9 @@ class SteeredPace:
         if until is None:
             until = self._recorded.put_off(pod, tried, now, is_patient=is_patient)
             self._note_put_off(pod, until)
-        if until is not None:
+        if until is None:
+            self.readiness.note_counted(pod, now)
+        else:
             self.readiness.note_put_off(pod, now, until)
         return until
 

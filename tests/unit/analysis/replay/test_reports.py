@@ -113,6 +113,17 @@ def test_result_of_a_pod_was_put_off_only_for_that_pod() -> None:
     assert not waits.was_put_off("v", Instant(150))
 
 
+def test_result_is_put_off_no_longer_once_an_attempt_counts() -> None:
+    waits = Readiness({})
+    waits.note_counted("u", Instant(90))
+    waits.note_put_off("u", Instant(100), Instant(200))
+    waits.note_counted("u", Instant(130))
+    assert waits.was_put_off("u", Instant(129))
+    assert not waits.was_put_off("u", Instant(130))
+    waits.note_counted("u", Instant(150))
+    assert waits.was_put_off("u", Instant(129))
+
+
 def tried(node: str = "", message: str = "", devices: tuple = ()) -> AttemptOutcome:
     return AttemptOutcome(node=node, message=message, devices=devices)
 
