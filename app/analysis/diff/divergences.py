@@ -241,7 +241,7 @@ def _of_devices(sides: Sides, node: str, placements: Placements) -> Iterator[Par
     for place in named_lists.merged(mine, other):
         device = place[-1]
         answers = {"a": mine.get(place), "b": other.get(place)}
-        facts = {side: sides[side].devices.get(device) for side in sides}
+        facts = {side: sides[side].usable(device) for side in sides}
         seem = [_is_open(answers[side], facts[side]) for side in ("a", "b")]
         was = [_was_given(answers[side], node, device, placements.get(side)) for side in ("a", "b")]
         can = [
@@ -260,7 +260,7 @@ def _of_devices(sides: Sides, node: str, placements: Placements) -> Iterator[Par
         if seeming is None and not on_way and (None in seem or seem[0] == seem[1]):
             continue
         words = [
-            _device_text(answers[side], facts[side])
+            _device_text(sides[side], device, answers[side])
             if then is None
             else ("chosen" if then else ON_ITS_WAY)
             for side, then in zip(("a", "b"), was, strict=True)
@@ -307,11 +307,10 @@ def _of_words(sides: Sides, node: str) -> Iterator[Parting]:
         by_side = {"a": mine.get(place), "b": other.get(place)}
         if _kind(by_side["a"]) == _kind(by_side["b"]):
             continue
-        facts = {side: sides[side].devices.get(place[-1]) for side in ("a", "b")}
         words = [
             _node_text(reason)
             if by_side[side] is None
-            else _device_text(by_side[side], facts[side])
+            else _device_text(sides[side], place[-1], by_side[side])
             for side, reason in zip(("a", "b"), reasons, strict=True)
         ]
         causes = [
@@ -375,7 +374,7 @@ def _of_kind(sides: Sides, device: str, answer: _Answer | None, lacking: str) ->
             if sides["a"].classes.get(name) != sides["b"].classes.get(name):
                 yield ByObject(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
         return
-    left, right = (sides[side].devices.get(device) for side in ("a", "b"))
+    left, right = (sides[side].usable(device) for side in ("a", "b"))
     if left is None or right is None:
         # A side without the device, or one whose selector failed before it came to the device.
         yield from _slices(sides, device)
@@ -480,9 +479,9 @@ def _scores_text(scores: Mapping[str, int], nodes: Sequence[str], chosen: str) -
     return ", ".join(f"{node} scores {scores[node]}" for node in listed)
 
 
-def _device_text(answer: _Answer | None, facts: DeviceFacts | None) -> str:
-    if facts is None:
-        return "not published"
+def _device_text(side: Testimony, device: str, answer: _Answer | None) -> str:
+    if side.usable(device) is None:
+        return side.problem(device) or "not published"
     if answer is None:
         return "not looked at"
     if answer[1].chosen:

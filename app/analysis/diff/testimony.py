@@ -124,6 +124,15 @@ class Testimony:
     classes: dict[str, bytes] = field(default_factory=dict)
     node_names: frozenset[str] = frozenset()
 
+    def usable(self, device: str) -> DeviceFacts | None:
+        """A device that is published in a pool that can be used; None for others."""
+        return None if self.problem(device) else self.devices.get(device)
+
+    def problem(self, device: str) -> str:
+        """Why the pool of a device cannot be used; empty for other pools, and unknown ones."""
+        pool = self.pools.get(pool_of(device))
+        return "" if pool is None else pool.problem
+
     def renamed(self, names: Mapping[str, str]) -> "Testimony":
         """The same answers with these names in place of the uids of pods."""
 

@@ -4,6 +4,7 @@ Each row is looked at twice: as it is, and with its sides exchanged.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -520,6 +521,23 @@ def placed(
                 open_on="a",
             ),
             id="pool that makes an error of a refusal",
+        ),
+        pytest.param(
+            side(answer("g0", chosen=True), devices={"g0": FREE}),
+            side(
+                nodes={"n": asked(text="cannot allocate")},
+                devices={"g0": FREE},
+                pool=replace(pool(), problem="incomplete: 1 of 2 slices are there"),
+            ),
+            Parting(
+                node="n",
+                device=G0,
+                a="chosen",
+                b="incomplete: 1 of 2 slices are there",
+                causes=slices("t", "s"),
+                open_on="a",
+            ),
+            id="pool that cannot be used",
         ),
     ],
 )
