@@ -1,5 +1,8 @@
 """Incidents with which the pages were walked by keyboard, their causes written down before."""
 
+from app.analysis.incidents.incident import IncidentVariant
+from app.bootstrap.gallery import playing
+from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import (
     Invented,
     ask,
@@ -289,6 +292,171 @@ def budget_lacks_a_pod(new):
     )  # fmt: skip
 
 
+def label_was_taken_from_the_node(new):
+    """A pod chooses a node by a label that the node had when the pod before it came."""
+    driver, team = f"{new('d')}.test", new("team")
+    jobs = [pod(name, "lab", claim=f"of-{name}") for name in ("first", "train")]
+    for job in jobs:
+        job["spec"]["nodeSelector"] = {"x.test/team": team}
+    first, second = ([claim(f"of-{name}", "lab", ask("c")), job]
+                     for name, job in zip(("first", "train"), jobs, strict=True))  # fmt: skip
+    cards = [{"name": "x0"}, {"name": "x1"}]
+    return Invented(
+        about="train",
+        told=(rf"node gpus had x\.test/team={team} until that was taken away, by redra",),
+        steps=(
+            {"apply": [space("lab"), class_of("c", driver), node("gpus", {"x.test/team": team}),
+                       slice_of("s", driver, "gpus", cards, nodeName="gpus")]},
+            {"apply": first},
+            {"wait": 30},
+            {"patch": {"metadata": {"labels": {"x.test/team": None}}}, "of": "node/gpus"},
+            {"apply": second},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def holder_cannot_give_its_device_back(new):
+    """A pod waits for the device of one that was deleted and that its kubelet cannot end."""
+    driver, before = f"{new('d')}.test", new("notebook")
+    said = f"error killing pod: unprepare dynamic resources: DRA driver {driver} is not registered"
+    return Invented(
+        about="train",
+        told=(rf"pod lab/{before}, which was deleted .{{0,60}}; deletion was asked for by redra",
+              rf"the kubelet of node n said, 14 times: FailedKillPod: .{{0,70}}{driver} is not"),
+        off=("kubelet",),
+        steps=(
+            {"apply": lab(driver, one(driver))},
+            {"apply": [claim("old", "lab", ask("c")), pod(before, "lab", claim="old")]},
+            {"wait": 5},
+            {"status": {"phase": "Running"}, "of": f"pod/lab/{before}"},
+            {"delete": f"pod/lab/{before}"},
+            {"wait": 60},
+            {"apply": [told_by_kubelet(new, before, "FailedKillPod", said)]},
+            {"apply": [claim("want", "lab", ask("c")), pod("train", "lab", claim="want")]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def device_of_a_pod_deleted_by_force_is_still_prepared(new):
+    """A pod gets a device that the kubelet has not taken back from a pod deleted by force.
+
+    kubernetes/kubernetes 141471.
+    """
+    driver, before = f"{new('d')}.test", new("notebook")
+    said = "Failed to prepare dynamic resources: device x is prepared for another claim"
+    return Invented(
+        about="train",
+        told=(rf"pod lab/{before} was deleted before its kubelet confirmed its end, by redra",
+              "x is prepared for another claim"),
+        off=("kubelet",),
+        steps=(
+            {"apply": lab(driver, one(driver))},
+            {"apply": [claim("old", "lab", ask("c")), pod(before, "lab", claim="old")]},
+            {"wait": 5},
+            {"status": {"phase": "Running"}, "of": f"pod/lab/{before}"},
+            {"delete": f"pod/lab/{before}", "now": True},
+            {"wait": 30},
+            {"apply": [claim("want", "lab", ask("c")), pod("train", "lab", claim="want")]},
+            {"wait": 5},
+            {"apply": [told_by_kubelet(new, "train", "FailedPrepareDynamicResources", said)]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
+def template_wants_more_since_it_was_replaced(new):
+    """A template is made anew with a larger count, and its former pod is gone."""
+    driver, name = f"{new('d')}.test", new("tmpl")
+    return Invented(
+        about="train",
+        told=(
+            rf"template lab/{name} was made anew by redra",
+            r"requests\[0\]\.exactly\.count: 1 before, 8 since",
+            "wants 8 devices, 1 of 1",
+        ),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), template(name, "lab", ask("c", count=1))]},
+            {"apply": [pod("first", "lab", template=name)]},
+            {"wait": 30},
+            {"delete": f"resourceclaimtemplate/lab/{name}"},
+            {"delete": "pod/lab/first", "now": True},
+            {"wait": 30},
+            {"apply": [template(name, "lab", ask("c", count=8))]},
+            {"apply": [pod("train", "lab", template=name)]},
+            {"wait": 30},
+        ),
+    )
+
+
+def queue_does_not_know_the_class(new):
+    """A job waits for a queue, whose object for the job says why it is not admitted."""
+    driver, load = f"{new('d')}.test", new("job-train")
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+              "schema": {"openAPIV3Schema": schema}}  # fmt: skip
+    kind = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "workloads.queue.x.test"},
+        "spec": {
+            "group": "queue.x.test", "scope": "Namespaced", "versions": [served],
+            "names": {"plural": "workloads", "singular": "workload", "kind": "Workload",
+                      "listKind": "WorkloadList"},
+        },
+    }  # fmt: skip
+    made = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "x.test/i"}]}
+    job = {
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "lab"},
+        "spec": {"suspend": True, "template": {"spec": made}},
+    }  # fmt: skip
+    said = {
+        "type": "QuotaReserved", "status": "False", "reason": "Inadmissible",
+        "message": "DeviceClass c is not mapped", "lastTransitionTime": "2026-01-02T03:00:00Z",
+    }  # fmt: skip
+    steps = ({"apply": [*lab(driver, one(driver)), kind]}, {"wait": 5}, {"apply": [job]})
+    before = Invented(told=(), steps=steps).incident()
+    events = playing.play(before, IncidentVariant.BROKEN).events
+    uid = next(each.object["metadata"]["uid"] for each in events if each.key.resource == "jobs")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid,
+             "controller": True}  # fmt: skip
+    owned = {
+        "apiVersion": "queue.x.test/v1",
+        "kind": "Workload",
+        "metadata": {"name": load, "namespace": "lab", "ownerReferences": [owner]},
+    }
+    return Invented(
+        about="job/train",
+        told=(
+            r"spec\.suspend is true",
+            rf"workload {load} says: QuotaReserved is False \(Inadmissible: DeviceClass c is not m",
+        ),
+        steps=(
+            *steps,
+            {"apply": [owned]},
+            {"status": {"conditions": [said]}, "of": f"workload/lab/{load}"},
+            {"wait": 5},
+        ),
+    )
+
+
+def rule_needs_a_gate_that_is_off(new):
+    """A rule taints nothing in a cluster whose gate for such rules is off."""
+    driver, hot = f"{new('d')}.test", new("thermal")
+    return Invented(
+        about=f"devicetaintrule/{hot}",
+        told=(rf"(rule {hot} has no effect: )?gate DRADeviceTaintRules is off",),
+        closed=("DRADeviceTaintRules",),
+        steps=(
+            {"apply": [*lab(driver, one(driver)),
+                       claim("want", "lab", ask("c")), pod("train", "lab", claim="want")]},
+            {"wait": 5},
+            {"apply": [rule(hot, driver, key="x.test/hot", effect="NoExecute")]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
 WALKED = (
     driver_is_too_old,
     toleration_has_another_effect,
@@ -302,6 +470,12 @@ WALKED = (
     port_of_the_node_is_in_use,
     quota_was_lowered_under_a_deployment,
     quota_was_lowered_under_services,
+    label_was_taken_from_the_node,
+    holder_cannot_give_its_device_back,
+    device_of_a_pod_deleted_by_force_is_still_prepared,
+    template_wants_more_since_it_was_replaced,
+    queue_does_not_know_the_class,
+    rule_needs_a_gate_that_is_off,
 )
 
 RUNNING = (device_changed_under_its_claim, budget_lacks_a_pod)

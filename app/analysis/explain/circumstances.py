@@ -6,7 +6,9 @@ meant for its taint, or the nodes for which devices were published that no node 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, stuck, waits
@@ -71,7 +73,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *(reason for reason in renewed if reason.about not in named),
         *nearby_nodes.without_driver(views, without_devices(nodes)),
         *nearby_nodes.full(views, _full(nodes)),
-        *labels_nearby.unmatched(views, pod, _unmatched(nodes)),
+        *labels_nearby.unmatched(views, pod, unmatched(nodes)),
         *affinities.keeping_away(views, pod, {one.node: one.text for one in nodes}),
         *ports.in_use(views, pod, {one.node: one.text for one in nodes}),
         *nearby_nodes.short(views, pod, _short(nodes)),
@@ -124,6 +126,7 @@ def useless_holders(views: LiveViews, holders: Iterable[str]) -> Iterator[Reason
     """
     groups: dict[str, list[ObjectKey]] = {}
     ending: dict[ObjectKey, Reason] = {}
+    said = cache(partial(lives.warnings, views.objects))
     for holder in list(holders)[:HOLDERS_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
@@ -132,7 +135,7 @@ def useless_holders(views: LiveViews, holders: Iterable[str]) -> Iterator[Reason
         if tree is not None and meta.is_deleting(tree):
             ending[key] = _ending(views, key, tree)
         elif tree is not None:
-            ending.update(_kept_in_vain(views, key, tree))
+            ending.update(_kept_in_vain(views, key, tree, said))
         if way in (stuck.CONSUMER_GONE, stuck.CONSUMER_ENDED, stuck.UNPROTECTED):
             groups.setdefault(way, []).append(key)
     useless = {key for keys in groups.values() for key in keys}
@@ -171,9 +174,15 @@ def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
 
 
 def _kept_in_vain(
-    views: LiveViews, key: ObjectKey, tree: JsonView
+    views: LiveViews,
+    key: ObjectKey,
+    tree: JsonView,
+    said: Callable[[str], Mapping[str, lives.KubeletWarning]],
 ) -> Iterator[tuple[ObjectKey, Reason]]:
-    """The pods that do not end or do not start, for which a claim keeps its devices."""
+    """The pods that do not end or do not start, for which a claim keeps its devices.
+
+    `said` gives what kubelets said about the pods of a namespace.
+    """
     for consumer in dra.consumers(tree):
         pod_key = ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
         event = views.objects.event(pod_key)
@@ -187,11 +196,16 @@ def _kept_in_vain(
             text += f" and is to end by {until}" if until else ""
             children = [*lives.awaited(views, pod, core.node_name(pod))]
             children += _ending_namespace(views, key.namespace)
+            warning = lives.warning_of_end(said(key.namespace), pod)
         elif waits := _fails(pod):
             text += f"{consumer.name}, which {waits}"
             children = []
+            warning = lives.warning_about(said(key.namespace), pod)
         else:
             continue
+        if warning is not None:
+            report = lives.warning_reason(warning, pod)
+            children.append(replace(report, rests_on=(warning.event.key,)))
         yield (
             pod_key,
             Reason(
@@ -200,6 +214,8 @@ def _kept_in_vain(
                 about=pod_key,
                 children=tuple(children),
                 is_kept=True,
+                holds=meta.is_deleting if meta.is_deleting(pod) else None,
+                since="; deletion was asked for",
             ),
         )
 
@@ -361,7 +377,7 @@ def _full(nodes: Sequence[NodeReason]) -> list[str]:
     return [one.node for one in nodes if nearby_nodes.TOO_MANY in one.text.split(", ")]
 
 
-def _unmatched(nodes: Sequence[NodeReason]) -> list[str]:
+def unmatched(nodes: Sequence[NodeReason]) -> list[str]:
     """The nodes whose labels the pod does not choose."""
     return [one.node for one in nodes if one.text in filters.AFFINITY.reasons]
 

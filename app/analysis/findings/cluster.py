@@ -123,6 +123,8 @@ def rules(views: LiveViews) -> Iterator[Finding]:
         event = views.objects.event(key)
         if event is None:
             continue
+        for reason in selection.switched_off(views):
+            yield _of_rule(views, event, Severity.WARNING, f"has no effect: {reason.text}")
         for reason in selection.missed(views, event.object):
             held = selection.held(views) if held is None else held
             selector = dra.device_selector(event.object)

@@ -4,7 +4,7 @@ A refusal names what the pod lacks now. If something was lost within the history
 removed it is about another object than the pod.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -16,6 +16,8 @@ from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node, NodeSelectionError, node_of
@@ -45,6 +47,7 @@ async def reasons(
     """The changes of other objects that removed what the pod lacks according to the nodes."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
+        *await _unchosen(evidence, pod, nodes),
         *await _withdrawn(evidence, pod, nodes),
         *await _shrunk(evidence, nodes),
         *await _renamed(evidence, pod, nodes),
@@ -77,10 +80,43 @@ async def _relabelled(evidence: ExplainedMoment, slices: Sequence[Slice]) -> lis
             if after.type is EventType.OBJECT_DELETED:
                 text = f"node {key.name}, which slice {one.name} is for, was deleted"
             else:
-                labels = ", ".join(_labels_lost(one, before.object, after.object))
+                names = waits.label_names(one.node.tree or {})
+                labels = ", ".join(_labels_lost(names, before.object, after.object))
                 text = f"slice {one.name} was for node {key.name}, which had {labels}"
             reasons.append(kept(after, text))
     return reasons
+
+
+async def _unchosen(
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
+    """The nodes that had the labels which the pod chooses nodes by, until a write changed them."""
+    spec = pod_spec.read(pod)
+    reasons: list[Reason] = []
+    for name in circumstances.unmatched(nodes)[: evidence.bounds.cause_nodes_max]:
+        key = ObjectKey(*api_resources.NODES, "", name)
+        lost = loss(await evidence.changes(key), partial(_is_chosen, spec))
+        present = evidence.views.objects.get(key)
+        if lost is None or present is None or not evidence.sight.sees(lost[1]):
+            continue
+        before, after = lost
+        terms = () if spec.node_affinity is None else spec.node_affinity.terms
+        wanted = [*dict(spec.node_selector), *(one.key for term in terms for one in term.labels)]
+        labels = ", ".join(_labels_lost(dict.fromkeys(wanted), before.object, present))
+        text = f"node {name} had {labels}"
+        if after.type is EventType.OBJECT_DELETED:
+            text += "; it was deleted and made anew"
+        if labels:
+            reasons.append(kept(after, text))
+    return sorted(reasons, key=lambda one: -one.revision)[:NAMES_MAX]
+
+
+def _is_chosen(pod: PodSpec, node: JsonView) -> bool:
+    """Whether the labels of a node are such as a pod's node selector and node affinity want."""
+    labels, affinity = meta.labels(node), pod.node_affinity
+    return all(labels.get(key) == value for key, value in pod.node_selector) and (
+        affinity is None or affinity.matches(meta.name(node), labels)
+    )
 
 
 def _is_for(one: Slice, tree: JsonView) -> bool:
@@ -90,10 +126,10 @@ def _is_for(one: Slice, tree: JsonView) -> bool:
         return False
 
 
-def _labels_lost(one: Slice, before: JsonView, after: JsonView) -> Iterator[str]:
-    """The changes of the labels that the selector of a slice names."""
+def _labels_lost(names: Iterable[str], before: JsonView, after: JsonView) -> Iterator[str]:
+    """The changes of the labels of a node that a selector names."""
     old, new = meta.labels(before), meta.labels(after)
-    for name in waits.label_names(one.node.tree or {}):
+    for name in names:
         if old.get(name) == new.get(name):
             continue
         if name not in old:
@@ -165,13 +201,28 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
     if not node:
         return []
     return [
-        sources.made(event, f"before that pod {event.key.namespace}/{event.key.name} was deleted")
+        sources.made(
+            event,
+            f"before that pod {event.key.namespace}/{event.key.name} was deleted{_unsaid(event)}",
+        )
         for event in await evidence.before(revision, evidence.bounds.cause_pods_events_max)
         if event.type is EventType.OBJECT_DELETED
         and (event.key.group, event.key.resource) == api_resources.PODS
         and core.node_name(event.object) == node
         and evidence.sight.sees(event)
     ][-NAMES_MAX:]
+
+
+def _unsaid(deletion: Event) -> str:
+    """The words about a pod with devices whose kubelet had no time to end it.
+
+    Nothing shows then whether the kubelet has given the devices back.
+    """
+    is_confirmed = deletion.stamp.actor.user.startswith(sources.USERS_OF_NODES)
+    is_running = bool(pods.facts(deletion.object).entries) and not core.is_finished(deletion.object)
+    is_known = deletion.stamp.origin is None or not deletion.stamp.origin.losses
+    is_forced = is_known and is_running and not is_confirmed
+    return " before its kubelet confirmed its end" if is_forced else ""
 
 
 async def _registered_anew(evidence: ExplainedMoment, node: str, since: Revision) -> list[Reason]:

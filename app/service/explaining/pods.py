@@ -19,6 +19,7 @@ from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.verdicts import SchedulerMessage
+from app.analysis.explain.workloads import admission
 from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
@@ -101,6 +102,7 @@ async def answer(
         elif placed.text == pod_reasons.NO_NODES and sources.is_recorded(events):
             placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
         above += announcements.of_gates(tree)
+        above += admission.reasons(evidence.views, tree) if core.scheduling_gates(tree) else ()
         if about is not None:
             above += announcements.about(about, tree)
         gone = await _origins(evidence, tree, placed.nodes)

@@ -42,10 +42,9 @@ async def reasons(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
 
 
 async def replaced(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
-    """The writes of templates before the claims of the pod, where older claims have devices.
+    """The writes of templates before the claims of the pod, with what they asked for before.
 
-    The older claims ask for what the template asked for before: such a claim was satisfied, and the
-    new one is not.
+    Where older claims that ask for that have devices, their pods are named.
     """
     reasons: list[Reason] = []
     for claim, key in _made(pod):
@@ -53,13 +52,18 @@ async def replaced(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         if tree is None or template is None or dra.allocation(tree) is not None:
             continue
         older = [*_satisfied(evidence, key, _claim_spec(template))]
-        change = _last_change(await evidence.changes(key)) if older else None
+        change = _last_change(await evidence.changes(key))
         if change is None or not evidence.sight.sees(change[0]):
             continue
         written, former = change
-        names = listed([name for name, _ in older], len(older))
-        text = f"template {key.namespace}/{key.name} was {_how(written)} {sources.by(written)}; "
-        text += f"as it was before, {counts.plural(len(older), 'pod')} {names} got devices with it"
+        born = None if older else sources.creation(await evidence.changes(claim))
+        if not older and (born is None or written.revision > born.revision):
+            continue
+        text = f"template {key.namespace}/{key.name} was {_how(written)} {sources.by(written)}"
+        if older:
+            names = listed([name for name, _ in older], len(older))
+            text += f"; as it was before, {counts.plural(len(older), 'pod')} {names} got devices "
+            text += "with it"
         before, now = dict(flat(_claim_spec(former.object))), dict(flat(_claim_spec(template)))
         differences = [
             f"{path}: {_value(before.get(path))} before, {_value(now.get(path))} since"

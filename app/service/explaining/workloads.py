@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from app.analysis.explain import attempts, lives, untried
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain.reasons import NAMES_MAX, Reason
-from app.analysis.explain.workloads import cron_jobs, members, policies, refused
+from app.analysis.explain.workloads import admission, cron_jobs, members, policies, refused
 from app.analysis.explain.workloads.members import EndedPod, PodGroup
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.event import KeyFilter
@@ -50,6 +50,7 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
     )
     refusals = refused.newest(views, key.namespace) if sight.reads_events else {}
     reasons = [*members.held_back(key, tree)]
+    reasons += admission.reasons(views, tree) if reasons else ()
     is_elsewhere = evidence.info.is_decided_elsewhere
     reasons += cron_jobs.state(views, key, tree, is_made_elsewhere=is_elsewhere)
     reasons += await absent.accounts(evidence, key.namespace, core.template(tree))

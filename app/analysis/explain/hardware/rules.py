@@ -76,17 +76,29 @@ def reasons(
     ]
     everywhere = views.profile.empty_rules_taint
     text, issues = _taint_text(selector, taint, matched, quirks, everywhere=everywhere)
+    is_on = tainted.are_rules_on(views.profile)
     children = [
         *status,
+        *switched_off(views),
         *(() if hits else missed(views, tree)),
-        Reason(text=text, count=len(matched), issues=issues),
-        *_by_fate(hits),
-        *_unclaimed(views, matched),
+        Reason(text=text if is_on else f"it would set {text}", count=len(matched), issues=issues),
+        *(_by_fate(hits) if is_on else ()),
+        *(_unclaimed(views, matched) if is_on else ()),
     ]
     claims = [f"claim {hit.key.namespace}/{hit.key.name} {hit.text}" for hit in hits]
     return RuleFindings(
         reasons=tuple(children), devices=["/".join(place) for place in matched], claims=claims
     )
+
+
+def switched_off(views: LiveViews) -> Iterator[Reason]:
+    """The gate without which no rule taints a device; none if it is on."""
+    if not tainted.are_rules_on(views.profile):
+        gates = ("DRADeviceTaints", "DRADeviceTaintRules")
+        off = [gate for gate in gates if not views.profile.enabled(gate)]
+        text = f"{counts.plural(len(off), 'gate')} {' and '.join(off)} "
+        text += f"{counts.verb(len(off), 'is')} off in this history: "
+        yield Reason(text=f"{text}rules taint no device and evict nobody", is_kept=True)
 
 
 def missed(views: LiveViews, tree: JsonObject) -> Iterator[Reason]:

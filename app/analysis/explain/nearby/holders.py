@@ -68,7 +68,10 @@ def _workloads(views: LiveViews, holders: Collection[str]) -> Reason:
     if rest := len(holders) - sum(count for _, count in most):
         parts.append(f"{rest} of others")
     more = " or more" if len(holders) >= HOLDERS_MAX else ""
-    text = f"of {len(holders)}{more} claims that have the devices, {', '.join(parts)}"
+    if len(owners) == 1 and not more:
+        text = f"all {len(holders)} claims that have the devices are of {most[0][0]}"
+    else:
+        text = f"of {len(holders)}{more} claims that have the devices, {', '.join(parts)}"
     return Reason(text=text, count=len(holders), is_kept=True, rests_on=tuple(sets))
 
 
