@@ -43,7 +43,7 @@ from app.api.server.messages import (
 from app.api.server.metrics import RequestMeter
 from app.api.ui import responses
 from app.api.ui.routes import Pages
-from app.domain.errors import HistoryOpening, RedraError
+from app.domain.errors import HistoryOpening, NotFound, RedraError
 from app.domain.objects import rejections
 from app.domain.objects.custom import definitions
 from app.domain.objects.profile import Profile
@@ -56,6 +56,9 @@ from app.web.links import STATIC
 _log = logging.getLogger("redra")
 
 _NOT_AVAILABLE = 503
+
+_PATH_SHOWN_MAX = 64
+"""The characters of a path without a page that the answer repeats."""
 
 SchemasOf = Callable[[str], Schemas]
 """Returns the schemas of a release such as `1.37`."""
@@ -145,6 +148,8 @@ class Application:
             return responses.static(path) or status.page_not_found()
         requested = paths.split_history(path)
         if requested is None:
+            if paths.is_page(path):
+                raise NotFound(f'there is no page "{path[:_PATH_SHOWN_MAX]}"')
             return status.page_not_found()
         try:
             identity = await self._gate.admit(request, requested)

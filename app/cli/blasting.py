@@ -11,6 +11,7 @@ from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
+from app.cli.looking.showing import HistoryArgument
 from app.cli.serving import DataOption
 from app.domain.errors import InputError, Rejected
 
@@ -21,6 +22,7 @@ def register(root: typer.Typer) -> None:
 
 
 def blast(
+    named: HistoryArgument = "",
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="Proposed objects, YAML or JSON; - reads stdin."),
@@ -57,7 +59,7 @@ def blast(
     from app.analysis.blast.radius import BlastRadius
     from app.bootstrap import manifests
 
-    history, at = moments.split(history, at)
+    history, at = moments.placed(named, history, at)
     source = AnswerSource(data)
     placed = manifests.read_objects(source.settings, file or [])
     if not (placed or delete or cordon or drain):

@@ -45,7 +45,7 @@ def test_proposal_is_told_refused_and_never_written(data: Path, tmp_path: Path) 
     code, _, error = redra("blast", "-f", file, *about, data=data)
     assert code == 2
     assert f'{file}:2: DeviceTaintRule.resource.k8s.io "proposed" is invalid' in error
-    code, _, error = redra("blast", "-f", file, *about, "--at", "99999", data=data)
+    code, _, error = redra("blast", "examples", "-f", file, "--at", "99999", data=data)
     assert code == 2
     assert "--at: history 'examples' has no revision 99999: it ends at " in error
     code, _, error = redra("blast", "--delete", "devicetaintrule/proposed", *about, data=data)

@@ -310,6 +310,8 @@ async def test_form_of_a_moment_leads_to_its_address():
         ("/ui/h/default@99/", 404, "ends at 2"),
         ("/ui/h/default@noon/", 400, "neither a revision nor an instant"),
         ("/ui/h/default/nothing", 404, "there is no page"),
+        ("/ui/nowhere", 404, 'there is no page "/ui/nowhere"'),
+        ("/ui/h/default/why/web", 404, 'there is no page "/ui/h/default/why/web"'),
         ("/ui/h/default/why", 400, "the parameter kind is missing"),
         ("/ui/h/default/object?kind=pod&name=x", 404, 'pods "x" not found'),
         ("/ui/h/default/timeline?before=x", 400, "before must be a number"),
