@@ -101,8 +101,7 @@ async def answer(
                 placed = replace(placed, text=verdicts.ALONE)
         elif placed.text == pod_reasons.NO_NODES and sources.is_recorded(events):
             placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
-        above += announcements.of_gates(tree)
-        above += admission.reasons(evidence.views, tree) if core.scheduling_gates(tree) else ()
+        above += _gates(evidence, tree)
         if about is not None:
             above += announcements.about(about, tree)
         gone = await _origins(evidence, tree, placed.nodes)
@@ -171,6 +170,12 @@ async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) ->
     children = await evidence.run(lambda views: selected.with_values(views, children))
     origins = await _origins(evidence, tree, waiting.nodes)
     return replace(waiting, children=(*children, *origins))
+
+
+def _gates(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
+    """The gates that hold the pod back, and what the queue of its job says."""
+    queued = admission.reasons(evidence.views, tree) if core.scheduling_gates(tree) else ()
+    return [*announcements.of_gates(tree), *queued]
 
 
 async def _origins(

@@ -221,8 +221,7 @@ class Run:
             self._at(Instant(write.time + tolerances.TABLE.coarse), partial(self._apply, write))
             return
         if uid in self._variant.removed_last and is_removal:
-            within = self._recording.undated.within
-            _, until = within.get(uid, (write.time, write.time))
+            _, until = self._recording.undated.within.get(uid, (write.time, write.time))
             self._at(until, partial(self._apply, write))
             return
         waits = write.is_of_kubelet or write.is_about_devices or uid in self._spare
