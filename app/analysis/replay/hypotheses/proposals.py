@@ -28,8 +28,9 @@ from app.analysis.replay.facts import (
 )
 from app.analysis.replay.hypotheses import removals
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
+from app.analysis.replay.hypotheses.successors import Successors
 from app.analysis.replay.lags import Made, Waits
-from app.analysis.replay.lateness import Process, successions
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
@@ -80,7 +81,7 @@ class Proposals:
         self._recorded = recorded
         self._paired_by_time = paired_by_time
         self._waits = waits
-        self._scheduler = scheduler
+        self._successors = Successors(recorded, waits, scheduler)
 
     def group_of(self, sides: Sides, again: Trace) -> str:
         """The uid of the pod that the subject belongs to, or of the subject itself."""
@@ -89,26 +90,16 @@ class Proposals:
     def of_placement(
         self, root: Sides, again: Trace, others: Iterable[Sides]
     ) -> Iterator[Hypothesis]:
-        """Those of `local`, and those about other pods whose placements a new scheduler lost.
+        """Those of `local`, and those about other pods that a new scheduler tried anew, or never.
 
-        What it tried anew may have got another place since, and left the first one to this pod.
+        Such a pod may have got another place since, and have left the first one to this pod.
         """
         yield from self.local(root, again)
         own = self.group_of(root, again)
         for pod in dict.fromkeys(self.group_of(each, again) for each in others):
             if pod != own:
-                yield from self._lost(pod, "another pod")
-
-    def _lost(self, uid: str, whom: str) -> Iterator[Hypothesis]:
-        certain, bound = successions(uid, self._recorded, self._scheduler, self._waits)
-        for lost in dict.fromkeys((certain, certain | bound)):
-            if lost:
-                yield Hypothesis(
-                    reason=DifferenceClass.TIMING,
-                    detail=f"the scheduler was replaced, and the next one tried {whom} anew",
-                    field="lost",
-                    target=lost,
-                )
+                yield from self._successors.lost(pod, "another pod")
+                yield from self._successors.gone_before(pod, again)
 
     def local(self, sides: Sides, again: Trace) -> Iterator[Hypothesis]:
         """Hypotheses about acts that concern the subject alone."""
@@ -206,8 +197,9 @@ class Proposals:
             )
         yield from removals.removed_last(sides, self._recorded)
         yield from self._attempts(sides, uid)
-        yield from self._lost(uid, "the pod")
+        yield from self._successors.lost(uid, "the pod")
         yield from self._hiding(self._hidden(sides, again) | self._place_in_vain(again, uid), sides)
+        yield from self._successors.gone_before(uid, again)
         is_placed_otherwise = _is_placed(sides)
         if is_placed_otherwise:
             yield Hypothesis(

@@ -514,6 +514,36 @@ def test_placement_may_rest_on_one_that_a_new_scheduler_lost(pause, is_proposed)
     assert [*proposed[: len(proposed) - len(lost)]] == list(proposals.local(own, again))
 
 
+@pytest.mark.parametrize(
+    ("gone", "written", "nominated", "is_held", "is_proposed"),
+    [
+        pytest.param(108, (), (), False, True, id="nothing was written meanwhile"),
+        pytest.param(160, (), (), False, False, id="for longer than any process is away"),
+        pytest.param(108, (105,), (), False, False, id="the scheduler was there"),
+        pytest.param(108, (), (NOMINATED,), False, False, id="the pod was nominated"),
+        pytest.param(108, (), (), True, False, id="the same process holds the Lease"),
+        pytest.param(99, (), (), False, False, id="gone when it was placed here"),
+        pytest.param(None, (), (), False, False, id="never removed"),
+    ],
+)
+def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
+    gone, written, nominated, is_held, is_proposed
+) -> None:
+    recorded, again = traces()
+    again.node_of["pod"] = step(POD, facts.Bound("n"), at=101)
+    if gone is not None:
+        recorded.removed["pod"] = Instant(gone * SECOND)
+    recorded.writes["pod"] = [step(POD, fact, at=90) for fact in nominated]
+    instants = [Instant(at * SECOND) for at in (90, *written, 200)]
+    proposals = Proposals(recorded, scheduler=Process(instants, lambda *_: is_held))
+    for uid in ("pod", "claim"):
+        root = Sides(aspect=Aspect.DEVICES, uid=uid, recorded=[], again=["a"])
+        pod = Sides(aspect=Aspect.NODES, uid="pod", recorded=[], again=["n"])
+        proposed = proposals.of_placement(root, again, [root, pod])
+        held = [each.target for each in proposed if each.field == "held"]
+        assert held == [("pod", Instant(109 * SECOND))] * is_proposed
+
+
 REMAINING = facts.ConditionSet("NamespaceContentRemaining", "True", "SomeResourcesRemain", "c")
 
 

@@ -1,0 +1,60 @@
+"""The hypotheses about a scheduler that was replaced: the next one knows nothing of its choices."""
+
+from collections.abc import Iterator
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.classes import DifferenceClass
+from app.analysis.replay.facts import Nominated
+from app.analysis.replay.hypotheses.hypothesis import Hypothesis
+from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import Process, successions
+from app.analysis.replay.traces import Trace
+from app.analysis.verify.handovers import HANDED_OVER
+from app.analysis.verify.invariants.violations import LATE_AFTER
+from app.domain.values.timestamps import SECOND, Instant
+
+
+class Successors:
+    """Proposes that the scheduler was replaced, for pods that this explains."""
+
+    def __init__(self, recorded: Trace, waits: Waits, scheduler: Process) -> None:
+        self._recorded = recorded
+        self._waits = waits
+        self._scheduler = scheduler
+
+    def lost(self, pod: str, whom: str) -> Iterator[Hypothesis]:
+        """Hypotheses that the choice for a pod was lost amid its writes; `whom` names the pod."""
+        certain, bound = successions(pod, self._recorded, self._scheduler, self._waits)
+        for lost in dict.fromkeys((certain, certain | bound)):
+            if lost:
+                yield Hypothesis(
+                    reason=DifferenceClass.TIMING,
+                    detail=f"the scheduler was replaced, and the next one tried {whom} anew",
+                    field="lost",
+                    target=lost,
+                )
+
+    def gone_before(self, pod: str, again: Trace) -> Iterator[Hypothesis]:
+        """A hypothesis about a pod that was gone before the next scheduler could try it.
+
+        The old one wrote nothing after it could have tried the pod, and no process is away for
+        longer than `LATE_AFTER`.
+        """
+        recorded, scheduler = self._recorded, self._scheduler
+        gone, placed = recorded.removed.get(pod), again.node_of.get(pod)
+        is_nominated = any(
+            isinstance(fact, Nominated)
+            for each in recorded.writes.get(pod, ())
+            for fact in each.facts
+        )
+        if gone is None or placed is None or pod in recorded.node_of or is_nominated:
+            return
+        since = Instant(placed.time - tolerances.TABLE.unseen)
+        is_there = scheduler.is_seen(since, gone) or scheduler.is_one(since, gone)
+        if not is_there and HANDED_OVER <= gone - since <= LATE_AFTER:
+            yield Hypothesis(
+                reason=DifferenceClass.TIMING,
+                detail="the scheduler was replaced, and a pod was gone before the next one began",
+                field="held",
+                target=(pod, Instant(gone + SECOND)),
+            )
