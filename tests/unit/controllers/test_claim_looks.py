@@ -6,6 +6,10 @@ stopped, and the keys that it adds to the two queues.
 
 from collections.abc import Callable
 
+import pytest
+
+from app.domain.controllers.claims import claim_sync
+from app.domain.controllers.claims.claim_sync import ClaimAct
 from app.domain.controllers.claims.reconciler import ClaimsReconciler
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.work_queue import WorkQueue
@@ -197,3 +201,83 @@ def test_report_names_the_version_of_the_pod() -> None:
     metadata = pod["metadata"]
     assert (about["kind"], about["name"], about["uid"]) == ("Pod", "pod", metadata["uid"])
     assert about["resourceVersion"] == metadata["resourceVersion"]
+
+
+def test_each_write_names_the_event_that_provoked_it() -> None:
+    """The claim, its name in the pod and the report come of the pod, the release of its end."""
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"garbage"})))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice()
+    cluster.template()
+
+    def causes(change: Callable[[], object]) -> tuple[set[int], int]:
+        """The causes of what the controller writes after a change, and the change."""
+        before = cluster.line.head.revision
+        change()
+        cluster.settle()
+        written = {
+            event.stamp.cause
+            for event in cluster.line.events
+            if event.revision > before
+            and event.stamp.actor.user.endswith(":resource-claim-controller")
+        }
+        return written, before + 1
+
+    found = causes(lambda: cluster.pod("pod", template="gpu"))
+    assert found == ({found[1]}, found[1])
+    found = causes(lambda: cluster.pod("lost", template="absent"))
+    assert found == ({found[1]}, found[1])
+    found = causes(lambda: cluster.finish("pod"))
+    assert found[1] in found[0]
+
+
+def test_pod_that_names_its_extended_claim_no_longer_is_forgotten() -> None:
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"scheduling", "garbage"})))
+    cluster.claim("made")
+    for name in ("pod", "other"):
+        cluster.pod(name)
+        named = {"resourceClaimName": "made", "requestMappings": []}
+        status = {"status": {"extendedResourceClaimStatus": named}}
+        cluster.patch("pods", name, status, subresource="status")
+    views, controller = cluster.line.views, ClaimsReconciler()
+    nothing = {"status": {"extendedResourceClaimStatus": None}}
+    cluster.patch("pods", "pod", nothing, subresource="status")
+    for event in cluster.line.events:
+        controller.fold(event, views)
+    claims = controller.queues[0]
+    assert isinstance(claims, WorkQueue)
+    while claims.take(LATER):
+        pass
+    for name, expected in (("pod", []), ("other", ["made"])):
+        before = cluster.line.head.revision
+        cluster.kill(name)
+        for event in cluster.line.events[before:]:
+            controller.fold(event, views)
+        added = []
+        while item := claims.take(LATER):
+            added.append(item[0][1])
+        assert added == expected
+
+
+@pytest.mark.parametrize(
+    ("act", "known", "outcome", "follows"),
+    [
+        (ClaimAct.FIRST, True, "Deallocated", (ClaimAct.FINALIZER, ClaimAct.DELETION)),
+        (ClaimAct.FIRST, False, "Deallocated", (ClaimAct.FINALIZER,)),
+        (ClaimAct.FINALIZER, True, "Unprotected", ()),
+        (ClaimAct.DELETION, True, "Deleted", ()),
+    ],
+)
+def test_claim_of_a_removed_pod_is_deleted_while_the_cache_has_the_pod(
+    act: ClaimAct, known: bool, outcome: str, follows: tuple[ClaimAct, ...]
+) -> None:
+    """Without it the owner is gone, and the garbage collector deletes the claim."""
+    cluster = settled()
+    name, uid = cluster.claim_of("runs"), cluster.must("pods", "runs")["metadata"]["uid"]
+    cluster.stop()
+    cluster.kill("runs")
+    gone = {uid} if known else set()
+    writes = claim_sync.next_write(cluster.line.views.objects, "default", name, act, gone)
+    assert writes is not None
+    assert (writes.outcome, writes.follows, len(writes.commands)) == (outcome, follows, 1)
