@@ -371,7 +371,7 @@ def _made(cycle: Cycle, info: NodeInfo) -> MadeClaim | None:
     if claim is None or cycle.wanted is None:
         return None
     classes = {name: cycle.wanted.classes[name] for name in devices.served}
-    return replace(extended_resources.changeable_claim(cycle.tree, classes), tree=claim.tree)
+    return extended_resources.changeable_claim(cycle.tree, classes, claim.tree)
 
 
 def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:

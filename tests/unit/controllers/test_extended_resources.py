@@ -237,3 +237,51 @@ def test_leftover_stands_in_the_way_of_other_claims_even_where_a_plugin_serves()
         "deletion of ResourceClaim completed, preemption:"
     )
     assert made.names("resourceclaims") == ["own"]
+
+
+NIC, DISK = "example.com/nic", "example.com/disk"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "on_node", "message"),
+    [
+        ({GPU: 1}, {}, ""),
+        ({GPU: 1, NIC: 1}, {NIC: 1}, ""),
+        ({GPU: 1, NIC: 1}, {}, f"Insufficient {NIC}"),
+        ({GPU: 1, NIC: 1}, {NIC: 0}, f"Insufficient {NIC}"),
+        ({GPU: 1, NIC: 1}, {DISK: 1}, f"Insufficient {NIC}"),
+        ({GPU: 1, NIC: 1, DISK: 1}, {NIC: 1}, f"Insufficient {DISK}"),
+        ({GPU: 1, NIC: 2}, {NIC: 1}, f"Insufficient {NIC}"),
+        ({GPU: 1, NIC: 1}, {GPU: 1, NIC: 1}, ""),
+        ({GPU: 3}, {}, "cannot allocate all claims"),
+    ],
+)
+def test_each_resource_comes_from_the_node_or_from_its_class(
+    wanted: dict[str, int], on_node: dict[str, int], message: str
+) -> None:
+    """Class `gpu` has two devices on the node, which publishes `on_node` by itself."""
+    made = cluster()
+    if on_node:
+        room = {"status": {"allocatable": {name: str(count) for name, count in on_node.items()}}}
+        made.patch("nodes", "n1", room, subresource="status")
+    amounts = {name: str(count) for name, count in wanted.items()}
+    made.pod(requests=amounts)
+    made.settle()
+    node = made.must("pods", "pod")["spec"].get("nodeName")
+    assert node == (None if message else "n1")
+    condition = made.pod_condition("pod")
+    assert condition is not None
+    assert message in condition.get("message", "")
+    has_claim = not message and GPU not in on_node
+    assert bool(made.names("resourceclaims")) is has_claim
+
+
+def test_claim_that_can_be_made_anew_begins_as_it_was_made() -> None:
+    tree = pod(container("a", 2), init=[container("i", 1)])
+    made = extended_resources.claim_for(tree, {GPU: "gpu"})
+    known = extended_resources.changeable_claim(tree, {GPU: "gpu"}, made.tree)
+    assert known.tree == made.tree
+    assert sorted(known.amounts) == [("a", GPU, 2), ("i", GPU, 1)]
+    more = known.with_amount("a", GPU, 3)
+    counts = [each["exactly"]["count"] for each in more.tree["spec"]["devices"]["requests"]]
+    assert counts == [3]

@@ -116,10 +116,11 @@ def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
     return _claim(pod, _containers(pod), classes)
 
 
-def changeable_claim(pod: JsonView, classes: Mapping[str, str]) -> ChangeableClaim:
-    """The claim of `claim_for`, which can be made anew for other amounts."""
+def changeable_claim(
+    pod: JsonView, classes: Mapping[str, str], tree: JsonObject
+) -> ChangeableClaim:
+    """The claim of `claim_for`, whose tree is known, and which can be made anew otherwise."""
     containers = tuple(_containers(pod))
-    tree = _claim(pod, containers, classes).tree
     return ChangeableClaim(pod=pod, classes=classes, containers=containers, tree=tree)
 
 
