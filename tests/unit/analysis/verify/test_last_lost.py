@@ -59,19 +59,24 @@ def judged(asked: dict, *given: str, held: str = "", is_lost: bool = True) -> Co
     return result_of(story, lost_after if is_lost else None)
 
 
-def result_of(story: Story, lost_after: Revision | None, number: int = 0) -> ComparisonResult:
+def result_of(
+    story: Story, lost_after: Revision | None, number: int = 0, **lacks: bool
+) -> ComparisonResult:
     """The comparison of an event of a story, so many before the last one."""
-    before, after = counts_of(story, lost_after, number)
+    before, after = counts_of(story, lost_after, number, **lacks)
     (change,) = (each for each in after.counts if after.counts[each] != before.counts.get(each, 0))
     return change
 
 
 def counts_of(
-    story: Story, lost_after: Revision | None = None, number: int = 0
+    story: Story, lost_after: Revision | None = None, number: int = 0, **lacks: bool
 ) -> tuple[ComparisonCounts, ComparisonCounts]:
-    """The counts before and after an event of a story, so many before the last one."""
+    """The counts before and after an event of a story, so many before the last one.
+
+    `lacks` are options of the index: what the whole log leaves out.
+    """
     deciders = deciders_of(HistoryInfo(id=HistoryId(1), name="h"))
-    index, views = AllocationIndex(), LiveViews(deciders.rules.profile)
+    index, views = AllocationIndex(**lacks), LiveViews(deciders.rules.profile)
     checker = AllocationChecker(
         index,
         views,
