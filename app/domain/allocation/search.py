@@ -121,7 +121,7 @@ class Search:
 
     def run(self) -> SearchOutcome:
         """Runs the search from the start."""
-        signal = self._enter(0, 0, 0)
+        signal = self._enter(0, 0)
         while signal is not StepEnd.SUCCESS and self._stack:
             signal = self._resume(self._stack[-1], signal)
         results = None
@@ -129,7 +129,7 @@ class Search:
             results = tuple(tuple(take) for take in self._usage.results)
         return SearchOutcome(results=results, steps=self._steps)
 
-    def _enter(self, claim: int, request: int, number: int) -> StepEnd | None:
+    def _enter(self, claim: int, request: int) -> StepEnd | None:
         """Descends until a choice is needed; returns None after pushing a choice point."""
         rows = self._problem.rows
         while True:
@@ -138,7 +138,7 @@ class Search:
                 return StepEnd.SUCCESS
             if request == len(rows[claim]):
                 self._stack.append(_Choice(kind=_ChoiceKind.CLAIM, claim=claim, request=request))
-                claim, request, number = claim + 1, 0, 0
+                claim, request = claim + 1, 0
                 continue
             alternatives = rows[claim][request]
             row = alternatives[0]
@@ -148,10 +148,11 @@ class Search:
                     choice.books = self._usage.books()
                 self._stack.append(choice)
                 self._count()
-            entered = self._enter_row(row, claim, request, number)
+            entered = self._enter_row(row, claim, request, 0)
             if entered is not _NEXT_REQUEST:
                 return entered
-            request, number = request + 1, 0
+            # A request for no device has all that it wants.
+            request += 1
 
     def _enter_row(
         self, row: RequestRow, claim: int, request: int, number: int, start: int = 0
@@ -286,7 +287,7 @@ class Search:
         self, entered: "StepEnd | _Next | None", claim: int, request: int
     ) -> StepEnd | None:
         if entered is _NEXT_REQUEST:
-            return self._enter(claim, request + 1, 0)
+            return self._enter(claim, request + 1)
         assert entered is None or isinstance(entered, StepEnd)
         return entered
 

@@ -94,6 +94,18 @@ def test_less_capacity_is_asked_for() -> None:
     ]
 
 
+def test_of_several_amounts_the_largest_is_asked_for_once() -> None:
+    """Also for each capacity by itself, and for each request."""
+    shared = [
+        device(f"d{amount}", allowMultipleAllocations=True, capacity={"memory": {"value": amount}})
+        for amount in ("1Gi", "4Gi", "2Gi")
+    ]
+    given = claim(request("r0", 1, capacity={"requests": {"memory": "6Gi"}}))
+    assert helps([resource_slice("s", *shared)], [given]) == [
+        "ask for 4Gi of memory in request r0 of claim ns/claim"
+    ]
+
+
 @pytest.mark.parametrize(
     ("policy", "asked", "helps_with"),
     [

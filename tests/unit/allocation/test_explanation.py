@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from app.domain.allocation import Features
 from app.domain.allocation.reasons import causes, explanation, summary
 from app.domain.allocation.reasons.causes import CauseKind
+from app.domain.allocation.usage import Usage
 from tests.worlds.builders import (
     allocator,
     claim,
@@ -322,3 +324,53 @@ def test_kinds_of_causes_have_words_of_their_own() -> None:
     assert not any("-" in words for words in causes.WORDS.values())
     assert causes.text_of("taint", "k=v:NoSchedule") == "tainted (k=v:NoSchedule)"
     assert causes.text_of("of-a-later-release", "") == "of-a-later-release"
+
+
+LISTS = Features.of_gates({"DRAListTypeAttributes": True, "DRAConsumableCapacity": True})
+NAME = "gpu.example.com/x"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "constraint", "words"),
+    [
+        ({"int": 1}, {"int": 2}, match("x"), f"{NAME} is 2, which does not match 1"),
+        ({"string": "a"}, {"string": "b"}, match("x"), f"{NAME} is b, which does not match a"),
+        (
+            {"string": "1"},
+            {"int": 1},
+            match("x"),
+            f"{NAME} is 1 (int), which does not match 1 (string)",
+        ),
+        ({"int": 1}, None, match("x"), f"has no attribute {NAME}, which a constraint needs"),
+        (
+            {"strings": ["b", "a"]},
+            {"strings": ["d", "c"]},
+            match("x"),
+            f"{NAME} is ['c', 'd'], which does not match a, b",
+        ),
+        ({"int": 1}, {"int": 1}, distinct("x"), f"{NAME} is 1, which is not distinct from 1"),
+        (
+            {"strings": ["b", "a"]},
+            {"strings": ["c", "b"]},
+            distinct("x"),
+            f"{NAME} is ['b', 'c'], which is not distinct from ['a', 'b']",
+        ),
+    ],
+)
+def test_value_against_a_constraint_is_named_beside_what_is_taken(
+    first: dict, second: dict | None, constraint: dict, words: str
+) -> None:
+    """The first request has the first device, the second one asks for the other."""
+    devices = [
+        device(f"d{number}", attributes={} if value is None else {"x": value})
+        for number, value in enumerate((first, second))
+    ]
+    asked = allocator(resource_slice("s", *devices), features=LISTS)
+    given = claim(request("r0"), request("r1"), constraints=[constraint])
+    problem = asked.allocate(node(), [given]).case.problem
+    usage = Usage(problem)
+    (row, *_), (other, *_) = problem.rows[0]
+    assert usage.take(row, 0, must=False) is not None
+    cause = causes.of(problem, usage, other, 1)
+    assert cause is not None
+    assert (cause.kind, cause.text) == (CauseKind.CONSTRAINT, words)

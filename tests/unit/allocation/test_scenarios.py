@@ -100,6 +100,32 @@ BAD = [
         "spec.devices[0].capacity[m].value",
         "suffix",
     ),
+    ({"slices": [{"metadata": {"name": "s"}, "spec": {}}]}, "slices[0].spec.pool", "an object"),
+    *(
+        (
+            {"slices": [resource_slice("s", device("d"), device("e", **{field: odd}))]},
+            f"input.slices[0].spec.devices[1].{field}{inside}",
+            problem,
+        )
+        for field in ("attributes", "capacity")
+        for odd, inside, problem in (
+            ([1], "", "must be an object, not a list"),
+            ({"m": 1}, "[m]", "must be an object, not a number"),
+        )
+    ),
+    *(
+        (
+            {"slices": [resource_slice("s", device("d", **{field: {"a": 1}}))]},
+            f"input.slices[0].spec.devices[0].{field}",
+            "must be a list",
+        )
+        for field in ("consumesCounters", "taints")
+    ),
+    (
+        {"slices": [resource_slice("s", device("d"), sharedCounters={"a": 1})]},
+        "input.slices[0].spec.sharedCounters",
+        "must be a list",
+    ),
     (
         {"slices": [resource_slice("s", *(device(f"d{i}") for i in range(5_000)))]},
         "input.slices[0].spec.devices",

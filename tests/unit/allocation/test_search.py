@@ -318,3 +318,24 @@ def test_node_selector_that_cannot_be_read_ends_the_attempt_before_the_first_ste
     assert (answer.scope, answer.steps, answer.case) == (FailureScope.FATAL, 0, None)
     assert "failed to perform node selection for slice s" in answer.text
     assert not answer.timed_out
+
+
+@pytest.mark.parametrize("variant", AllocatorVariant)
+def test_request_for_no_device_leaves_all_to_the_others(variant: AllocatorVariant) -> None:
+    """The API gives each request a count; input of a command may have none."""
+    for counts, expected in (
+        ((0, 1), [("r1", "d0")]),
+        ((1, 0), [("r0", "d0")]),
+        ((0, 0), []),
+        ((1, 0, 2), [("r0", "d0"), ("r2", "d1"), ("r2", "d2")]),
+    ):
+        wanted = [request(f"r{number}", 1) for number in range(len(counts))]
+        for each, count in zip(wanted, counts, strict=True):
+            each["exactly"]["count"] = count
+        given = claim(*wanted)
+        answer = allocator(plain(3), variant=variant).allocate(node(), [given])
+        (results,) = answer.allocation_results(str)
+        found = [
+            (each["request"], each["device"]) for each in results["devices"].get("results", [])
+        ]
+        assert found == expected

@@ -96,6 +96,24 @@ def test_claim_written_as_it_was_chosen_counts_once() -> None:
     assert state.stamp_of(POOL) == stamp, "nothing changed"
 
 
+def test_release_of_a_holder_ends_what_it_has_written_and_in_flight() -> None:
+    """A write that comes afterwards counts as it is written."""
+    written, chosen = holding(result("d1")), holding(result("d0"))
+    state = AllocatedState.of_claims([written])
+    state.add_in_flight(chosen, chosen["status"]["allocation"])
+    (holder,) = state.holders(ONE)
+    state.release("ns/unknown")
+    assert state.is_in_flight(chosen)
+    state.release(holder)
+    assert not state.is_in_flight(chosen)
+    assert not state.is_allocated(ONE)
+    assert not state.is_allocated((DRIVER, "pool", "d1"))
+    state.remove_in_flight(chosen)
+    assert not state.is_allocated((DRIVER, "pool", "d1"))
+    state.add_claim({"metadata": chosen["metadata"]})
+    assert not state.is_allocated(ONE)
+
+
 def test_stamp_grows_with_changes_of_the_pool_only() -> None:
     state = AllocatedState()
     before = state.stamp_of(POOL)
