@@ -61,7 +61,11 @@ AREAS = {
     ),
     "scheduling": Area(
         sources=("app/domain/controllers/scheduling/**/*.py",),
-        tests=(f"{UNIT}/controllers",),
+        tests=(
+            f"{UNIT}/controllers",
+            "tests/properties/test_kinds_of_pods.py",
+            "tests/truth/preemption",
+        ),
     ),
     "writer": Area(
         sources=(
