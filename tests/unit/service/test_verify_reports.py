@@ -4,6 +4,7 @@ What each input must give is written down beside it, from the texts of the class
 """
 
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.verify.compare import ComparisonCounts, ComparisonResult
+from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.violations import Moment, Violation, ViolationKind
 from app.analysis.verify.parts import Division, PartFindings
+from app.domain.allocation import Quirks
 from app.domain.log import (
     Actor,
     Draft,
@@ -27,6 +30,7 @@ from app.domain.log import (
 from app.domain.log.chain import genesis_of, seal
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.log.event import GENESIS
+from app.domain.objects.profile import Profile
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 from app.service.replays import verifying
@@ -219,3 +223,48 @@ async def test_settings_that_are_not_known_count_as_altered_unless_the_chain_has
     assert bool(joined.chain.problem) is bool(said)
     assert joined.is_recorded
     assert (joined.decisions.total, joined.effects.total, joined.allocations.total) == (0, 0, 0)
+
+
+ALL_GATES = {
+    "DRADeviceTaints": True,
+    "DRADeviceTaintRules": True,
+    "DRAAdminControlledDeviceAttributes": True,
+    "DRADeviceBindingConditions": True,
+}
+SETTLED = Switches()
+FEW = Quirks(q6=False)
+
+
+@pytest.mark.parametrize(
+    ("gates", "settings", "quirks", "expected"),
+    [
+        ({}, None, FEW, SETTLED),
+        ({"DRADeviceTaints": False}, None, FEW, replace(SETTLED, rules=False, taints=False)),
+        ({"DRADeviceTaintRules": False}, None, FEW, replace(SETTLED, rules=False)),
+        (
+            {"DRAAdminControlledDeviceAttributes": False},
+            None,
+            FEW,
+            replace(SETTLED, patches=False),
+        ),
+        ({"DRADeviceBindingConditions": False}, None, FEW, replace(SETTLED, waits=False)),
+        ({}, None, Quirks(q6=True), replace(SETTLED, distinct_by_last=True)),
+        ({}, {"profile": "1.37"}, FEW, replace(SETTLED, stops=True)),
+        ({}, {"profile": "1.37", "paced": True}, FEW, SETTLED),
+        ({}, {"recorded": True}, FEW, replace(SETTLED, rules_open=True)),
+        ({}, {"recorded": True, "gates": {"DRADeviceTaintRules": True}}, FEW, SETTLED),
+    ],
+)
+def test_switches_of_the_invariants_follow_gates_settings_and_quirks(
+    gates: dict[str, bool], settings: dict[str, object] | None, quirks: Quirks, expected: Switches
+) -> None:
+    profile = Profile(version="1.37", gates={**ALL_GATES, **gates})
+    assert verifying.switches_of(profile, quirks, settings) == expected
+
+
+def test_rules_that_the_scheduler_does_not_see_are_in_force() -> None:
+    """Parity: controllers.md C24."""
+    for enabled in (True, False):
+        profile = Profile(version="1.36.0", gates={**ALL_GATES, "DRADeviceTaintRules": enabled})
+        switches = verifying.switches_of(profile, FEW)
+        assert (switches.rules, switches.rules_unseen) == (enabled, True)

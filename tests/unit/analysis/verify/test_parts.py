@@ -20,7 +20,7 @@ from app.analysis.verify.parts import START, Cut, Division, PartFindings, Verifi
 from app.bootstrap.deciders import deciders_of
 from app.bootstrap.verifying import folding_ahead, part_workers
 from app.bootstrap.verifying.folding_ahead import Assigned, LogFollowers
-from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision, chain
+from app.domain.log import Actor, Event, EventType, HistoryId, HistoryInfo, Revision, chain
 from app.domain.log.event import GENESIS
 from app.domain.log.pages import Page
 from app.domain.values import json_tree
@@ -31,6 +31,8 @@ from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
 from tests import draws
 from tests.cluster import Cluster
+from tests.unit.analysis.invariants.test_rules import Story
+from tests.unit.analysis.invariants.worlds import key_of
 from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
 
 BOUNDS = ReplayBounds(page_max=50)
@@ -176,6 +178,38 @@ async def test_part_whose_events_were_folded_before_it_was_known_is_verified_ali
 
     report = await check_same_in_parts(resealed(cluster.line.events, lie), (2,))
     assert [found.revision for found in report.decisions.differences] == [wrong]
+
+
+def test_part_ends_where_an_event_cannot_be_folded() -> None:
+    """What comes after it is not judged, also a decision that observed a later state."""
+    info = HistoryInfo(id=HistoryId(1), name="h")
+    story = Story()
+    for number in range(4):
+        story.put(key_of("nodes", f"n{number}"), {})
+    decision = msgspec.structs.replace(
+        story.events[3],
+        type=EventType.DECISION_RECORDED,
+        stamp=msgspec.structs.replace(story.events[3].stamp, observed=3),
+    )
+    for broken, events, problem, reason in (
+        (None, 4, "", "the observed revision is not in the log"),
+        (3, 2, "revision 3: it cannot be folded (", "an event before it cannot be folded"),
+    ):
+        part = VerifiedPart(
+            after=Revision(0),
+            observers={Revision(7): (decision,)},
+            deciders=frozenset(),
+            index=AllocationIndex(),
+        )
+        verifier = verifying_parts.PartVerifier(part, deciders_of(info))
+        for event in story.events:
+            body = b"{" if event.revision == broken else event.body
+            verifier.take_sound(msgspec.structs.replace(event, body=body))
+        findings = verifier.findings()
+        assert findings.events == findings.revision == events
+        assert findings.unfoldable.startswith(problem)
+        assert bool(findings.unfoldable) is bool(problem)
+        assert set(findings.decisions.reasons) == {reason}
 
 
 @pytest.mark.parametrize(
