@@ -7,7 +7,7 @@ from app.analysis.replay.inputs import Input, beside_deletion, command_of, merge
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Origin
-from app.domain.objects.write.commands import DeleteObject, ImportObject
+from app.domain.objects.write.commands import DeleteObject, ImportObject, Propagation
 from app.domain.values.timestamps import Instant
 
 POD = ObjectKey("", "pods", "default", "a")
@@ -117,6 +117,92 @@ def test_deletion_is_asked_for_with_its_period(before, after, grace):
     command = command_of(found, before)
     assert isinstance(command, DeleteObject)
     assert (command.grace_seconds, command.uid) == (grace, "u")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "propagation"),
+    [
+        pytest.param([], [], Propagation.BACKGROUND, id="dependents go later"),
+        pytest.param([], ["foregroundDeletion"], Propagation.FOREGROUND, id="they go first"),
+        pytest.param([], ["orphan"], Propagation.ORPHAN, id="they stay"),
+        pytest.param(["other"], ["other"], Propagation.BACKGROUND, id="another finalizer"),
+        pytest.param(["orphan"], [], Propagation.BACKGROUND, id="it was not asked for before"),
+    ],
+)
+@pytest.mark.parametrize("is_terminating", [False, True])
+def test_deletion_does_to_dependents_what_its_finalizers_say(
+    before: list[str], after: list[str], propagation: Propagation, is_terminating: bool
+) -> None:
+    """A later request changes nothing of what an earlier one asked for."""
+    trees = []
+    for finalizers, is_asked in ((before, is_terminating), (after, True)):
+        tree = pod(deleting="t" if is_asked else None, grace=30)
+        tree["metadata"]["finalizers"] = finalizers
+        trees.append(tree)
+    write = Input(event=event(trees[1], verb="delete"), before=trees[0], time=NOW)
+    command = command_of(write, trees[0])
+    assert isinstance(command, DeleteObject)
+    is_older = is_terminating and before == ["orphan"]
+    assert command.propagation is (None if is_older else propagation)
+    assert command.options.skips_review, "the recorded API admitted it"
+    assert (command.key, command.uid) == (POD, "u")
+
+
+NAMED = [
+    pytest.param(
+        [{"name": "a"}, {"name": "b"}],
+        [{"name": "a"}, {"name": "b", "x": 1}],
+        [{"name": "b"}, {"name": "a", "y": 2}],
+        [{"name": "a", "y": 2}, {"name": "b", "x": 1}],
+        id="in the order after the write",
+    ),
+    pytest.param(
+        [{"name": "a"}, {"name": "b"}],
+        [{"name": "a"}],
+        [{"name": "a"}, {"name": "b", "y": 2}, {"name": "c"}],
+        [{"name": "a"}, {"name": "c"}],
+        id="what was removed goes, what exists only here stays last",
+    ),
+    pytest.param(
+        [{"name": "a"}],
+        [{"name": "a"}, {"name": "b"}],
+        [],
+        [{"name": "b"}],
+        id="what went here comes back only if it changed",
+    ),
+    pytest.param(
+        [{"name": "a"}],
+        [{"name": "a", "x": 1}],
+        [{"name": "c"}],
+        [{"name": "a", "x": 1}, {"name": "c"}],
+        id="a changed entry comes back",
+    ),
+    pytest.param(
+        [],
+        [{"key": "k", "type": "t"}],
+        [{"key": "j", "type": "t"}],
+        [{"key": "k", "type": "t"}],
+        id="the first field that all have names them",
+    ),
+    pytest.param(
+        [{"name": "a"}],
+        [{"name": "a"}, {"name": "a"}],
+        [{"name": "c"}],
+        [{"name": "a"}, {"name": "a"}],
+        id="entries of one name are taken as a whole",
+    ),
+    pytest.param(["a", "b"], ["b", "c"], ["a", "b", "d"], ["b", "d", "c"], id="texts"),
+    pytest.param(["a"], ["a", "b"], ["b"], ["b"], id="a text that is there"),
+    pytest.param(None, {"a": 1}, {"b": 2}, {"b": 2, "a": 1}, id="new on both sides"),
+    pytest.param({"a": 1}, None, {"a": 2}, None, id="removed as a whole"),
+    pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, {}, {"a": {"b": 2}}, id="a field went here"),
+    pytest.param({"a": 1, "b": 1}, {"a": 1, "b": 2}, {"b": 1}, {"b": 2}, id="it did not change"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "ours", "merged"), NAMED)
+def test_entries_of_lists_are_merged_by_their_names(before, after, ours, merged) -> None:
+    assert merge(before, after, ours) == merged
 
 
 @pytest.mark.parametrize(("asked", "version"), [("v1beta1", "v1beta1"), ("", "v2"), (None, "v2")])

@@ -10,7 +10,9 @@ from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import (
     Delay,
     FirstAttempt,
+    KeyLook,
     PacedAct,
+    PacedRun,
     Process,
     Silences,
     late_acts,
@@ -275,3 +277,63 @@ def test_delay_is_said_in_seconds_from_when_it_was_due():
     )
     due = "1970-01-01T00:00:10.000000Z"
     assert delay.text == f"came 2.2 s after it was due ({due}), and why"
+
+
+def look(*key: str, ready: float = 1) -> KeyLook:
+    return KeyLook(key=key, first=instant(0), ready=instant(ready))
+
+
+def test_looks_at_an_object_are_those_at_its_key_its_uid_or_its_owner() -> None:
+    trace = Trace()
+    trace.keys["claim-uid"] = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "claim")
+    trace.keys["pod-uid"] = ObjectKey("", "pods", "ns", "pod")
+    trace.owner_of["claim-uid"] = "pod-uid"
+    looks = [look("ns", "claim"), look("ns", "pod"), look("pod-uid"), look("claim-uid"), look("x")]
+    run = PacedRun(looks={instant(5): looks, instant(6): [look("ns", "claim")]})
+    assert list(run.looks_for(trace, "claim-uid", instant(5))) == looks[:4]
+    assert list(run.looks_for(trace, "pod-uid", instant(5))) == looks[1:3]
+    assert list(run.looks_for(trace, "unknown", instant(5))) == []
+    assert list(run.looks_for(trace, "claim-uid", instant(7))) == []
+
+
+def test_looks_within_a_namespace_are_those_at_the_kind_there() -> None:
+    kind = ("ns", "resource.k8s.io", "resourceclaims")
+    looks = [look(*kind), look("other", *kind[1:]), look("ns", "", "pods"), look("ns", "claim")]
+    run = PacedRun(looks={instant(5): looks})
+    claim = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "claim")
+    assert list(run.looks_within(claim, instant(5))) == looks[:1]
+    assert list(run.looks_within(ObjectKey("", "pods", "ns", "p"), instant(5))) == looks[2:3]
+    assert list(run.looks_within(claim, instant(6))) == []
+
+
+def test_step_was_due_at_the_last_reason_of_the_looks_at_its_instant() -> None:
+    """Steps before an instant, and those without a look, are due when they come."""
+    key = ObjectKey("", "pods", "ns", "pod")
+    trace = Trace()
+    trace.keys["u"] = key
+    steps = {
+        seconds: Step(revision=1, time=instant(seconds), writer="w", key=key, uid="u", facts=())
+        for seconds in (4, 5, 6, 7)
+    }
+    trace.writes["u"] += [steps[4], steps[5], steps[6]]
+    trace.said["u"].append(steps[7])
+    looks = {
+        instant(4): [look("u", ready=1)],
+        instant(5): [look("u", ready=2), look("ns", "pod", ready=3)],
+        instant(7): [look("u", ready=6)],
+    }
+    PacedRun(looks=looks).note_due(trace, instant(5))
+    due = [trace.due_at(steps[seconds]) for seconds in (4, 5, 6, 7)]
+    assert due == [instant(each) for each in (4, 3, 6, 6)]
+
+
+def test_act_whose_object_the_run_did_not_write_then_is_left_out() -> None:
+    acts = [PacedAct(queue="q", ready=instant(0), act=act(name, 10)) for name in ("a", "b", "c")]
+    trace = Trace()
+    for name, seconds in (("a", 10), ("b", 11), ("d", 10)):
+        key = ObjectKey("", "pods", "default", name)
+        step = Step(revision=1, time=instant(seconds), writer="", key=key, uid=name, facts=())
+        trace.writes[name].append(step)
+    run = PacedRun(acts=list(acts))
+    run.keep_written(trace)
+    assert run.acts == acts[:1]

@@ -6,6 +6,7 @@ import pytest
 
 from app.analysis.replay import facts
 from app.analysis.replay.facts import Fact, facts_of
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import EventType, ObjectKey
 from tests.unit.analysis.replay.test_reports import event
 
@@ -114,3 +115,49 @@ def test_deletion_is_asked_for_once(key: ObjectKey) -> None:
     again = list(facts_of(event(EventType.OBJECT_UPDATED, key, "x", labelled), marked))
     assert facts.DeletionAsked(30) not in again
     assert again
+
+
+FAILED, BUSY = "FailedScheduling", messages.BEING_ALLOCATED
+KINDS: list[tuple[Fact, str]] = [
+    (scheduled("False", reason="Unschedulable"), "failed"),
+    (scheduled("False", reason="SchedulerError"), "failed"),
+    (scheduled("False", reason="SchedulingGated"), ""),
+    (scheduled("False", reason="Unschedulable", message=f"x {BUSY}"), "failed met"),
+    (scheduled("False", reason="SchedulingGated", message=BUSY), ""),
+    (scheduled("True"), "placed"),
+    (facts.ConditionSet(type="Ready", status="True", reason="", message=""), ""),
+    (
+        facts.ConditionSet(type="Ready", status="False", reason="Unschedulable", message=BUSY),
+        "",
+    ),
+    (facts.EventSeen(type="Warning", reason=FAILED, note="0/1 nodes"), "failed"),
+    (facts.EventSeen(type="Warning", reason=FAILED, note=f"x {BUSY}"), "failed met"),
+    (facts.EventSeen(type="Warning", reason=FAILED, note=f"{messages.SKIPPED} x"), "failed skip"),
+    (facts.EventSeen(type="Warning", reason=FAILED, note=f"x {messages.SKIPPED}"), "failed"),
+    (facts.EventSeen(type="Normal", reason="Scheduled", note="to n"), "placed"),
+    (facts.EventSeen(type="Normal", reason="Scheduled", note=f"{messages.SKIPPED}"), "placed"),
+    (facts.EventSeen(type="Normal", reason="Killing", note=BUSY), ""),
+    (facts.Nominated("n"), "placed"),
+    (facts.NominationEnded(), ""),
+    (facts.Bound("n"), "placed"),
+    (facts.Allocated(("r: p/d",)), "placed"),
+    (facts.AllocationChanged(), ""),
+    (facts.Released(), ""),
+    (facts.FinalizerAdded("f"), "placed"),
+    (facts.FinalizerRemoved("f"), ""),
+    (facts.Reserved("p"), "placed"),
+    (facts.Unreserved("p"), ""),
+    (facts.Created(), ""),
+    (facts.Removed(), ""),
+]
+
+
+@pytest.mark.parametrize(("fact", "kinds"), KINDS)
+def test_fact_is_a_failure_or_a_placement_by_what_it_says(fact: Fact, kinds: str) -> None:
+    predicates = {
+        "failed": facts.is_failed_attempt,
+        "met": facts.meets_claim_in_flight,
+        "skip": facts.is_skip,
+        "placed": facts.is_placement,
+    }
+    assert " ".join(name for name, holds in predicates.items() if holds(fact)) == kinds
