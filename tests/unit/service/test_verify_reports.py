@@ -3,6 +3,7 @@
 What each input must give is written down beside it, from the texts of the classes.
 """
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -268,3 +269,48 @@ def test_rules_that_the_scheduler_does_not_see_are_in_force() -> None:
         profile = Profile(version="1.36.0", gates={**ALL_GATES, "DRADeviceTaintRules": enabled})
         switches = verifying.switches_of(profile, FEW)
         assert (switches.rules, switches.rules_unseen) == (enabled, True)
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_workers_get_the_kept_events_while_this_process_keeps_all_of_them(is_kept: bool) -> None:
+    handed: list[tuple[Any, Any]] = []
+    kept: Any = SimpleNamespace(keep=lambda _: is_kept)
+    workers: Any = SimpleNamespace(keep=lambda *given: handed.append(given))
+    events: Any = ["event"]
+    verifying._keeping(kept, workers)(events)
+    assert handed == [(events, kept if is_kept else None)]
+    verifying._keeping(kept, None)(events)
+    assert len(handed) == 1
+
+
+async def test_progress_of_all_parts_is_told_as_if_they_were_verified_in_a_row() -> None:
+    """Each part tells how far it is; it counts from where it begins, and to its end at last."""
+    told: list[tuple[int, int]] = []
+    parts: Any = [
+        SimpleNamespace(after=Revision(after), until=Revision(until))
+        for after, until in ((0, 40), (40, 90), (90, 100))
+    ]
+    progress = verifying._PartsProgress(
+        parts, Revision(100), lambda _, at, until: told.append((at, until))
+    )
+
+    async def start(_: Any) -> None:
+        """Starts nobody."""
+
+    async def verify(others: Any, reached: Any) -> Any:
+        assert others == parts[1:]
+        reached(0, Revision(60))
+        reached(1, Revision(85))  # folded up to there, not checked
+        reached(1, Revision(95))
+        return ["second", "third"]
+
+    async def here() -> Any:
+        progress.reached(0, Revision(40))
+        return "first"
+
+    workers: Any = SimpleNamespace(start=start, verify=verify)
+    assert await verifying._divided(parts, here, workers, progress) == ["first", "second", "third"]
+    assert {until for _, until in told} == {100}
+    assert max(at for at, _ in told) == 100
+    steps = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(told)]
+    assert sorted(each for each in [told[0][0], *steps] if each) == [5, 5, 20, 30, 40]
