@@ -90,6 +90,29 @@ NOT_OBJECTS = frozenset(
 )
 """Kinds in responses of an API server that are not objects of a cluster."""
 
+_NOT_STORED = frozenset(
+    {
+        ("", "Binding"),
+        ("", "ComponentStatus"),
+        ("", "PodStatusResult"),
+        ("", "RangeAllocation"),
+        (api_groups.AUTHENTICATION, "SelfSubjectReview"),
+        (api_groups.AUTHENTICATION, "TokenRequest"),
+        (api_groups.AUTHENTICATION, "TokenReview"),
+        (api_groups.AUTHORIZATION, "LocalSubjectAccessReview"),
+        (api_groups.AUTHORIZATION, "SelfSubjectAccessReview"),
+        (api_groups.AUTHORIZATION, "SelfSubjectRulesReview"),
+        (api_groups.AUTHORIZATION, "SubjectAccessReview"),
+        (api_groups.APPS, "Scale"),
+        (api_groups.AUTOSCALING, "Scale"),
+        ("extensions", "Scale"),
+        ("metrics.k8s.io", "NodeMetrics"),
+        ("metrics.k8s.io", "PodMetrics"),
+        (api_groups.POLICY, "Eviction"),
+    }
+)
+"""Group and kind of requests, and of their answers, that no server stores as objects."""
+
 _CLUSTER_RESOURCES = frozenset(
     {
         "namespaces",
@@ -102,6 +125,12 @@ _CLUSTER_RESOURCES = frozenset(
         "resourcepoolstatusrequests",
     }
 )
+
+
+def is_answer(tree: JsonView) -> bool:
+    """True for a document of a kind of which a cluster has no objects."""
+    group, _ = split_version(meta.api_version(tree))
+    return tree.get("kind") in NOT_OBJECTS or (group, meta.kind(tree)) in _NOT_STORED
 
 
 def resource_of(kind: str) -> str:

@@ -7,6 +7,8 @@ import tarfile
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op
 from app.domain.values import timestamps
@@ -278,3 +280,37 @@ def test_json_over_many_lines_behind_other_words(tmp_path, before):
     records, lost = read(tmp_path, text)
     assert [record.name for record in records] == ["web-1", "web-2"]
     assert lost == []
+
+
+ANSWERS = {
+    "SelfSubjectRulesReview": "authorization.k8s.io/v1",
+    "TokenReview": "authentication.k8s.io/v1",
+    "Scale": "autoscaling/v1",
+    "Eviction": "policy/v1",
+    "Binding": "v1",
+    "ComponentStatus": "v1",
+    "PodMetrics": "metrics.k8s.io/v1beta1",
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_kind_that_no_server_stores_is_left_out(tmp_path, kind):
+    """Support bundles hold the rights of their author, and logs of clients what `scale` answers."""
+    metadata = {} if kind.endswith("Review") else {"name": "web-1", "namespace": "shop"}
+    if kind == "Scale":
+        metadata |= {"uid": "u-2", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    answer = {"apiVersion": ANSWERS[kind], "kind": kind, "metadata": metadata, "spec": {}}
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    for name, tree in {"pod": STORED, "one": answer}.items():
+        (bundle / f"{name}.json").write_text(json.dumps(tree))
+    with open_history([bundle], ReadOptions()) as history:
+        assert [record.kind for record in history.records()] == ["Pod"]
+        assert history.refused_places == []
+        assert history.left_out == [("one.json", f"answers of kind {kind}, which are not objects")]
+
+
+def test_custom_resource_with_the_name_of_an_answer_is_an_object(tmp_path):
+    tree = {**STORED, "apiVersion": "cloud.example.com/v1", "kind": "Binding"}
+    records, lost = read(tmp_path, json.dumps(tree), name="one.json")
+    assert ([record.kind for record in records], lost) == (["Binding"], [])

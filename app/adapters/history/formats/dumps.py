@@ -62,7 +62,7 @@ def read(
     for position, list_version, tree, is_typed in _objects(source, notes):
         index += 1
         reason = _no_object(tree, source.name)
-        if reason and kinds.is_stored(meta.metadata(tree)):
+        if reason and not meta.kind(tree) and kinds.is_stored(meta.metadata(tree)):
             problem = "an object without its kind, which neither its fields nor its file tell"
             notes.lose(InputError(problem, place=f"{source.name}:{position}"))
             continue
@@ -105,7 +105,7 @@ def read(
 def _no_object(tree: JsonObject, path: str) -> str:
     """The reason why a document is not an object; empty for an object or a part of one."""
     kind = tree.get("kind")
-    if kind in kinds.NOT_OBJECTS and kind != "Table":
+    if kinds.is_answer(tree) and kind != "Table":
         return f"answers of kind {kind}, which are not objects"
     if not isinstance(tree.get("metadata"), dict):
         named = f"of kind {kind} " if isinstance(kind, str) and kind else ""

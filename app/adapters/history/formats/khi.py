@@ -49,7 +49,7 @@ _UPON_PODS = ("binding", "eviction")
 """Subresources whose creation changes a pod."""
 _OF_A_CHANGE = ("at", "principal", "verb")
 
-_ANSWERS = (*kinds.NOT_OBJECTS, "DeleteOptions")
+_DELETE_OPTIONS = "DeleteOptions"
 """The kinds of bodies that are no state of an object."""
 
 _MESSAGES = protobuf.parse_table(
@@ -320,7 +320,7 @@ def _record(
     has_user = principal not in ("", _NO_PRINCIPAL)
     body = file.tree(revision.get("body", {}))
     json_text.check_depth(body, f"{source.name}:{position}", source.limits)
-    if body.get("kind") in _ANSWERS:
+    if kinds.is_answer(body) or body.get("kind") == _DELETE_OPTIONS:
         body = {}
     is_deletion = verb.startswith(_DELETE) and style != _DELETED
     if is_deletion and not meta.deletion_timestamp(body):

@@ -102,7 +102,7 @@ def _answers(source: ByteSource, number: int, notes: Notes) -> Iterator[_Capture
             notes.pass_over(source.name, "answers about the server or for display")
         elif stored.response_code not in (200, 201) or body is None:
             notes.pass_over(source.name, "answers without objects")
-        elif body.get("kind") in kinds.NOT_OBJECTS:
+        elif kinds.is_answer(body):
             notes.pass_over(source.name, f"answers of kind {body['kind']}, which are not objects")
         else:
             yield _CapturedResponse(
