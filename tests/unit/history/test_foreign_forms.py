@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.adapters.history.opening import open_history
-from app.adapters.history.printouts import descriptions, foreign
+from app.adapters.history.printouts import descriptions, foreign, printed
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
@@ -61,6 +61,7 @@ FOREIGN = {
     "JavaScript": "V1beta1ResourceClaim {",
     "Go, fields": "pod: {TypeMeta:{Kind: APIVersion:} ObjectMeta:{Name:web-1 Namespace:shop}}",
     "Go, a map": "got map[apiVersion:v1 kind:Pod metadata:map[name:web-1 namespace:shop]]",
+    "Go, with its package": 'got []api.Pod{api.Pod{TypeMeta:x.TypeMeta{Kind:""}, Spec:…}}',
     "spew": "(*v1.Pod)(0xc000a1c000)({",
     "go-cmp": "  &v1.Pod{",
 }
@@ -81,6 +82,62 @@ def test_object_in_a_form_that_nobody_reads_is_named(tmp_path, form):
 )
 def test_words_are_no_objects(line):
     assert foreign.problem(line) == ""
+
+
+HUNK = """@@ -8,3 +8,3 @@{heading}
+   devices:
+     requests:
+-    - name: gpu
++    - name: tpu
+"""
+CHANGES = {
+    "by its file": "--- a/one.yaml\n+++ b/one.yaml\n" + HUNK.format(heading=""),
+    "by its place": HUNK.format(heading=" spec:"),
+    "by its fields": HUNK.format(heading="") + " status:\n",
+    "of kubectl": f"--- /tmp/LIVE-1/a\n+++ /tmp/MERGED-1/a\t2026\n{HUNK.format(heading='')}",
+}
+OTHER_CHANGES = {
+    "of code": HUNK.format(heading=" func main() {"),
+    "that adds a file": "@@ -0,0 +1,3 @@\n+apiVersion: v1\n+kind: Node\n+metadata: {name: n1}\n",
+    "that is named": "In @@ -8,3 +8,3 @@ spec: was changed\n",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_change_of_a_manifest_in_a_text_is_a_loss(tmp_path, change):
+    trees, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```diff\n{CHANGES[change]}```\n")
+    assert len(trees) == 1
+    assert [each.partition(": ")[2].partition(";")[0] for each in lost] == [foreign.CHANGE]
+
+
+@pytest.mark.parametrize("change", OTHER_CHANGES)
+def test_other_change_is_no_loss(tmp_path, change):
+    _, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```diff\n{OTHER_CHANGES[change]}```\n")
+    assert lost == []
+
+
+LINES_OF_PROGRAMS = [
+    'time="2026-01-02T03:04:05Z" level=info msg="Restoring Pod: web-1" backup=one',
+    '  2026-01-02T03:04:05.000-05:00\tLEVEL(-2)\tcore/a.go:1\tReconcile\t{"name": "web-1"}',
+    '2026-01-02T03:04:05Z\tINFO\tStarting\t{"name": "web-1"}',
+]
+
+
+@pytest.mark.parametrize("line", LINES_OF_PROGRAMS)
+def test_log_of_another_program_is_refused_as_one(tmp_path, line):
+    with pytest.raises(InputError, match="a log of a program with no object"):
+        read(tmp_path, f"{line}\n{line}\n", "manager.log")
+
+
+def test_page_of_a_kind_that_is_not_read_is_named(tmp_path):
+    page = "Name:         one\nNamespace:    shop\nLabels:       <none>\nAnnotations:  <none>\n"
+    _, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```\n{page}Phase:  Completed\n```\n")
+    assert [each.partition(": ")[2] for each in lost] == [printed.FOREIGN_PAGE]
+
+
+def test_text_with_commands_and_no_object_is_refused_as_one(tmp_path):
+    with pytest.raises(InputError, match="commands or output of kubectl that show no object"):
+        read(tmp_path, "Try it:\n\n    kubectl get domains one\n\nNAME   AGE\none    9s\n", "a.md")
 
 
 TITLES = ("Name", "Namespace", "Containers", "Restarts", "Controlled By", "Node", "QoS", "Age")

@@ -15,6 +15,7 @@ Name  Namespace  Containers  …  Age  Status         Lens, one cell a line or w
 shop  web-1  n1  Running                            jq with @tsv or @csv, without titles
 NAME↑         PF READY STATUS    RESTARTS          the screen of k9s
 diff -u -N /tmp/LIVE-1/v1.Pod.shop.web-1 …          kubectl diff
+@@ -8,7 +8,7 @@ spec:                               git diff
 {"level": "INFO", "message": …}                     a log of any program
 
 A container runtime keeps pods that the API server has deleted, and gives static pods other uids, so
@@ -22,11 +23,13 @@ what it lists is no state of a cluster.
 """
 
 import re
+from collections.abc import Sequence
 
 _KEPT = "pods and containers as a node's runtime keeps them, which is not read"
 RUNTIME = f"a table of crictl: {_KEPT}"
 RUNTIME_JSON = f"output of crictl: {_KEPT}"
 SCREEN = "the screen of k9s, which redra does not read"
+CHANGE = "a change of a manifest (a diff), which shows a part of it"
 OBJECT = "an object as a program prints it in a form that redra does not read"
 
 _KINDS = (
@@ -34,7 +37,7 @@ _KINDS = (
     r"(?:List)?"
 )
 _OBJECT = re.compile(
-    rf"&(?:\w+\.)*{_KINDS}\{{(?:TypeMeta|ObjectMeta|ListMeta):"
+    rf"(?:&|\b\w+\.)(?:\w+\.)*{_KINDS}\{{(?:TypeMeta|ObjectMeta|ListMeta):"
     rf"|\((?:\*?(?:\w+\.)+{_KINDS})\) ?(?:\(0x[0-9a-f]+\))?\(?\{{"
     rf"|&(?:\w+\.)+{_KINDS}\{{\s*$"
     rf"|\{{TypeMeta:\{{Kind:|map\[apiVersion:\S+ kind:"
@@ -70,8 +73,19 @@ _OUTPUTS = (
     (re.compile(rb"Name: +\S+\s+Project: +\S+\s"), "output of argocd, which shows no object"),
 )
 _COMMAND = re.compile(rb"[^\n]{0,80}?\b(?:kubectl|oc) [a-z][^\n]{0,400}\r?\n")
+_COMMAND_WITHIN = re.compile(rb"(?:^[ \t]{0,40}|[$#>`] ?)(?:kubectl|oc) [a-z]", re.MULTILINE)
 _DIFF = re.compile(rb"diff -\S[^\n]{0,400} /\S{0,400}/LIVE-\d")
-_LOG_LINE = re.compile(rb'\{(?=[^\n]*"(?:level|severity|lvl)"\s*:)(?=[^\n]*"(?:msg|message)"\s*:)')
+_LEVEL = rb"(?i:(?:debug|info|warn|error|fatal|level)[a-z]*)"
+_LOG_LINE = re.compile(
+    rb'\{(?=[^\n]*"(?:level|severity|lvl)"\s*:)(?=[^\n]*"(?:msg|message)"\s*:)'
+    rb'|time="?\d[^\n]{1,60} level='
+    + _LEVEL
+    + rb"|\s{0,9}\d{4}-\d\d-\d\dT\S{1,40}\t"
+    + _LEVEL
+    + rb"\b"
+)
+"""A line in JSON, in logfmt, or for people with tabs between its parts."""
+
 _CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
 _CSV_ROW = re.compile(rf'(?=[^\n]*"){_CELL}(?:,{_CELL})+')
 _ROWS_SEEN_MAX = 50
@@ -82,9 +96,17 @@ CURES = {
     SCREEN: f"{_OBJECTS}, or the file that k9s saves",
     RUNTIME: "give what the API server has (kubectl get pods -A -o wide)",
     RUNTIME_JSON: "give what the API server has (kubectl get pods -A -o json)",
+    CHANGE: "give the manifest itself",
     OBJECT: "print it as JSON or YAML, or give the objects (kubectl get pods -A -o yaml)",
 }
 """What to give instead, by the problem."""
+
+_HUNK = re.compile(r"@@ -(?P<old>\d+(?:,\d+)?) \+\d+(?:,\d+)? @@ ?(?P<heading>.*)")
+_NEW_NAME = re.compile(r"\+\+\+ (?:\S*\.(?:ya?ml|json)\b|/\S*/MERGED-\d)")
+_OF_MANIFEST = re.compile(r"[ +-]?(?:apiVersion|kind|metadata|spec|status):")
+_ADDED = "0,0"
+HUNK_LINES_MAX = 200
+"""Lines of a change that are searched for fields of a manifest."""
 
 _MARKS = ("{", "(apiVersion=", "map[")
 
@@ -97,6 +119,24 @@ def problem(line: str) -> str:
         return SCREEN
     is_shown = any(mark in line for mark in _MARKS) and _OBJECT.search(line) is not None
     return OBJECT if is_shown else ""
+
+
+def is_change(lines: Sequence[str], at: int) -> bool:
+    """True where a line begins a change of a manifest in a diff, which shows a part of it.
+
+    Only files that a diff adds are read. A change of another file, such as code, is a text.
+    """
+    hunk = _HUNK.match(lines[at])
+    if hunk is None or hunk["old"] == _ADDED:
+        return False
+    if (at and _NEW_NAME.match(lines[at - 1])) or _OF_MANIFEST.match(hunk["heading"]):
+        return True
+    for line in lines[at + 1 : at + 1 + HUNK_LINES_MAX]:
+        if not line.startswith((" ", "+", "-")):
+            return False
+        if _OF_MANIFEST.match(line):
+            return True
+    return False
 
 
 def is_of_runtime(state: str) -> bool:
@@ -148,7 +188,7 @@ def of_file(head: bytes) -> tuple[str, str]:
         )
     if _PART.search(head) is not None:
         return "parts of objects, without the apiVersion and kind of any", _OBJECTS
-    if command is not None:
+    if command is not None or _COMMAND_WITHIN.search(head) is not None:
         return "commands or output of kubectl that show no object", _OBJECTS
     return "", ""
 

@@ -21,9 +21,10 @@ NO_END = "the description ends before its Events, so it may be cut here"
 _FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 EVENT_TITLES = re.compile(
     r"^\s*(?:Type\s+Reason\s+Age\s+From\s+Message"
-    r"|FirstSeen\s+LastSeen\s+Count\s+From\s+Sub[oO]bjectPath\s+Type\s+Reason\s+Message)\s*$"
+    r"|FirstSeen\s+LastSeen\s+Count\s+From\s+Sub[oO]bjectPath\s+(?:Type\s+)?Reason\s+Message)\s*$"
 )
-"""The titles of Events, and those up to 1.7, between whose columns are tabs."""
+"""The titles of Events, and those up to 1.7, between whose columns are tabs; up to 1.1 without a
+type."""
 
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
@@ -62,6 +63,9 @@ _WORKLOADS = (
     ({"Parallelism", "Completions"}, "jobs"),
 )
 """The fields that only pages of a kind have."""
+
+_OF_EACH_PAGE = {"Labels", "Annotations"}
+"""Fields of each page, without a value where an object has none."""
 
 _CONTROLLED = {"Controlled By", "Replicas", "Pods Status"}
 _OF_DEPLOYMENT = "Deployment/"
@@ -190,9 +194,9 @@ def is_of_foreign_kind(lines: Sequence[str], at: int) -> bool:
             break
         if match is None and line.strip() and not line.startswith((" ", "\t")):
             break
-        if match is not None and match["value"]:
+        if match is not None and (match["value"] or match["name"] in _OF_EACH_PAGE):
             named.add(match["name"])
-    return named >= {"API Version", "Kind"}
+    return named >= {"API Version", "Kind"} or named >= _OF_EACH_PAGE
 
 
 def is_below_page(lines: Sequence[str], at: int) -> bool:
@@ -208,7 +212,9 @@ def is_below_page(lines: Sequence[str], at: int) -> bool:
 def _events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[JsonObject]:
     """The Event objects in the table at the end of a description."""
     for row in _rows(lines):
-        event = event_objects.about_subject(tree, kind, row["Type"], row["Reason"], row["Message"])
+        event = event_objects.about_subject(
+            tree, kind, row.get("Type", ""), row["Reason"], row["Message"]
+        )
         event = event_objects.with_count(event, row.get("Age", ""))
         if _COUNT.fullmatch(row.get("Count", "")):
             event["count"] = int(row["Count"])

@@ -145,6 +145,8 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
         return TEMPLATE
     if unread := foreign.problem(line):
         return unread
+    if foreign.is_change(lines, at):
+        return foreign.CHANGE
     if pages.is_of_foreign_kind(lines, at):
         return FOREIGN_PAGE
     if pages.EVENT_TITLES.match(lines[at]):
