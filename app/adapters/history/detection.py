@@ -255,8 +255,10 @@ def _is_prose(value: Any) -> bool:
     """True for words, or an object beside words with a colon, which are YAML by chance."""
     if isinstance(value, str):
         return True
-    if not isinstance(value, dict) or "apiVersion" not in value:
+    if not isinstance(value, dict):
         return False
+    if "apiVersion" not in value:
+        return any(str(name).endswith("]apiVersion") for name in value)
     return any(name[:1].isupper() or " " in name for name in value)
 
 

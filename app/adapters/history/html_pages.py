@@ -37,7 +37,11 @@ _PART = re.compile(
 )
 """The beginning of a part of a page, such as a comment that was copied or that an API rendered."""
 
-_XML = re.compile(r"\s*<\?xml\b")
+_XML = re.compile(r"\s*<(?:\?xml|testsuites?)\b")
+_OF_TESTS = re.compile(r"<testcase\b")
+_BREAK = "&#xA;"
+"""A line break within an element, as Go writes results of tests in JUnit's XML."""
+
 _IN_XML = re.compile(r"&lt;pre\b|&quot;(?:apiVersion|kind)&quot;", re.IGNORECASE)
 _CDATA = re.compile(r"(<!\[CDATA\[(?:(?!\]\]>)[\s\S])*+)")
 _PASTED = re.compile(r"(<pre\b[^<>\n]{0,200}>)((?:(?!</?pre\b)[\s\S])*+)")
@@ -105,10 +109,18 @@ class Texts:
 
 
 def unescaped(text: str) -> str:
-    """The text; of an export in XML with parts of pages or JSON in it, these as they were."""
-    if _XML.match(text) is None or _IN_XML.search(text) is None:
+    """The text; of an export in XML with parts of pages or JSON in it, these as they were.
+
+    Of results of tests whose line breaks are escaped it is what stands between the elements.
+    """
+    if _XML.match(text) is None:
         return text
     parts = _CDATA.split(text)
+    if _BREAK in text and _OF_TESTS.search(text) is not None:
+        parts[::2] = [html.unescape(_ELEMENT.sub("\n", part)) for part in parts[::2]]
+        return "".join(parts)
+    if _IN_XML.search(text) is None:
+        return text
     # What stands between CDATA and its end is as it was.
     parts[::2] = [_PASTED.sub(_plain, html.unescape(part)) for part in parts[::2]]
     return "".join(parts)
@@ -131,6 +143,18 @@ def is_html(text: str) -> bool:
         and not any(fence in text for fence in _FENCES)
         and _OTHER_TAG.search(text) is None
     )
+
+
+def as_lines(text: str) -> str:
+    """The pasted texts of a page or an export, each at its line of the page if that is free."""
+    text = unescaped(text)
+    if not is_html(text):
+        return text
+    lines = list[str]()
+    for pasted in sorted(texts(text).pasted, key=lambda each: each.line):
+        lines += [""] * (pasted.line - 1 - len(lines))
+        lines += pasted.lines
+    return "\n".join(lines)
 
 
 def texts(text: str) -> Texts:

@@ -53,7 +53,7 @@ _STAMP = re.compile(
     r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
     r"(?: (?:stdout|stderr) F)?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,253} [\w@./-]{1,100}\[\d+\]:"
-    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|[IWE]\d{4} \d\d:\d\d:\d\d\.\d{3}\]"
     r"|\[pod/[^\]\s]{1,300}\]|\[[\w.-]{1,100} : [\w.-]{1,100}\])(?: |$)"
 )
 _SHOWN = re.compile(
@@ -70,7 +70,9 @@ _FENCE = re.compile(r"[ \t>]*(?:```|~~~)")
 _MARK = re.compile(
     r"(?P<fence>```+|~~~+)|\{(?P<jira>code|noformat)(?::[^}\n]{0,200})?\}|(?P<xml><!\[CDATA\[|\]\]>)"
     r"|(?P<pre><pre(?:\s[^<>\n]{0,200})?>(?:<code(?:\s[^<>\n]{0,200})?>)?|(?:</code>)?</pre>)"
+    r"|(?P<forum>\[/?code(?:=[^\]\n]{0,40})?\])|(?P<tick>(?<!`)`(?!`))"
 )
+_KINDS_OF_MARKS = ("xml", "pre", "fence", "forum", "tick")
 _IN_A_TEXT = re.compile(r"""["']$|\\[nrt]$""")
 """The text before a mark that lies within a string of JSON or YAML."""
 
@@ -306,7 +308,8 @@ def _is_new_file(lines: list[str], at: int, end: int) -> bool:
 class Fences:
     """The state of fences: of Markdown, the macros of Jira, CDATA of Confluence, code of HTML.
 
-    In chats the marks directly precede and follow the pasted text.
+    In chats the marks directly precede and follow the pasted text; in forums they are `[code]`. A
+    single backtick is one only directly before an object, a table or a page that it does not end.
     """
 
     indent: str | None = None
@@ -317,10 +320,10 @@ class Fences:
         """The pieces of a line, with None where a fence begins or ends."""
         at = 0
         for match in islice(_MARK.finditer(line), MARKS_MAX):
-            kind = match["jira"] or next(each for each in ("xml", "pre", "fence") if match[each])
+            kind = match["jira"] or next(each for each in _KINDS_OF_MARKS if match[each])
             before, after = line[at : match.start()], line[match.end() :]
             if self.indent is None:
-                is_end = match["xml"] == "]]>" or (match["pre"] or "").endswith("</pre>")
+                is_end = match.group().endswith(("]]>", "</pre>")) or match.group() == "[/code]"
                 if is_end or not self._begins(before, after, match):
                     continue
                 if before.strip(" \t>-*+.)0123456789"):
@@ -347,6 +350,8 @@ class Fences:
 
     def _begins(self, before: str, after: str, match: re.Match[str]) -> bool:
         is_first = _BEFORE_A_MARK.fullmatch(before) is not None
+        if match["tick"]:
+            return is_first and "`" not in after and _SHOWN.match(after) is not None
         if is_first and match["fence"] and match["fence"] in after:
             # Code within a line is not a fence, unless it holds a document.
             is_first = False
@@ -357,8 +362,10 @@ class Fences:
     def _ends(self, before: str, after: str, match: re.Match[str], kind: str) -> bool:
         if kind != self._kind or match["xml"] == "<![CDATA[":
             return False
-        if match["pre"]:
-            return match["pre"].endswith("</pre>")
+        if match["pre"] or match["forum"]:
+            return match.group().endswith(("</pre>", "[/code]"))
+        if match["tick"]:
+            return not after.strip() and before.count("`") % 2 == 0
         return match["xml"] is not None or not before.strip() or not after.strip()
 
 

@@ -300,10 +300,14 @@ class Finder:
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         mixture = _released(mixture, content)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
-        has_attempts = component_logs.begins_in(content)
+        log = content
+        if content.lstrip()[:1] == b"<":
+            page = html_pages.as_lines(line_marks.decoded(content)).encode()
+            log = page if component_logs.tells_in(page) else content
+        has_attempts = component_logs.begins_in(log)
         if buckets:
             # klog lines of other programs count as text between documents.
-            has_attempts = has_attempts and component_logs.tells_in(content)
+            has_attempts = has_attempts and component_logs.tells_in(log)
         if not buckets and not has_attempts:
             if html_pages.is_html(line_marks.decoded(content[: detection.HEAD_BYTES])):
                 if not is_named and source.name.rpartition("/")[2] == EVENTS_PAGE:
@@ -344,7 +348,7 @@ class Finder:
             )
         if has_attempts:
             yield SourceFile(
-                source=unpacking.bytes_source(content, source.name, source.limits),
+                source=unpacking.bytes_source(log, source.name, source.limits),
                 format=Format.SCHEDULER_LOG,
                 is_named=is_named,
                 whole=source,

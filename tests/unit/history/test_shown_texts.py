@@ -3,6 +3,7 @@
 The wrappings are written by hand after what the programs print, not after the readers.
 """
 
+import html
 import json
 
 import pytest
@@ -288,3 +289,72 @@ def test_states_of_a_claim_are_those_that_were_printed(tmp_path, name):
     assert [each.object["status"] for each in records] == expected
     assert [each.op for each in records] == [Op.BASELINE, *[Op.MODIFIED] * (len(words) - 1)]
     assert len({each.uid for each in records}) == 1
+
+
+PASTED = {
+    "an object": CLAIM,
+    "a page": "Name:         one\nNamespace:    shop\nAPI Version:  resource.k8s.io/v1\n"
+    "Kind:         ResourceClaim\nMetadata:\n  Uid:  u1\nEvents:  <none>\n",
+    "tables": "$ kubectl get resourceclaims -n shop\nNAME   STATE     AGE\none    pending   9s\n",
+}
+WAYS = {
+    "one backtick": "I use\n`{}`\nand it hangs\n",
+    "a forum": "Hello,\n[code]\n{}\n[/code]\nand it hangs\n",
+    "a forum, with a language": "Hello,\n[code=yaml]\n{}\n[/code]\nbye\n",
+    "a forum, on one line with words": "Hello, [code]{}[/code] and it hangs\n",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("form", PASTED)
+def test_marks_of_forums_and_single_backticks_end_what_they_hold(tmp_path, form, way):
+    """The last line of what is pasted ends at the mark, and is no other value for it."""
+    pasted = PASTED[form].rstrip("\n")
+    records, lost = read(tmp_path, WAYS[way].format(pasted), name="post.md")
+    alone, _ = read(tmp_path, pasted + "\n", name="alone.md")
+    shown = [(each.kind, each.namespace, each.name) for each in records]
+    assert (shown, lost) == ([("ResourceClaim", "shop", "one")], [])
+    assert records[0].object["metadata"].get("labels") == alone[0].object["metadata"].get("labels")
+    assert records[0].object.get("spec") == alone[0].object.get("spec")
+
+
+@pytest.mark.parametrize("text", ["`apiVersion: v1` and `kind: Pod`\n", "a [code] that\nit has\n"])
+def test_code_within_a_line_is_a_text(tmp_path, text):
+    records, lost = read(tmp_path, f"{text}\n```yaml\n{CLAIM}```\n", name="post.md")
+    assert ([each.name for each in records], lost) == (["one"], [])
+
+
+@pytest.mark.parametrize("form", PASTED)
+def test_results_of_tests_have_their_line_breaks_escaped(tmp_path, form):
+    text = html.escape(PASTED[form]).replace("\n", "&#xA;")
+    case = f'<testcase name="it"><failure message="x">{text}</failure></testcase>'
+    for begin in ("", '<?xml version="1.0" encoding="UTF-8"?>\n'):
+        page = f"{begin}<testsuites><testsuite>{case}</testsuite></testsuites>\n"
+        records, lost = read(tmp_path, page, name="junit.xml")
+        shown = [(each.kind, each.namespace, each.name) for each in records]
+        assert (shown, lost) == ([("ResourceClaim", "shop", "one")], [])
+
+
+def test_log_in_a_page_or_in_results_of_tests_is_read(tmp_path):
+    """Its quotes are escaped there."""
+    line = 'I0102 03:04:05.000006 1 a.go:1] "Attempting to schedule pod" pod="shop/web-1"'
+    pages = (
+        f"<html><body><pre>{html.escape(line)}\n</pre></body></html>\n",
+        f"<testsuite><testcase><system-out>{html.escape(line)}&#xA;</system-out></testcase>"
+        "</testsuite>\n",
+    )
+    for page in pages:
+        (record,), lost = read(tmp_path, page, name="page.html")
+        assert (record.op, record.namespace, record.name, lost) == (Op.CONTEXT, "shop", "web-1", [])
+
+
+def test_page_directly_behind_the_marks_of_a_message_is_read(tmp_path):
+    message = {"type": "message", "user": "U1", "text": f"```{PASTED['a page']}```", "ts": "1.2"}
+    records, lost = read(tmp_path, json.dumps([message]), name="chat.json")
+    assert ([each.name for each in records], lost) == (["one"], [])
+
+
+def test_times_of_a_job_before_each_line_are_no_part_of_an_object(tmp_path):
+    stamped = "".join(f"I0202 03:26:23.256] {line}\n" for line in CLAIM.splitlines())
+    records, lost = read(tmp_path, stamped, name="build-log.txt")
+    assert ([each.name for each in records], lost) == (["one"], [])

@@ -20,7 +20,7 @@ DEPTH_MAX = 16
 _MARKS = ("apiVersion", "kind")
 
 _PRINTED = re.compile(
-    r"^[ \t]*(?:(?:NAMESPACE +)?(?:NAME {2,}[A-Z]|LAST ?SEEN {2,}(?:TYPE|FIRST ?SEEN) )"
+    r"^[ \t]*(?:`{3})?(?:(?:NAMESPACE +)?(?:NAME {2,}[A-Z]|LAST ?SEEN {2,}(?:TYPE|FIRST ?SEEN) )"
     r"|Name: {2,}\S"
     r"|\| *(?:NAMESPACE|NAME|LAST SEEN) *\|)",
     re.MULTILINE,
