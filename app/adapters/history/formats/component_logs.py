@@ -186,7 +186,7 @@ def read(
         others += not entries
         for said, clock, moment in entries:
             index += 1
-            undated += moment is None and bool(clock)
+            undated += moment is None and bool(clock) and not isinstance(said, str)
             if isinstance(said, LoggedEvent):
                 one = said._replace(series=0)
                 seen = events.setdefault(one, Occurrences(position, index))

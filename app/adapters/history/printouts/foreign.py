@@ -37,7 +37,7 @@ _KINDS = (
     r"(?:List)?"
 )
 _OBJECT = re.compile(
-    rf"(?:&|\b\w+\.)(?:\w+\.)*{_KINDS}\{{(?:TypeMeta|ObjectMeta|ListMeta):"
+    rf"[&.]{_KINDS}\{{(?:TypeMeta|ObjectMeta|ListMeta):"
     rf"|\((?:\*?(?:\w+\.)+{_KINDS})\) ?(?:\(0x[0-9a-f]+\))?\(?\{{"
     rf"|&(?:\w+\.)+{_KINDS}\{{\s*$"
     rf"|\{{TypeMeta:\{{Kind:|map\[apiVersion:\S+ kind:"
@@ -48,7 +48,7 @@ _RUNTIME = re.compile(r"(?:POD ID|CONTAINER(?: ID)?) {2,}(?:CREATED|IMAGE) {2,}(
 _RUNTIME_STATE = re.compile(rb'"state"\s*:\s*"(?:SANDBOX|CONTAINER)_[A-Z]+"')
 _GRON = re.compile(rb"json(?:[.\[][^\n=]{0,400})? = [^\n]{1,400};\s*(?:\n|$)")
 _WINDOW = re.compile(
-    rb"\s*Name[ \t]*[\t\n]\s*(?:[A-Z][A-Za-z ]{0,40}[\t\n]\s*){1,20}?Age[ \t]*[\t\n]"
+    rb"\s*+Name {0,40}[\t\n]\s*+(?:[A-Z][A-Za-z ]{0,40}[\t\n]\s*+){1,20}?Age {0,40}[\t\n]"
 )
 """The titles of a table in a window: words as people write them, where kubectl has capitals."""
 

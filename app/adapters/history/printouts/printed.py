@@ -81,7 +81,7 @@ _OF_ALL = frozenset({"EVENT", "NAMESPACE", "NAME", "AGE", "LABELS"})
 _OF_CLAIMS = frozenset({"CLASSNAME", "RESOURCECLASSNAME", "ALLOCATIONMODE"})
 _OF_NODES = r"\b(?:Not)?Ready(?:,SchedulingDisabled\b|[ \t]+\S+[ \t]+v\d+\.\d)"
 _LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str, re.Pattern[str]], ...] = (
-    ({"STATE"}, _OF_CLAIMS, "resourceclaims", re.compile("")),
+    ({"STATE"}, _OF_CLAIMS, "resourceclaims", re.compile(r"\b(?:pending|deleted|allocated)\b")),
     ({"STATUS"}, frozenset(), "namespaces", re.compile(r"\b(?:Active|Terminating)\b")),
     ({"STATUS"}, frozenset({"VERSION"}), "nodes", re.compile(_OF_NODES)),
 )
