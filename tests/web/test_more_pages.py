@@ -246,6 +246,48 @@ async def test_proposal_that_cannot_be_is_refused_on_the_page_that_keeps_it(fiel
         assert root.one("textarea").text == fields.get("manifest", "")
 
 
+async def test_form_forks_the_history_at_its_moment_with_its_change():
+    async with serving() as server:
+        await taken(server)
+        before = (await server.get("/redra/v1/histories/default"))["revision"]
+        await server.post(PODS, pod("later"))
+        body = form(name="what-if", manifest=RULE, delete="pod/default/user")
+        answer = await server.raw("POST", f"{UI}@{before}/fork", body, **FORM)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/ui/h/what-if/")
+        await server.get("/h/what-if/apis/resource.k8s.io/v1beta2/devicetaintrules/all")
+        deleted = await server.get(f"/h/what-if{PODS}/user")
+        assert deleted["metadata"]["deletionTimestamp"]
+        await server.get(f"/h/what-if{PODS}/later", code=404)
+        # The history itself is as it was.
+        assert "deletionTimestamp" not in (await server.get(f"{PODS}/user"))["metadata"]
+        await server.get("/apis/resource.k8s.io/v1beta2/devicetaintrules/all", code=404)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "the fork has no name"),
+        ({"name": "default"}, "already exists"),
+        ({"name": "No Name"}, "No Name"),
+        ({"name": "other", "drain": "n"}, "a fork drains no node"),
+        ({"name": "other", "cordon": "none"}, "none"),
+        ({"name": "other", "delete": "pod/default/none"}, "none"),
+        ({"name": "other", "manifest": "- a"}, "document 1: not an object"),
+        ({"name": "other", "manifest": "kind: Nonsense"}, ""),
+        ({"name": "other", "manifest": "a: [b"}, ""),
+    ],
+)
+async def test_fork_that_cannot_be_is_refused_on_the_page_that_keeps_the_form(fields, says):
+    async with serving() as server:
+        answer = await server.raw("POST", f"{UI}/fork", form(**fields), **FORM)
+        assert answer.status_code == 200
+        root = read(answer.text)
+        assert says in root.one("p", "refused").text
+        assert root.one("input", name="name").attributes["value"] == fields.get("name", "")
+        names = [one["name"] for one in (await server.get("/redra/v1/histories"))["items"]]
+        assert names == ["default"]
+
+
 FOREIGN = (
     {"origin": "http://evil.example"},
     {"origin": "null"},
@@ -260,7 +302,7 @@ FOREIGN = (
 )
 
 
-@pytest.mark.parametrize("part", ["blast", "capacity"])
+@pytest.mark.parametrize("part", ["blast", "capacity", "fork"])
 @pytest.mark.parametrize("given", FOREIGN)
 async def test_form_of_another_site_is_refused(given, part):
     async with serving() as server:
@@ -302,6 +344,20 @@ async def test_proposal_is_for_those_whose_answer_it_is(reader):
             **headers(reader), **FORM,
         )  # fmt: skip
         assert shown.status_code == sent.status_code
+
+
+@pytest.mark.parametrize("change", [{}, {"delete": "resourceslice/slice-one"}])
+@pytest.mark.parametrize("reader", ["ann", "bob", "cat", "dan"])
+async def test_fork_of_a_form_is_for_those_who_may_fork(reader, change):
+    async with filled() as server:
+        named = {"name": "sent", **({"delete": [*change.values()]} if change else {})}
+        sent = await server.raw(
+            "POST", "/redra/v1/histories/one/fork", named, **headers(reader)
+        )  # fmt: skip
+        shown = await server.raw(
+            "POST", "/ui/h/one/fork", form(name="shown", **change), **headers(reader), **FORM
+        )
+        assert (sent.status_code, shown.status_code) in ((201, 303), (403, 403))
 
 
 async def test_links_to_other_histories_work_at_a_revision_that_those_do_not_have():

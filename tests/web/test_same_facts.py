@@ -283,6 +283,7 @@ NO_QUESTIONS = {
 
 OTHER_PAGES = {
     "behaviours": "a table of redra, `redra profiles`", "compare": "diff",
+    "fork": "makes a history; tests/web/test_more_pages.py",
     "jobs": "work under way; tests/web/test_jobs.py",
     routes.LANDING: "findings",
     "report": "pages of the others bound together", "live": "tells that there is more",

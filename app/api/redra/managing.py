@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from app.analysis import edits
 from app.analysis.diff.forks import ForkReport
+from app.api.access.authorization import Authorizer, Gate
 from app.api.redra import models
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
@@ -30,11 +31,18 @@ _Body = TypeVar("_Body", bound=BaseModel)
 
 
 class ManagingApi:
-    """Creates, changes and deletes histories. The caller checks the rights first."""
+    """Creates, changes and deletes histories.
 
-    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+    The caller checks the rights first; only `fork` does so itself.
+    """
+
+    def __init__(
+        self, histories: Histories, limits: ApiLimits, gate: Gate, authorizer: Authorizer
+    ) -> None:
         self._histories = histories
         self._limits = limits
+        self._gate = gate
+        self._authorizer = authorizer
         self._turns = anyio.CapacityLimiter(limits.diffs_at_once_max)
 
     async def create(self, request: HttpRequest) -> HistoryInfo:
@@ -62,14 +70,25 @@ class ManagingApi:
         except RevisionTooLarge as problem:
             raise NotFound(str(problem)) from problem
 
-    async def fork(
-        self, request: HttpRequest, name: str, actor: Actor, *, may_edit: bool
-    ) -> MadeFork:
-        """Fork a history to the name in the body, on behalf of a user. Raises Rejected.
+    async def check_may_repeat(self, name: str, actor: Actor) -> None:
+        """Raise Forbidden unless a user may make a history that begins as another one.
 
-        Edits bypass the rules of the history: raises Forbidden unless `may_edit`.
+        It holds the past, too, which may contain objects of any kind, and other rules may guard it:
+        the user needs the right to create histories and to read everything in this one.
         """
-        wanted = await self._body(request, models.NewFork)
+        await self._gate.check_may_make(actor)
+        if not self._authorizer.is_unlimited(actor):
+            runtime = await self._histories.open(name)
+            self._authorizer.check_sees_everything(actor, runtime, runtime)
+
+    async def fork(self, wanted: models.NewFork, name: str, actor: Actor) -> MadeFork:
+        """Fork a history on behalf of a user. Raises Rejected, InputError.
+
+        Edits bypass the rules of the history: raises Forbidden for them unless the user may do
+        everything.
+        """
+        await self.check_may_repeat(name, actor)
+        may_edit = self._authorizer.is_unlimited(actor)
         if not may_edit and (wanted.apply or wanted.delete or wanted.patch):
             raise Forbidden(
                 "apply, delete and patch need a user who may do everything; create the fork "

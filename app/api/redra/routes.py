@@ -66,7 +66,7 @@ class RedraApi:
         self.diffs = DiffApi(histories, limits, gate, beside)
         self.rehearsals = RehearsalApi(histories, limits, beside, self.jobs)
         self.agains = AgainApi(limits, beside, self.jobs)
-        self._managing = ManagingApi(histories, limits)
+        self.managing = ManagingApi(histories, limits, gate, authorizer)
         self._replays = ReplayApi(beside.players, limits)
         self.answers = Answers(histories, limits)
         self.blasts = BlastApi(histories, self.answers.chronicles, limits)
@@ -100,15 +100,15 @@ class RedraApi:
             case "GET", ["histories"]:
                 return _answer(models.HistoryList(items=await self.histories(actor)))
             case "POST", ["histories"]:
-                made = await self._managing.create(request)
+                made = await self.managing.create(request)
                 return _answer(await self._history(made), code=201)
             case "GET", ["deleted"]:
-                return _answer(await self._managing.deleted())
+                return _answer(await self.managing.deleted())
             case "GET", ["histories", name]:
                 return _answer(await self._history(await self._histories.info(name)))
             case "DELETE", ["histories", name]:
                 doomed = await self._histories.find(name)
-                tombstone = await self._managing.delete(name, actor)
+                tombstone = await self.managing.delete(name, actor)
                 if doomed is not None:
                     await self.jobs.forget(doomed.id)
                 return _answer(tombstone)
@@ -197,27 +197,17 @@ class RedraApi:
     async def _manage(self, request: HttpRequest, name: str, what: str, actor: Actor) -> Response:
         """Rename, copy or fork a history. The result has a new name and the existing data.
 
-        So the user also needs the right to create histories, and for a copy or fork, which other
-        rules may guard, the right to read everything in the history.
+        So the user also needs the right to create histories.
         """
-        await self._gate.check_may_make(actor)
         if what == "rename":
-            return _answer(await self._history(await self._managing.rename(request, name)))
-        if not self._authorizer.is_unlimited(actor):
-            # The copy also holds the past, which may contain objects of any kind.
-            runtime = await self._histories.open(name)
-            self._authorizer.check_sees_everything(actor, runtime, runtime)
-        if what == "fork":
-            return await self._fork(request, name, actor)
-        made = await self._managing.copy(request, name)
-        return _answer(await self._history(made), code=201)
-
-    async def _fork(self, request: HttpRequest, name: str, actor: Actor) -> Response:
-        """Fork a history. Edits in the same request need unlimited rights."""
-        has_rights = self._authorizer.is_unlimited(actor)
-        made = await self._managing.fork(request, name, actor, may_edit=has_rights)
-        parent = await self._histories.open(name)
-        report = await self.diffs.of_fork(parent, made)
+            await self._gate.check_may_make(actor)
+            return _answer(await self._history(await self.managing.rename(request, name)))
+        if what == "copy":
+            await self.managing.check_may_repeat(name, actor)
+            return _answer(await self._history(await self.managing.copy(request, name)), code=201)
+        wanted = await reading.body(request, models.NewFork, self._limits)
+        made = await self.managing.fork(wanted, name, actor)
+        report = await self.diffs.of_fork(await self._histories.open(name), made)
         return _answer(managing.forked(await self._history(made.info), made, report), code=201)
 
     async def check_compared(

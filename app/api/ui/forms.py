@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 from app.analysis.blast import compare
 from app.analysis.blast.compare import Change
-from app.api.redra import rehearsals
+from app.api.redra import models, rehearsals
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, InputError
@@ -29,6 +29,30 @@ async def proposal(request: HttpRequest, limits: ApiLimits) -> Typed:
         delete=first.get("delete", ""),
         cordon=first.get("cordon", ""),
         drain=first.get("drain", ""),
+        name=first.get("name", "").strip(),
+    )
+
+
+def fork(typed: Typed, moment: str, limits: ApiLimits) -> models.NewFork:
+    """The fork at a moment with a change, as it was typed. Raises InputError, BadRequest."""
+    if not typed.name:
+        raise InputError("the fork has no name", cure="name it, in letters, digits and dashes")
+    if _words(typed.drain):
+        raise InputError("a fork drains no node", cure="cordon it, and drain it in the fork")
+    trees = []
+    for place, tree in documents(typed.manifest, limits):
+        if not isinstance(tree, dict):
+            raise InputError("not an object", place=place)
+        trees.append(tree)
+    cordoned = {"spec": {"unschedulable": True}}
+    return models.NewFork.model_validate(
+        {
+            "name": typed.name,
+            "at": moment,
+            "apply": trees,
+            "delete": [*_words(typed.delete)],
+            "patch": {f"node/{node}": cordoned for node in _words(typed.cordon)},
+        }
     )
 
 

@@ -24,6 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "capacity": (),
     "compare": ("with", "withAt", "by", "within"),
     "find": ("q",),
+    "fork": (),
     "jobs": ("job",),
     "lanes": ("namespace", "name", "since", "until"),
     "lint": ("ignore", "profile"),

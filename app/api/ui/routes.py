@@ -2,7 +2,7 @@
 
 `/ui/` lists the histories; `/ui/h/HISTORY[@MOMENT]/PART` is a page of one history, and
 `/ui/jobs` those of sweeps. Pages are read-only; posted forms are questions that are too long for
-an address, and change no history.
+an address, or make a history or a job of their own; none changes the history.
 """
 
 from collections.abc import Awaitable, Callable
@@ -38,19 +38,13 @@ from app.api.redra.routes import RedraApi
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
-from app.api.ui import forms, framing, origins, parameters, reports
+from app.api.ui import forks, forms, framing, origins, parameters, reports
 from app.api.ui.jobs import JobPages, shown_page
 from app.api.ui.live import LivePages
 from app.api.ui.responses import HEADERS, HTML, NO_GUESS, shown
 from app.api.ui.sweeps import BESIDE, SweepPages
 from app.api.ui.unready import JOBS, UnreadyPages
-from app.domain.errors import (
-    Forbidden,
-    InputError,
-    MethodNotAllowed,
-    NotFound,
-    Rejected,
-)
+from app.domain.errors import Forbidden, InputError, MethodNotAllowed, NotFound, Rejected
 from app.domain.log import Actor
 from app.domain.values import api_resources
 from app.service.histories import Histories
@@ -162,6 +156,8 @@ class Pages:
         inquiry = self._inquiry(request, runtime, place.moment, actor)
         if part == REPORT:
             return _to_take_away(inquiry, await make(self, inquiry))
+        if part == forks.FORK and request.method == "POST":
+            return await forks.answer(self._api, inquiry, self._limits, PROPOSAL)
         read, last = await self.answers.begin_reading(runtime)
         page = await self._unready.page(inquiry, part, partial(make, self, inquiry))
         if page is not None:
@@ -439,6 +435,7 @@ _PARTS: dict[str, _Make] = {
     "behaviours": Pages._behaviours,
     "attempts": Pages._attempts,
     PROPOSAL: Pages._blast,
+    forks.FORK: Pages._blast,
     CAPACITY: Pages._capacity,
     "compare": Pages._compare,
     "rehearsal": Pages._rehearsal,
@@ -456,7 +453,9 @@ _PARTS: dict[str, _Make] = {
 }
 
 
-_FORMS: dict[str, _Make] = {PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting}
+_FORMS: dict[str, _Make] = {
+    PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting, forks.FORK: Pages._blast
+}  # fmt: skip
 """The handlers of posted forms."""
 
 

@@ -121,6 +121,13 @@ async def answer(
     )
 
 
+def _gates(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
+    """The scheduling gates of a pod, with what the objects of a queue say about it."""
+    gates = [*announcements.of_gates(tree)]
+    is_gated = bool(core.scheduling_gates(tree))
+    return [*gates, *(admission.reasons(evidence.views, tree) if is_gated else ())]
+
+
 async def _placed(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, decisions: Sequence[Event]
 ) -> ObjectExplanation:

@@ -26,12 +26,16 @@ spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """The input of the form: objects, names of objects to delete, nodes to cordon and to drain."""
+    """The input of the form: objects, names of objects to delete, nodes to cordon and to drain.
+
+    `name` is that of a fork with this change.
+    """
 
     manifest: str = ""
     delete: str = ""
     cordon: str = ""
     drain: str = ""
+    name: str = ""
 
 
 def page(frame: Frame, typed: Typed, answer: BlastRadius | None, problem: str = "") -> bytes:
