@@ -29,3 +29,11 @@ def new_folder() -> Path | None:
         if not Path("/proc", left.name.split("-")[2]).exists():
             shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"redra-tests-{os.getpid()}-", dir=MEMORY))
+
+
+def runs_programs() -> bool:
+    """False where the system executes no file in memory, as in many containers."""
+    try:
+        return not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    except OSError:
+        return False
