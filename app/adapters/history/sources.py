@@ -321,21 +321,7 @@ class Finder:
             if source.name not in self._quoting:
                 self._unknown(source, content, is_named=is_named)
             return
-        for damage in mixture.damaged:
-            self._notes.lose(damage)
-        if not line_marks.is_utf8(content):
-            self._notes.add(f"{source.name}: bytes that are not UTF-8 are read as Windows-1252")
-        if mixture.joined_lines:
-            self._notes.count(
-                f"{source.name}: lines that a terminal broke at its edge, joined",
-                mixture.joined_lines,
-            )
-        if mixture.log_lines:
-            reason = "logs of containers"
-            self._notes.pass_over(source.name, reason, mixture.log_lines)
-        if mixture.sent_bodies:
-            reason = "bodies of requests, which need not have been stored"
-            self._notes.pass_over(source.name, reason, mixture.sent_bodies)
+        self._note(mixture, content, source.name)
         if mixture.text_lines and not has_attempts:
             self._notes.pass_over(source.name, "text between documents", mixture.text_lines)
         for chosen, parts in buckets.items():
@@ -353,6 +339,24 @@ class Finder:
                 is_named=is_named,
                 whole=source,
             )
+
+    def _note(self, mixture: Mixture, content: bytes, name: str) -> None:
+        """Note what a text has lost and what was joined, passed over or read as another code."""
+        for damage in mixture.damaged:
+            self._notes.lose(damage)
+        if not line_marks.is_utf8(content):
+            self._notes.add(f"{name}: bytes that are not UTF-8 are read as Windows-1252")
+        if mixture.joined_lines:
+            self._notes.count(
+                f"{name}: lines that a terminal broke at its edge, joined",
+                mixture.joined_lines,
+            )
+        if mixture.log_lines:
+            reason = "logs of containers"
+            self._notes.pass_over(name, reason, mixture.log_lines)
+        if mixture.sent_bodies:
+            reason = "bodies of requests, which need not have been stored"
+            self._notes.pass_over(name, reason, mixture.sent_bodies)
 
     def _buckets(
         self, mixture: Mixture, source: ByteSource, schemas: Schemas | None, *, is_named: bool

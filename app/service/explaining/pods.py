@@ -179,12 +179,6 @@ async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) ->
     return replace(waiting, children=(*children, *origins))
 
 
-def _gates(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The gates that hold the pod back, and what the queue of its job says."""
-    queued = admission.reasons(evidence.views, tree) if core.scheduling_gates(tree) else ()
-    return [*announcements.of_gates(tree), *queued]
-
-
 async def _origins(
     evidence: ExplainedMoment, tree: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
