@@ -9,7 +9,9 @@ from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers import registry
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from tests.cluster import Cluster
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+from tests.cluster import USER, Cluster
 from tests.conformance import disordered_logs
 from tests.conformance.test_decide_altered import lines_of
 
@@ -57,6 +59,35 @@ async def decide(made, folder, alter=lambda lines: lines):
     settings, store = process_settings.settings(), stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await replays.decide(store, settings, history, "", lambda *_: None)
+
+
+def is_lifting(line):
+    """Whether a user takes the taints of a node away."""
+    tree = line.get("responseObject", {})
+    is_of_user = line["objectRef"]["resource"] == "nodes" and line["user"]["username"] == USER.user
+    return is_of_user and line["verb"] != "create" and not tree["spec"].get("taints")
+
+
+def is_nomination(line):
+    """Whether the scheduler names the node of the pod `late`."""
+    tree = line.get("responseObject", {})
+    named = tree.get("metadata", {}).get("name"), tree.get("kind")
+    return named == ("late", "Pod") and "nominatedNodeName" in tree.get("status", {})
+
+
+def later(lines, moved, after, millis):
+    """One line is written so long after another one; the versions of all have no hole."""
+    one = next(line for line in lines if moved(line))
+    other = next(line for line in lines if after(line))
+    instant = timestamps.parse(other["requestReceivedTimestamp"]) + millis * 1000
+    stamps = "requestReceivedTimestamp", "stageTimestamp"
+    one |= {name: timestamps.micro_text(Instant(instant)) for name in stamps}
+    lines = sorted(lines, key=lambda line: line["stageTimestamp"])
+    trees = [line.get("responseObject", {}).get("metadata", {}) for line in lines]
+    versions = [tree for tree in trees if "resourceVersion" in tree]
+    for number, tree in enumerate(versions, 100):
+        tree["resourceVersion"] = str(number)
+    return lines
 
 
 def classes(report, resource):
@@ -115,6 +146,32 @@ async def test_taint_that_is_missing_is_unexplained(tmp_path):
     report = await decide(made, tmp_path, untainted)
     assert not report.explained
     assert classes(report, "nodes") == {DifferenceClass.UNEXPLAINED}
+
+
+@pytest.mark.parametrize(("millis", "is_right"), [(-20, True), (200, False)])
+async def test_node_is_not_chosen_for_what_was_stored_after_the_first_write(
+    millis, is_right, tmp_path
+):
+    """Times leave the order of changes within half a second open; versions do not."""
+    made = cluster()
+    taint = {"key": "example.com/repair", "effect": "NoSchedule"}
+    for name in ("left", "right"):
+        made.patch("nodes", name, {"spec": {"taints": [taint]}}, namespace="")
+    made.wait(10)
+    made.patch("nodes", "left", {"spec": {"taints": []}}, namespace="")
+    made.wait(2)
+    made.pod("late", template="gpu")
+    made.wait(30)
+    made.claim("last")
+    assert made.must("pods", "late")["spec"]["nodeName"] == "left"
+
+    def lifted(lines):
+        """The taint is lifted so long after the first write of the placement."""
+        return later(lines, is_lifting, is_nomination, millis)
+
+    report = await decide(made, tmp_path, lifted)
+    wanted = Agreement.AGREES if is_right else Agreement.UNEXPLAINED
+    assert report.agreement is wanted
 
 
 async def test_missing_taint_is_not_made_good_by_that_for_a_later_closing(tmp_path):

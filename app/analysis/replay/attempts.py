@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.acts import DecidedAttempt
+from app.analysis.replay.acts import Act, DecidedAttempt, version_of
 from app.analysis.replay.lags import Made, Refused, Waits, in_order
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.reports import messages
@@ -24,6 +24,7 @@ class Placing:
     possible instant of the attempt, where times are not exact. `cut_at` is the instant
     at which the pod was deleted or the recording ended, if not all of this was written by then.
     `written` is the version of the first write, which is later than the attempt; 0 if unknown.
+    `seen_from` is the instant at which others could see that write, with all older versions.
     """
 
     began: Instant
@@ -35,6 +36,12 @@ class Placing:
     earliest: Instant | None = None
     cut_at: Instant | None = None
     written: int = 0
+    seen_from: Instant | None = None
+
+    def note_first_write(self, act: Act) -> None:
+        """Notes a write of the placement, unless an earlier one is known."""
+        if not self.written:
+            self.written, self.seen_from = version_of(act.event), act.known
 
 
 @dataclass(slots=True)
@@ -175,6 +182,9 @@ def attempts_of(
         last = made.last + tolerances.TABLE.sure_after + slack
         if not made.has_waited:
             last = max(last, placing.claims_at or 0)
+        if placing.written and placing.seen_from is not None:
+            # What has a later version was stored after the attempt.
+            last = min(last, placing.seen_from)
         tried.append(
             Try(
                 # While a pod is being bound it is not tried. So a failure before the first write
@@ -228,7 +238,7 @@ def divided(placings: Sequence[Placing], until: Instant) -> list[Placing]:
     late = [at for at in (last.claims_at, last.bind_at) if at is not None and at >= until]
     has_claims = last.claims_at is not None and last.claims_at < until
     known = replace(last, bind_at=None, cut_at=until)
-    rest = replace(last, began=min(late, default=until), earliest=until, written=0)
+    rest = replace(last, began=min(late, default=until), earliest=until, written=0, seen_from=None)
     if has_claims:
         rest = replace(rest, claims_at=None, devices=[])
     else:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import chain
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions
+from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions, node
 from app.analysis.replay.facts import EventSeen, Fact
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import MANAGED, short_name
@@ -237,6 +237,8 @@ def contradicts(recorded: Trace, again: Trace, end: End, known: Set[DifferenceKe
 
 def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
     """Whether the run lacks nothing, and its additional facts are late or recorded later."""
+    if _is_placed_elsewhere(sides.uid, recorded, again):
+        return False  # what is late follows from the other node
     late = {*facts_of(end.later, sides), *_late_facts(again, sides, end)}
     if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
         if sides.aspect is Aspect.DEVICES and len(sides.recorded) == len(sides.again):
@@ -246,6 +248,12 @@ def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool
         return bool(late) and not missing
     more = list(sides.facts("again"))
     return not sides.only_recorded and bool(more) and all(fact in late for fact in more)
+
+
+def _is_placed_elsewhere(pod: str, recorded: Trace, again: Trace) -> bool:
+    """Whether a pod was bound on both sides, to different nodes."""
+    bindings = [trace.node_of[pod] for trace in (recorded, again) if pod in trace.node_of]
+    return len(bindings) == 2 and node(bindings[0]) != node(bindings[1])
 
 
 def _counted(trace: Trace, uid: str) -> Counter[tuple[Fact, ...]]:

@@ -476,18 +476,18 @@ class RecordedPace:
             tries.refusals.append((act.requested, refusal_of(event.object) or ""))
             tries.written.append(version_of(event))
             self._forget_first_write(event.uid)
-        elif node and node != json_tree.text(act.before or {}, *named):
+        elif node and node != (before := json_tree.text(act.before or {}, *named)):
             # Pre-emption may exchange a node for another one, and place the pod much later.
-            is_first = not json_tree.text(act.before or {}, *named)
-            written = version_of(event) if is_first else 0
-            tries.placings.append(Placing(began=act.requested, node=node, written=written))
+            tries.placings.append(placing := Placing(began=act.requested, node=node))
+            if not before:
+                placing.note_first_write(act)
 
     def _placing(self, uid: str, act: Act) -> Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""
         placings = self._tries[uid].placings
         if not placings or placings[-1].bind_at is not None:
             placings.append(Placing(began=act.requested))
-        placings[-1].written = placings[-1].written or version_of(act.event)
+        placings[-1].note_first_write(act)
         return placings[-1]
 
     def _forget_first_write(self, uid: str) -> None:

@@ -326,3 +326,11 @@ def test_removal_without_a_time_came_by_the_next_write(quality, removed, written
     assert undated.within == {
         uid: (first * SECOND, last * SECOND - 1) for uid, (first, last) in expected.items()
     }
+
+
+@pytest.mark.parametrize(("version", "last"), [(3, 10.0), (0, 10.5)])
+def test_attempt_saw_nothing_that_is_newer_than_its_first_write(version: int, last: float) -> None:
+    pace = RecordedPace()
+    pace.learn([written(version, 10, PLACED, {})], {SCHEDULER: ("scheduling",)}, {})
+    (made,) = pace.attempts("u")
+    assert made.last == last * SECOND
