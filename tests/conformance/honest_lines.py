@@ -1,11 +1,14 @@
-"""Circumstances that honest audit logs may have, put into generated ones by machine.
+"""Circumstances that honest recordings may have, put into generated ones by machine.
 
-Each changes the lines in place and returns how many things it changed.
+Those of audit logs change the lines in place and return how many things they changed.
 """
 
 import copy
+import json
 import random
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 from tests.conformance.soak_recordings import MANAGER
 from tests.conformance.tampering import Lines
@@ -98,6 +101,55 @@ def divide_between_schedulers(lines: Lines, draw: random.Random) -> int:
             if resource == "events":
                 _report_by(tree, SECOND)
     return len(theirs)
+
+
+def divide_between_servers(lines: Lines, draw: random.Random) -> int:
+    """Some clients talk to a second API server, whose clock is behind or ahead by up to 0.4 s."""
+    ahead = timedelta(milliseconds=draw.choice([-1, 1]) * draw.uniform(40, 400))
+    theirs = {user for user in sorted(_users(lines)) if draw.random() < 0.5}
+    changed = 0
+    for line in lines:
+        if line["user"]["username"] in theirs:
+            changed += 1
+            for name in ("requestReceivedTimestamp", "stageTimestamp"):
+                instant = datetime.fromisoformat(line[name].replace("Z", "+00:00")) + ahead
+                line[name] = instant.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    lines.sort(key=lambda line: line["stageTimestamp"])
+    return changed
+
+
+def watch_anew(folder: Path, times: int) -> None:
+    """The watches end so many times, and other ones at once go on in their files.
+
+    Each begins with a list of what exists, sorted by namespace and name.
+    """
+    streams = {
+        path: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in sorted(folder.iterdir())
+    }
+    versions = sorted(_version(event) for events in streams.values() for event in events)
+    ends = [versions[len(versions) * number // (times + 1)] for number in range(1, times + 1)]
+    for path, events in streams.items():
+        left, state, written = [*ends], dict[tuple[str, str], Any](), list[Any]()
+        for event in events:
+            while left and _version(event) > left[0]:
+                left.pop(0)
+                written += [{"type": "ADDED", "object": state[each]} for each in sorted(state)]
+            metadata = event["object"]["metadata"]
+            place = metadata.get("namespace", ""), metadata["name"]
+            state[place] = event["object"]
+            if event["type"] == "DELETED":
+                del state[place]
+            written.append(event)
+        path.write_text("".join(f"{json.dumps(event)}\n" for event in written))
+
+
+def _version(event: Any) -> int:
+    return int(event["object"]["metadata"]["resourceVersion"])
+
+
+def _users(lines: Lines) -> set[str]:
+    return {line["user"]["username"] for line in lines}
 
 
 def _owners(tree: dict) -> list:

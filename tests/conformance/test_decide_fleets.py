@@ -71,7 +71,11 @@ async def test_first_instants_of_a_control_plane_accuse_nobody(source, seed, tmp
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("change", "seed"),
-    [(honest_lines.divide_between_schedulers, 113), (honest_lines.refuse_updates, 115)],
+    [
+        (honest_lines.divide_between_schedulers, 113),
+        (honest_lines.refuse_updates, 115),
+        (honest_lines.divide_between_servers, 113),
+    ],
 )
 async def test_circumstance_of_an_honest_log_accuses_nobody(change, seed, tmp_path):
     """A second scheduler was accused of each Event that it wrote about its pods."""
@@ -181,6 +185,13 @@ async def test_watch_streams_that_arrive_in_batches_accuse_nobody(tmp_path):
     (tmp_path / "batches").mkdir()
     (tmp_path / "batches" / "watch.jsonl").write_text("".join(f"{line}\n" for line in lines))
     await _accuses_nobody(profile, tmp_path / "batches", 30)
+
+
+@draws.in_turn("ways")
+async def test_watches_that_were_begun_anew_accuse_nobody(tmp_path):
+    profile = record(tmp_path, 704, 30)
+    honest_lines.watch_anew(tmp_path / "watch", 2)
+    await _accuses_nobody(profile, tmp_path / "watch", 30)
 
 
 @draws.in_turn("ways")

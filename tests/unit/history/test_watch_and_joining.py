@@ -123,6 +123,46 @@ def test_error_ends_the_stream_with_a_gap(tmp_path):
     assert records[1].message == "too old"
 
 
+BEGUN = [("ADDED", "b", 40), ("ADDED", "d", 45), ("MODIFIED", "d", 50)]
+"""What a stream shows before another watch was appended to its file."""
+
+THERE = [("BASELINE", "b"), ("BASELINE", "d"), ("MODIFIED", "d")]
+
+
+@pytest.mark.parametrize(
+    ("appended", "expected"),
+    [
+        pytest.param([("ADDED", "b", 40), ("ADDED", "d", 50)], [], id="nothing was missed"),
+        pytest.param(
+            [("ADDED", "b", 40), ("ADDED", "d", 50), ("MODIFIED", "b", 60)],
+            [("MODIFIED", "b")],
+            id="it goes on",
+        ),
+        pytest.param([("ADDED", "d", 50)], [("GAP", ""), ("DELETED", "b")], id="a removal"),
+        pytest.param(
+            [("ADDED", "b", 55), ("ADDED", "d", 50)],
+            [("GAP", ""), ("MODIFIED", "b")],
+            id="a change",
+        ),
+        pytest.param(
+            [("ADDED", "a", 60), ("ADDED", "b", 40), ("ADDED", "c", 55), ("ADDED", "d", 50)],
+            [("GAP", ""), ("ADDED", "c"), ("ADDED", "a")],
+            id="new ones before and after those that are known",
+        ),
+        pytest.param(
+            [("DELETED", "b", 60), ("ADDED", "a", 61), ("ADDED", "d", 50), ("ADDED", "e", 70)],
+            [("DELETED", "b"), ("GAP", ""), ("ADDED", "a"), ("ADDED", "e")],
+            id="after a removal that was seen",
+        ),
+    ],
+)
+def test_second_watch_in_a_file_begins_with_a_list_of_what_is_known(appended, expected, tmp_path):
+    lines = [watch(kind, claim(name, rv)) for kind, name, rv in [*BEGUN, *appended]]
+    records = read_records(write_lines(tmp_path / "w.jsonl", lines))
+    assert brief(records) == [*THERE, *expected]
+    assert {record.order_key[0] for record in records} == {0}, "no store was restored"
+
+
 def test_versions_that_fall_inside_a_stream_start_a_new_epoch(tmp_path):
     path = write_lines(
         tmp_path / "w.jsonl",

@@ -1,12 +1,13 @@
 """The reader of watch streams: lines of `{"type", "object"}`. Parity: history-formats.md 5.
 
 A file is read twice. The scan reads only identities, to determine the baseline at its beginning and
-the seams between files of one type before records are made.
+the seams between files of one type before records are made. A file to which a second watch was
+appended has such a seam within: there it lists objects again that it knows.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -52,13 +53,14 @@ _event_decoder = msgspec.json.Decoder(_Event)
 
 @dataclass(slots=True, kw_only=True)
 class TypeSummary:
-    """The events of one type in one file, in summary.
+    """The events of one type in one file, or in a part of it, in summary.
 
-    `baseline` is the number of leading events that form the initial list; `listed` are its keys
-    with uid and version, `final` the keys that exist at the end. `first` and `last` are the
-    comparable versions of the list and of the last event.
+    `start` events of the type are before them. `baseline` is the number of leading events that form
+    the initial list; `listed` are its keys with uid and version, `final` the keys that exist at the
+    end. `first` and `last` are the comparable versions of the list and of the last event.
     """
 
+    start: int = 0
     baseline: int = 0
     is_guess: bool = True
     listed: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
@@ -71,17 +73,35 @@ class TypeSummary:
 
 @dataclass(slots=True, kw_only=True)
 class WatchFile:
-    """One scanned file; `number` is the number of its source in the import."""
+    """One scanned file; `number` is the number of its source in the import.
+
+    `types` has a summary for each watch of a type that the file holds, in their order.
+    """
 
     source: ByteSource
     number: int
-    types: dict[TypeName, TypeSummary]
+    types: dict[TypeName, list[TypeSummary]]
+
+
+class _Added(NamedTuple):
+    """An ADDED event, and the last version before it."""
+
+    key: ObjectKey
+    version: str
+    item: _Object
+    last: tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Run:
-    """The leading ADDED events of one type during the scan."""
+    """The leading ADDED events of one type during the scan.
 
+    `count` is the number of all events. `recent` are the ADDED events in a row at the end of them
+    whose keys rise.
+    """
+
+    count: int = 0
+    recent: list[_Added] = field(default_factory=list)
     keys: list[ObjectKey] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
@@ -92,15 +112,15 @@ class _Run:
 
 def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
     """Read the identities in a file. Raises InputError naming a bad line."""
-    types: dict[TypeName, TypeSummary] = {}
-    runs: dict[TypeName, _Run] = {}
+    types: dict[TypeName, list[TypeSummary]] = {}
+    runs: dict[TypeName, list[_Run]] = {}
     for position, kind, item in _identities(source, notes):
         if kind == "ERROR":
             break
         group, _ = kinds.split_version(item.api_version)
         name = (group, kinds.resource_of(item.kind))
-        summary = types.setdefault(name, TypeSummary())
-        run = runs.setdefault(name, _Run())
+        summary = types.setdefault(name, [TypeSummary()])[-1]
+        run = runs.setdefault(name, [_Run()])[-1]
         version = comparable_version(item.metadata.resource_version)
         if kind == "BOOKMARK":
             if (item.metadata.annotations or {}).get(
@@ -114,6 +134,16 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
         if kind not in _OPS:
             raise InputError(f"unknown event type {kind!r}", place=f"{source.name}:{position}")
         key = _key(item, f"{source.name}:{position}")
+        if kind == "ADDED" and summary.final.get(key, ("", ""))[0] == item.metadata.uid:
+            summary, run = _list_anew(summary, run, key)
+            types[name].append(summary)
+            runs[name].append(run)
+        run.count += 1
+        if kind != "ADDED" or (run.recent and key < run.recent[-1].key):
+            run.recent.clear()
+        if kind == "ADDED":
+            last = summary.last, summary.last_version
+            run.recent.append(_Added(key, version, item, last))
         _note_leading(run, kind, key, version, item)
         if kind == "DELETED":
             summary.final.pop(key, None)
@@ -121,8 +151,9 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
             summary.final[key] = (item.metadata.uid, item.metadata.resource_version)
         if version > summary.last:
             summary.last, summary.last_version = version, item.metadata.resource_version
-    for name, summary in types.items():
-        _conclude(summary, runs[name], f"{source.name} ({name[1]})", notes)
+    for name, summaries in types.items():
+        for summary, run in zip(summaries, runs[name], strict=True):
+            _conclude(summary, run, f"{source.name} ({name[1]})", notes)
     return WatchFile(source=source, number=number, types=types)
 
 
@@ -131,13 +162,14 @@ def read(files: list[WatchFile], notes: Notes) -> Iterator[Record]:
     earlier: dict[TypeName, TypeSummary] = {}
     for file in _in_order(files):
         seams: dict[TypeName, TypeSummary] = {}
-        for name, summary in file.types.items():
+        for name, (summary, *more) in file.types.items():
             before = earlier.get(name)
             if before is not None and summary.first and summary.first > before.last:
                 seams[name] = before
                 yield from _seam(file, name, before, summary)
-            if before is None or summary.last >= before.last:
-                earlier[name] = summary
+            last = more[-1] if more else summary
+            if before is None or last.last >= before.last:
+                earlier[name] = last
         yield from _records(file, seams, notes)
 
 
@@ -145,13 +177,14 @@ def _in_order(files: list[WatchFile]) -> list[WatchFile]:
     """The files sorted by the version of their first list, so that continuations are in order."""
 
     def begin(file: WatchFile) -> tuple[str, int]:
-        return min((summary.first for summary in file.types.values()), default=""), file.number
+        firsts = (summaries[0].first for summaries in file.types.values())
+        return min(firsts, default=""), file.number
 
     return sorted(files, key=begin)
 
 
 def _seam(
-    file: WatchFile, name: TypeName, before: TypeSummary, after: TypeSummary
+    file: WatchFile, name: TypeName, before: TypeSummary, after: TypeSummary, epoch: int = 0
 ) -> Iterator[Record]:
     """The gap at a seam, and the deletions of objects that are no longer listed after it."""
     group, resource = name
@@ -162,7 +195,7 @@ def _seam(
         position=f"seam/{resource}",
         op=Op.GAP,
         losses=(Loss.GAP,),
-        order_key=(0, before.last, 5, file.number, 0),
+        order_key=(epoch, before.last, 5, file.number, 0),
         message=f"nothing was recorded between resource versions {before.last_version} and "
         f"{after.list_version}",
     )
@@ -177,13 +210,14 @@ def _seam(
                 name=key.name,
                 uid=uid,
                 losses=(Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
-                order_key=(0, before.last, 6, file.number, index),
+                order_key=(epoch, before.last, 6, file.number, index),
                 message="",
             )
 
 
 def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) -> Iterator[Record]:
     seen: dict[TypeName, int] = {}
+    parts = {name: list(reversed(summaries)) for name, summaries in file.types.items()}
     newest: dict[TypeName, str] = {}
     epoch = 0
     source = file.source.name
@@ -191,7 +225,7 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
         if kind == "BOOKMARK":
             continue
         if kind == "ERROR":
-            last = max((summary.last for summary in file.types.values()), default="")
+            last = max((each.last for parts in file.types.values() for each in parts), default="")
             yield _broken_off(file, position, index, tree, epoch, last)
             notes.add(f"{source}: the stream ended with an error at line {position}")
             return
@@ -206,8 +240,12 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
         )
         name = (record.group, record.resource)
         count = seen[name] = seen.get(name, 0) + 1
-        summary = file.types[name]
-        if count <= summary.baseline:
+        if len(parts[name]) > 1 and count > parts[name][-2].start:
+            before = seams[name] = parts[name].pop()
+            if _has_news(before, parts[name][-1]):
+                yield from _seam(file, name, before, parts[name][-1], epoch)
+        summary = parts[name][-1]
+        if count - summary.start <= summary.baseline:
             listed = _listed(record, seams.get(name))
             if listed is not None:
                 yield listed
@@ -222,6 +260,11 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
             )
         newest[name] = version or newest.get(name, "")
         yield record
+
+
+def _has_news(before: TypeSummary, after: TypeSummary) -> bool:
+    """Whether a list shows that something was missed since the watch before it."""
+    return after.first > before.last or not before.final.keys() <= after.listed.keys()
 
 
 def _listed(record: Record, before: TypeSummary | None) -> Record | None:
@@ -260,6 +303,29 @@ def _broken_off(
         order_key=(epoch, version, 5, file.number, index),
         message=json_tree.text(tree, "message") or "the watch ended with an error",
     )
+
+
+def _list_anew(before: TypeSummary, run: _Run, key: ObjectKey) -> tuple[TypeSummary, _Run]:
+    """The part of a file that begins with another list, which names a key that is there.
+
+    A list is sorted, so what was added just before with a lower key belongs to it: if it had been
+    there already, it would be listed again.
+    """
+    lower = [each for each in run.recent if each.key < key]
+    after = TypeSummary(start=before.start + run.count - len(lower))
+    begun = _Run(count=len(lower))
+    if lower:
+        before.last, before.last_version = lower[0].last
+    for each in lower:
+        uid, version = each.item.metadata.uid, each.item.metadata.resource_version
+        before.final.pop(each.key, None)
+        after.final[each.key] = uid, version
+        _note_leading(begun, "ADDED", each.key, each.version, each.item)
+        after.last, after.last_version = max(
+            (after.last, after.last_version), (each.version, version)
+        )
+    run.ended = True
+    return after, begun
 
 
 def _note_leading(run: _Run, kind: str, key: ObjectKey, version: str, item: _Object) -> None:
