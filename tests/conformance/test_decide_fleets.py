@@ -143,20 +143,21 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
-    ("seed", "acts", "world"),
+    ("seed", "acts", "source", "world"),
     [
-        (635, 25, {"restarts": 0.25, "outage": 3, "amid": True}),
-        (628, 32, {"restarts": 0.15, "outage": 8}),
+        (635, 25, "audit.jsonl", {"restarts": 0.25, "outage": 3, "amid": True}),
+        (628, 32, "audit.jsonl", {"restarts": 0.15, "outage": 8}),
+        (631, 55, "watch", {"restarts": 0.25, "outage": 3, "amid": True}),
     ],
 )
-async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, world, tmp_path):
+async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, world, tmp_path):
     """The next one deletes the claim for extended resources that it knows nothing of.
 
     Before it tries that pod again, another one gets its device (635). A pod may be deleted before
-    the next one begins (628).
+    the next one begins (628), or the claim of one that waits for its devices (631).
     """
     profile = record(tmp_path, seed, acts, **world)
-    await _accuses_nobody(profile, tmp_path / "audit.jsonl", acts)
+    await _accuses_nobody(profile, tmp_path / source, acts)
 
 
 @draws.in_turn("ways")

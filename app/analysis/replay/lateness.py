@@ -203,6 +203,13 @@ class Process:
         last = next(long, None)
         return None if last is None else (last[1], last[0])
 
+    def pause_around(self, at: Instant) -> tuple[Instant, Instant] | None:
+        """Its last instant before this one and its first after it; None without one of them."""
+        number = bisect_left(self._instants, at)
+        if not 0 < number < len(self._instants):
+            return None
+        return self._instants[number - 1], self._instants[number]
+
     def is_seen(self, first: Instant, last: Instant) -> bool:
         """Whether it wrote in the time from `first` to before `last`."""
         return bisect_left(self._instants, first) < bisect_left(self._instants, last)
@@ -282,6 +289,14 @@ def successions(
             each = Succession(pod=pod, since=since, until=pause[1])
             (bound if any(map(_binds, after.facts)) else certain).add(each)
     return frozenset(certain), frozenset(bound)
+
+
+def last_choice(pod: str, recorded: Trace) -> Instant | None:
+    """The instant of a scheduler's last write about a pod, if that was a part of a choice."""
+    steps = (*recorded.of_pod.get(pod, ()), *recorded.said.get(pod, ()))
+    own = [each for each in steps if each.writer in ("", short_name(SCHEDULER))]
+    own = sorted((each for each in own if not _has(each, EventSeen)), key=lambda each: each.time)
+    return own[-1].time if own and _has(own[-1], *_CHOSEN) else None
 
 
 def _binds(fact: Fact) -> bool:

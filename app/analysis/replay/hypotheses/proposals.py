@@ -98,7 +98,7 @@ class Proposals:
         own = self.group_of(root, again)
         for pod in dict.fromkeys(self.group_of(each, again) for each in others):
             if pod != own:
-                yield from self._successors.lost(pod, "another pod")
+                yield from self._successors.lost(pod, "another pod", again)
                 yield from self._successors.gone_before(pod, again)
 
     def local(self, sides: Sides, again: Trace) -> Iterator[Hypothesis]:
@@ -197,7 +197,7 @@ class Proposals:
             )
         yield from removals.removed_last(sides, self._recorded)
         yield from self._attempts(sides, uid)
-        yield from self._successors.lost(uid, "the pod")
+        yield from self._successors.lost(uid, "the pod", again)
         yield from self._hiding(self._hidden(sides, again) | self._place_in_vain(again, uid), sides)
         yield from self._successors.gone_before(uid, again)
         is_placed_otherwise = _is_placed(sides)

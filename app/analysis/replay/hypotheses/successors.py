@@ -7,8 +7,9 @@ from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.facts import Nominated
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Waits
-from app.analysis.replay.lateness import Process, successions
+from app.analysis.replay.lateness import Process, last_choice, successions
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.variants import Succession
 from app.analysis.verify.handovers import HANDED_OVER
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.values.timestamps import SECOND, Instant
@@ -22,9 +23,10 @@ class Successors:
         self._waits = waits
         self._scheduler = scheduler
 
-    def lost(self, pod: str, whom: str) -> Iterator[Hypothesis]:
+    def lost(self, pod: str, whom: str, again: Trace) -> Iterator[Hypothesis]:
         """Hypotheses that the choice for a pod was lost amid its writes; `whom` names the pod."""
         certain, bound = successions(pod, self._recorded, self._scheduler, self._waits)
+        bound |= self._unfinished(pod, again)
         for lost in dict.fromkeys((certain, certain | bound)):
             if lost:
                 yield Hypothesis(
@@ -33,6 +35,22 @@ class Successors:
                     field="lost",
                     target=lost,
                 )
+
+    def _unfinished(self, pod: str, again: Trace) -> frozenset[Succession]:
+        """The end of a scheduler amid a wait, if only this side bound the pod, and none did later.
+
+        The next one may not try the pod at all, since its claim is to be deleted by then.
+        """
+        placed, chosen = again.node_of.get(pod), last_choice(pod, self._recorded)
+        if placed is None or chosen is None or pod in self._recorded.node_of:
+            return frozenset()
+        pause = self._scheduler.pause_around(placed.time)
+        if pause is None or self._scheduler.is_one(*pause) or chosen > placed.time:
+            return frozenset()
+        begin, end = pause
+        if end - begin < HANDED_OVER or end - placed.time > LATE_AFTER:
+            return frozenset()
+        return frozenset({Succession(pod=pod, since=Instant(max(begin, chosen + 1)), until=end)})
 
     def gone_before(self, pod: str, again: Trace) -> Iterator[Hypothesis]:
         """A hypothesis about a pod that was gone before the next scheduler could try it.

@@ -16,7 +16,7 @@ from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import AllocationStep, Step, Trace
-from app.analysis.replay.variants import Variant
+from app.analysis.replay.variants import Succession, Variant
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
 
@@ -542,6 +542,31 @@ def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
         proposed = proposals.of_placement(root, again, [root, pod])
         held = [each.target for each in proposed if each.field == "held"]
         assert held == [("pod", Instant(109 * SECOND))] * is_proposed
+
+
+@pytest.mark.parametrize(
+    ("last", "written", "is_held", "is_proposed"),
+    [
+        pytest.param(NOMINATED, (100, 104), False, True, id="it paused around the end of the wait"),
+        pytest.param(NOMINATED, (100, 101.5), False, False, id="its pause was shorter"),
+        pytest.param(NOMINATED, (100, 170), False, False, id="no process is away for so long"),
+        pytest.param(NOMINATED, (100,), False, False, id="it wrote no more"),
+        pytest.param(TRIED, (100, 104), False, False, id="it had refused the pod"),
+        pytest.param(NOMINATED, (100, 104), True, False, id="the same process holds the Lease"),
+    ],
+)
+def test_wait_may_be_lost_if_the_next_scheduler_never_tries_the_pod(
+    last, written, is_held, is_proposed
+) -> None:
+    recorded, again = traces()
+    recorded.of_pod["pod"] = [step(POD, last, at=90)]
+    again.node_of["pod"] = step(POD, facts.Bound("n"), at=101)
+    instants = [Instant(int(at * SECOND)) for at in (90, *written)]
+    proposals = Proposals(recorded, scheduler=Process(instants, lambda *_: is_held))
+    root = Sides(aspect=Aspect.NODES, uid="pod", recorded=[], again=["n"])
+    lost = [each.target for each in proposals.local(root, again) if each.field == "lost"]
+    span = Succession(pod="pod", since=Instant(100 * SECOND), until=Instant(104 * SECOND))
+    assert lost == [{span}] * is_proposed
 
 
 REMAINING = facts.ConditionSet("NamespaceContentRemaining", "True", "SomeResourcesRemain", "c")
