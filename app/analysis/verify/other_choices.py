@@ -86,7 +86,7 @@ class ChoiceJudge:
             classes=classes,
             slices=[tree for _, tree in slices if takes_all or dra.pool_name(tree) in pools],
             selects=self._selects,
-            rules=[tree for _, tree in rules] if features.taint_rules else [],
+            rules=[tree for _, tree in rules],
             held=[
                 tree
                 for _, tree in self._objects(api_resources.RESOURCE_CLAIMS, changed)

@@ -7,14 +7,16 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonCounts, ComparisonResult, DifferenceKind
-from app.analysis.verify.reallocate import AllocationChecker
+from app.analysis.verify.reallocate import CHOSEN_ANEW, AllocationChecker
 from app.analysis.views import LiveViews
 from app.bootstrap.deciders import deciders_of
 from app.domain.log import HistoryId, HistoryInfo, ObjectKey, Revision
 from app.domain.log.pages import Page
+from app.domain.log.records import TimeQuality
 from tests.unit.analysis.invariants.test_rules import Story
 from tests.unit.analysis.invariants.worlds import key_of, pod, result, slice_, user
 from tests.unit.analysis.verify.test_selector_judge import BIG, of_size, put_class, request
@@ -276,3 +278,162 @@ def test_pods_of_other_namespaces_use_other_claims() -> None:
 def test_claim_for_one_device_cannot_hold_two(asked: dict, expected: ComparisonResult) -> None:
     """`y` gets c, although a and b come before it."""
     assert judged(asked, "c") is expected
+
+
+FIRST_SEEN = "the claim was allocated when it was first seen"
+
+
+def write_y(story: Story, given: str, *, verb: str = "update", losses: Any = ()) -> None:
+    """Claim `y` has a device, and is reserved for its pod."""
+    tree, write = story.change(key_of("resourceclaims", "y"), after=1, verb=verb, losses=losses)
+    tree["status"] = {
+        "allocation": {"devices": {"results": [result("p", given)]}},
+        "reservedFor": [user("of-y", story.uid("of-y"))],
+    }
+    write()
+
+
+def waiting_world(*, has_node: bool = True, node: str = "node") -> Story:
+    """Claim `y` of a pod that ends up on a node, whose devices are a and b."""
+    story = Story()
+    put_class(story)
+    if has_node:
+        story.put(key_of("nodes", "node"), {})
+    story.publish("p", of_size("small", "a"), of_size("small", "b"))
+    story.claim("y", ANY)
+    story.pod("of-y", "y", node=node)
+    return story
+
+
+def is_changed(story: Story) -> None:
+    write_y(story, "a")
+    tree, write = story.change(key_of("resourceclaims", "y"))
+    tree["metadata"]["labels"] = {"a": "b"}
+    write()
+
+
+def is_exchanged(story: Story) -> None:
+    write_y(story, "a")
+    write_y(story, "b")
+
+
+def is_written_otherwise(story: Story) -> None:
+    write_y(story, "a")
+    tree, write = story.change(key_of("resourceclaims", "y"))
+    tree["status"]["allocation"]["devices"]["config"] = []
+    write()
+
+
+def is_given_back(story: Story) -> None:
+    write_y(story, "a")
+    story.free("y")
+    write_y(story, "a")
+
+
+def is_made_with_devices(story: Story) -> None:
+    write_y(story, "a")
+    tree = story.objects[key_of("resourceclaims", "y")]
+    story.remove(key_of("resourceclaims", "y"))
+    story.put(key_of("resourceclaims", "y"), tree)
+
+
+def is_deleted_with_devices(story: Story) -> None:
+    tree = story.objects[key_of("resourceclaims", "y")]
+    tree["status"] = {"allocation": {"devices": {"results": [result("p", "a")]}}}
+    story.put(key_of("resourceclaims", "y"), tree, verb="delete")
+
+
+def is_seen(story: Story, quality: TimeQuality) -> None:
+    write_y(story, "a", losses=("collapsed",))
+    event = story.events[-1]
+    origin = replace(event.stamp.origin, time_quality=quality)
+    story.events[-1] = replace(event, stamp=replace(event.stamp, origin=origin))
+
+
+def is_missed(story: Story) -> None:
+    story.gap(key_of("resourceclaims", "y"), "metadata_only")
+
+
+COMPARED: dict[str, tuple[Any, dict[str, Any], int, list[str]]] = {
+    "allocated": (lambda story: write_y(story, "a"), {}, 1, []),
+    "changed afterwards": (is_changed, {}, 1, []),
+    "given back and allocated again": (is_given_back, {}, 2, []),
+    "exchanged": (is_exchanged, {}, 1, ["it took the place of another allocation"]),
+    "written in another form": (is_written_otherwise, {}, 1, []),
+    "made with devices": (is_made_with_devices, {}, 1, [FIRST_SEEN]),
+    "deleted with devices that nobody gave": (is_deleted_with_devices, {}, 0, [FIRST_SEEN]),
+    "seen when several changes were over": (
+        lambda story: is_seen(story, TimeQuality.DERIVED),
+        {},
+        0,
+        ["several changes were seen as one"],
+    ),
+    "seen as several changes at a known time": (
+        lambda story: is_seen(story, TimeQuality.EXACT),
+        {},
+        1,
+        [],
+    ),
+    "on an unknown node": (
+        lambda story: write_y(story, "a"),
+        {"node": ""},
+        0,
+        ["the node of the allocation is not recorded"],
+    ),
+    "on a node that is not recorded": (
+        lambda story: write_y(story, "a"),
+        {"has_node": False},
+        0,
+        ["the node's object is not recorded"],
+    ),
+    "not recorded": (
+        is_missed,
+        {},
+        0,
+        ["a write of the claim was not recorded, or without its body"],
+    ),
+    "not allocated": (lambda story: story.reserve("y"), {}, 0, []),
+}
+
+
+@pytest.mark.parametrize(("tell", "world", "same", "reasons"), COMPARED.values(), ids=COMPARED)
+def test_each_allocation_is_compared_once_or_says_why_not(
+    tell: Any, world: dict[str, Any], same: int, reasons: list[str]
+) -> None:
+    story = waiting_world(**world)
+    tell(story)
+    story.other()
+    _, counts = counts_of(story)
+    found = {each: number for each, number in counts.counts.items() if number}
+    expected = {SAME: same, OPEN: len(reasons)}
+    assert found == {each: number for each, number in expected.items() if number}
+    assert sorted(counts.reasons) == sorted(reasons)
+
+
+@pytest.mark.parametrize(
+    ("pause", "given", "expected"),
+    [
+        (1, "a", WRONG),  # it was in use when the devices were chosen
+        (3, "a", OPEN),  # another process may have chosen anew
+        (1, "b", SAME),
+        (3, "b", SAME),
+    ],
+)
+def test_device_that_is_given_back_after_the_nomination_needs_another_choice(
+    pause: float, given: str, expected: ComparisonResult
+) -> None:
+    story = waiting_world(node="")
+    story.allocate("held", result("p", "a"))
+    tree, write = story.change(key_of("pods", "of-y"), after=1)
+    tree["status"]["nominatedNodeName"] = "node"
+    write()
+    story.free("held", after=0)
+    story.other(after=pause - 1)
+    write_y(story, given)
+    story.pod("of-y", "y", node="node")
+    before, counts = counts_of(story, number=1)
+    (found,) = (each for each in counts.counts if counts.counts[each] != before.counts.get(each, 0))
+    assert found is expected
+    assert set(counts.reasons) - set(before.reasons) == (
+        {CHOSEN_ANEW} if expected is OPEN else set()
+    )

@@ -4,6 +4,7 @@ What is right about each device follows from how the world was made, not from an
 """
 
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.oversight import Observation
 from app.analysis.verify.compare import EXAMPLES_MAX, DifferenceKind
@@ -68,8 +69,8 @@ def give(story: Story, name: str, *devices: str, pool: str = "n1", by: str = SCH
     return story.allocate(name, *results, node=selector(node=pool), after=30, by=by)
 
 
-def observed(story: Story) -> list[Observation]:
-    oversight = oversight_of(INFO, ())
+def observed(story: Story, info: HistoryInfo = INFO) -> list[Observation]:
+    oversight = oversight_of(info, ())
     seen = oversight.take(story.events)
     return [each for each in seen + oversight.end() if each.judge.value == "decision"]
 
@@ -97,6 +98,31 @@ def test_each_device_that_a_scheduler_may_take_is_judged(name, kind, words) -> N
         assert words in each.message
         assert each.objects == (str(key_of("resourceclaims", "x")),)
         assert each.to_json()["failure"] is each.is_failure
+
+
+@pytest.mark.parametrize(
+    ("selected", "kind"),
+    [
+        ({"pool": "n1", "device": "d-second"}, DifferenceKind.VIOLATION),
+        ({"pool": "n1", "device": "c-first"}, None),
+        ({"pool": "n2"}, DifferenceKind.OTHER_CHOICE),
+    ],
+)
+@pytest.mark.parametrize("sees_rules", [True, False])
+def test_device_that_a_rule_taints_is_no_choice(selected, kind, sees_rules) -> None:
+    """Where the first device is tainted, the second is the choice; without a gate none is."""
+    story = world()
+    spec = {"deviceSelector": selected, "taint": TAINT}
+    story.put(key_of("devicetaintrules", "rule"), {"spec": spec}, after=1)
+    give(story, "x", "d-second")
+    gates = {"DRADeviceTaints": True, "DRADeviceTaintRules": sees_rules}
+    info = replace(INFO, settings={**INFO.settings, "profile": "1.37", "gates": gates})
+    observations = observed(story, info)
+    expected = kind if sees_rules else DifferenceKind.OTHER_CHOICE
+    assert [each.kind for each in observations] == ([expected.value] if expected else [])
+    for each in observations:
+        is_tainted = "it has the taint worn:NoSchedule" in each.message
+        assert is_tainted is (expected is DifferenceKind.VIOLATION)
 
 
 @pytest.mark.parametrize(
