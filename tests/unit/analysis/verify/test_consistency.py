@@ -197,6 +197,47 @@ def test_type_of_another_kind_of_history_is_named(events: list[Event]) -> None:
     assert "no DecisionRecorded is stored in a recording" in problems(events, RECORDING)
 
 
+IMPORTED, ASKED, GAP = (
+    EventType.HISTORY_IMPORTED,
+    EventType.REQUEST_OBSERVED,
+    EventType.GAP_OBSERVED,
+)
+FORKED, SOUGHT, CONFLICT = (
+    EventType.HISTORY_FORKED,
+    EventType.REPLAY_SOUGHT,
+    EventType.CONFLICT_OBSERVED,
+)
+DECIDED, BEGUN, ADVANCED = (
+    EventType.DECISION_RECORDED,
+    EventType.CONTROLLER_RESTARTED,
+    EventType.CLOCK_ADVANCED,
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "own"),
+    [
+        ({}, "a history", {DECIDED, BEGUN, ADVANCED, FORKED}),
+        ({"recorded": True}, "a recording", {IMPORTED, ASKED, GAP}),
+        (
+            {"recorded": True, "paced": True},
+            "a paced replay",
+            {IMPORTED, ASKED, GAP, FORKED, SOUGHT, CONFLICT},
+        ),
+    ],
+)
+def test_each_kind_of_history_has_its_own_events(
+    events: list[Event], settings: dict[str, object], words: str, own: set[EventType]
+) -> None:
+    info = msgspec.structs.replace(HISTORY, settings=settings)
+    for kind in EventType:
+        if kind.startswith("Object"):
+            continue
+        said = problems([*events[:2], msgspec.structs.replace(events[2], type=kind)], info)
+        named = f"no {kind} is stored in {words} like this one"
+        assert (named in said) is (kind not in own), kind
+
+
 def test_events_before_a_fork_are_judged_with_the_parent(events: list[Event]) -> None:
     """A recording's gap is no problem of its fork; a gap in the fork itself is one."""
     begun = ChainStart(seed=1, settings={"recorded": True}, created=Instant(0))

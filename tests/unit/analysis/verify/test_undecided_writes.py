@@ -59,7 +59,14 @@ def test_write_whose_decision_became_another_event_is_different(controller: str)
     )
     _, compared = check_decisions(cluster)
     assert different(compared) >= 1
-    assert compared.differences[0].again == "no decision for it"
+    (first, *_) = compared.differences
+    assert first.again == "no decision for it"
+    written = next(each for each in events[at + 1 :] if each.revision == first.revision)
+    shown = {"type": written.type.value, "key": str(written.key)}
+    assert first.recorded == shown
+    assert first.recorded_tree == {**shown, "object": written.object}
+    assert first.again_tree is None
+    assert (first.subject, first.objects) == (str(written.key), (str(written.key),))
 
 
 @pytest.mark.parametrize("controller", ["scheduling", "claims"])
