@@ -160,6 +160,15 @@ def test_too_few_devices_are_no_choice() -> None:
     assert only.is_failure
 
 
+def test_device_where_redra_ends_with_an_error_is_no_other_choice() -> None:
+    """A selector that fails on any device that is looked at ends the attempt of the pod."""
+    story = world()
+    publish(story, "n1", device("a-odd"), of_size("d-second", "big"))
+    give(story, "x", "d-second")
+    (only,) = observed(story)
+    assert (only.kind, only.is_failure) == (DifferenceKind.DIFFERENT.value, True)
+
+
 def test_patch_leaves_open_what_a_difference_is() -> None:
     story = world()
     story.put(key_of("resourceslicepatches", "patch"), {"spec": {}}, after=1)
