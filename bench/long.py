@@ -6,8 +6,10 @@ and the objects are kept every 50,000 events, as a server does that is never idl
 the history from there. Printed are processor seconds until it listens and until a new pod has run
 and gone, of questions about the beginning, the middle and the end (`QUESTIONS`), of a fork, and of
 a verification of the first events; and the memory of the server. Each is shown with the exponent of
-its growth: 0 is flat. `--cold` opens the history first without kept states. `--data` is a folder to
-keep: histories that it has are used again.
+its growth: 0 is flat.
+
+`--cold` opens the history first without kept states, `--whole` also asks what reads the whole log.
+`--data` is a folder to keep: histories that it has are used again.
 """
 
 import argparse
@@ -73,13 +75,15 @@ QUESTIONS = (
     Question("timeline, last 20", "entries?last=20"),
     Question("timeline, last 300 revisions", "entries?since={late}"),
     Question("timeline, 300 of the middle", "entries?since={middle}&until={after_middle}"),
-    Question("timeline of a pod of the middle", "entries?object=pod/{middle_pod}"),
     Question("map of the middle", "map?at={middle}"),
     Question(
         "a pod of the middle, its changes", "object?kind=pod&namespace=default&name={middle_pod}"
     ),
     Question("attempts of that pod", "attempts?kind=pod&namespace=default&name={middle_pod}"),
 )
+
+WHOLE = (Question("timeline of a pod of the middle", "entries?object=pod/{middle_pod}"),)
+"""Questions for which the whole log is read."""
 
 WITHDRAWN = Question("why without its device", f"{_POD}{RUNNING_POD}")
 
@@ -152,7 +156,7 @@ async def _withdraw(server: Server) -> None:
     client.writer.close()
 
 
-def _measure(folder: Path, length: int, *, cold: bool) -> tuple[int, dict[str, float]]:
+def _measure(folder: Path, length: int, *, cold: bool, whole: bool) -> tuple[int, dict[str, float]]:
     """The number of events of a history, and what it costs to open and ask it."""
     gone = length // EVENTS_OF_LIFE
     if not folder.exists():
@@ -175,7 +179,7 @@ def _measure(folder: Path, length: int, *, cold: bool) -> tuple[int, dict[str, f
             "earlier": end - 5,
             "middle_pod": f"gone-{gone // 2 - 1:07}",
         }
-        for question in QUESTIONS:
+        for question in (*QUESTIONS, *(WHOLE if whole else ())):
             costs[question.what] = asyncio.run(_ask(server, question, numbers))
         print(f"  MiB of the main process: {memory(server.process).main}", flush=True)
         costs["fork at the middle"] = asyncio.run(_fork(server, middle))
@@ -194,13 +198,16 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--events", type=int, default=ASKED_LENGTH)
     parser.add_argument("--points", type=int, default=3, help="lengths, each half the next one")
     parser.add_argument("--cold", action="store_true", help="first without kept states")
+    parser.add_argument("--whole", action="store_true", help="ask what reads the whole log, too")
     parser.add_argument("--data", type=Path, help="a folder to keep, or one that was kept")
     options = parser.parse_args(arguments)
     points: dict[str, list[tuple[int, float]]] = {}
     with temporary_data() as temporary:
         folder = options.data or temporary
         for length in _lengths(options.events, options.points):
-            size, costs = _measure(folder / f"{length}", length, cold=options.cold)
+            size, costs = _measure(
+                folder / f"{length}", length, cold=options.cold, whole=options.whole
+            )
             for what, cost in costs.items():
                 points.setdefault(what, []).append((size, cost))
     for what, measured in points.items():

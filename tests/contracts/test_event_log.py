@@ -2,6 +2,7 @@
 
 import random
 from itertools import product
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -165,7 +166,10 @@ async def test_pages_begin_after_and_end_at_until(open_stores: OpenStores):
 
         async def revisions(after: int, limit: int, until: int | None = None) -> list[int]:
             last = None if until is None else Revision(until)
-            page = await stores.log.read(history, after=Revision(after), limit=limit, until=last)
+            part: Any = {"after": Revision(after), "limit": limit, "until": last}
+            page = await stores.log.read(history, **part)
+            changes = await stores.log.changes(history, **part)
+            assert changes == [(one.revision, one.type, one.key, one.uid) for one in page]
             return [event.revision for event in page]
 
         assert await revisions(0, 3) == [1, 2, 3]

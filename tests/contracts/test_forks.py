@@ -64,6 +64,9 @@ async def everything(stores: Stores, history: HistoryId, limit: int = 3) -> list
         history, after=events[-1].revision if events else Revision(0), limit=limit
     ):
         assert len(page) <= limit
+        after = Revision(page[0].revision - 1)
+        changes = await stores.log.changes(history, after=after, limit=limit)
+        assert changes == [(one.revision, one.type, one.key, one.uid) for one in page]
         events += page
     return events
 

@@ -20,7 +20,7 @@ from app.domain.log import (
     Revision,
     Tombstone,
 )
-from app.domain.log.event import GENESIS, UNFINISHED, KeyFilter
+from app.domain.log.event import GENESIS, UNFINISHED, KeyFilter, LoggedChange
 from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, to_stored
@@ -217,6 +217,13 @@ class MemoryLog:
         events = self._store.history(history).events
         end = len(events) if until is None else min(until, len(events))
         return events[after : min(after + limit, end)]
+
+    async def changes(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[LoggedChange]:
+        """The same without their content."""
+        events = await self.read(history, after=after, limit=limit, until=until)
+        return [LoggedChange(event.revision, event.type, event.key, event.uid) for event in events]
 
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None

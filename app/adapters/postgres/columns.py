@@ -11,6 +11,7 @@ A text that contains a mark cannot be sent in this way; the caller then sends th
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate, islice
 
 from app.domain.log import Event
 from app.domain.log.upcasting import encode_stamp
@@ -20,6 +21,9 @@ from app.domain.values.timestamps import Instant
 SEPARATOR = "\x1f"
 ABSENT = "\x1e"
 """The marks between values, and for NULL: characters that no name, number or JSON text contains."""
+
+HASH_BYTES = 32
+"""The length of a hash; those of a batch are sent as one value."""
 
 MOMENTS_MAX = 4_096
 """Instants whose text is cached: the rows of a batch share them."""
@@ -45,6 +49,24 @@ def of_events(events: Iterable[Event], clock: Instant) -> list[tuple[object, ...
             )
         )
     return rows
+
+
+def joined_events(events: Sequence[Event], clock: Instant) -> tuple[object, ...] | None:
+    """The same by columns, as APPEND takes them; None where a text cannot be joined."""
+    times = [event.stamp.time for event in events]
+    texts = (
+        list(map(moment, times)),
+        list(map(moment, islice(accumulate(times, max, initial=clock), 1, None))),
+        [event.type.value for event in events],
+        *map(list, zip(*(event.key for event in events), strict=True)),
+        [event.uid for event in events],
+        [encode_stamp(event.stamp).decode() for event in events],
+    )
+    arguments = [joined(values) for values in texts]
+    hashes = b"".join([event.hash for event in events])
+    if None in arguments or len(hashes) != len(events) * HASH_BYTES:
+        return None
+    return (*arguments, [event.body for event in events], hashes)
 
 
 def joined(values: Sequence[str | None]) -> str | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import accumulate, islice
 from typing import NoReturn, TypeAlias
 
 import asyncpg
@@ -26,9 +25,9 @@ from app.domain.log import (
     Tombstone,
 )
 from app.domain.log.chain import canonical_json
-from app.domain.log.event import FORMAT_VERSION, GENESIS, ChainStart, KeyFilter
+from app.domain.log.event import FORMAT_VERSION, GENESIS, ChainStart, KeyFilter, LoggedChange
 from app.domain.log.heads import SignedHead
-from app.domain.log.upcasting import StoredRow, encode_stamp
+from app.domain.log.upcasting import StoredRow
 from app.domain.values import timestamps
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
@@ -235,7 +234,9 @@ class PostgresLog:
             if len(events) == 1:
                 (given,) = columns.of_events(events, expected.time)
                 row = await connection.fetchrow(statements.APPEND_ONE, *advance, *given, *fixed)
-            elif len(events) < COPY_MIN and (joined := _joined(events, expected.time)):
+            elif len(events) < COPY_MIN and (
+                joined := columns.joined_events(events, expected.time)
+            ):
                 row = await connection.fetchrow(statements.APPEND, *advance, *joined, *fixed)
             else:
                 rows = columns.of_events(events, expected.time)
@@ -250,6 +251,16 @@ class PostgresLog:
         """Events above `after`, in order."""
         rows = await self._read(statements.READ, history, after, limit, until)
         return [rows_of.event(row) for row in rows]
+
+    async def changes(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[LoggedChange]:
+        """The same without their content."""
+        rows = await self._read(statements.CHANGES, history, after, limit, until)
+        if all(row["format"] == FORMAT_VERSION for row in rows):
+            return [rows_of.change(row) for row in rows]
+        events = await self.read(history, after=after, limit=limit, until=until)
+        return [LoggedChange(event.revision, event.type, event.key, event.uid) for event in events]
 
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
@@ -404,24 +415,6 @@ class PostgresLog:
         if stale is not None:
             raise stale
         return head
-
-
-def _joined(events: Sequence[Event], clock: Instant) -> _Row | None:
-    """The same by columns, as APPEND takes them; None where a text cannot be joined."""
-    times = [event.stamp.time for event in events]
-    texts = (
-        list(map(columns.moment, times)),
-        list(map(columns.moment, islice(accumulate(times, max, initial=clock), 1, None))),
-        [event.type.value for event in events],
-        *map(list, zip(*(event.key for event in events), strict=True)),
-        [event.uid for event in events],
-        [encode_stamp(event.stamp).decode() for event in events],
-    )
-    arguments = [columns.joined(values) for values in texts]
-    hashes = b"".join([event.hash for event in events])
-    if None in arguments or len(hashes) != len(events) * statements.HASH_BYTES:
-        return None
-    return (*arguments, [event.body for event in events], hashes)
 
 
 async def _copy(

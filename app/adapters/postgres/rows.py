@@ -18,10 +18,13 @@ from app.domain.log import (
     Tombstone,
     chain,
     heads,
+    upcasting,
 )
+from app.domain.log.event import LoggedChange
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredEvent, StoredRow, from_stored
 from app.domain.values import timestamps
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -39,6 +42,12 @@ def head_of(row: asyncpg.Record) -> Head:
 def event(row: asyncpg.Record) -> Event:
     """The event in a row of a reading statement, whose columns are in the order of `stored`."""
     return from_stored(stored(row))
+
+
+def change(row: asyncpg.Record) -> LoggedChange:
+    """The event in a row without content."""
+    key = ObjectKey(row[3], row[4], row[5], row[6])
+    return LoggedChange(Revision(row[1]), upcasting.type_of(row[2], row[1]), key, Uid(row[7]))
 
 
 def stored_row(row: asyncpg.Record) -> StoredRow:

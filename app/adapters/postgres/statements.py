@@ -177,9 +177,6 @@ _COLUMNS = (
 )  # fmt: skip
 """The columns of an event that an append is given, from $9 on, and their types."""
 
-HASH_BYTES = 32
-"""The length of a hash; those of a batch are sent as one value."""
-
 
 def _append(rows: str, *, hash: str = "new.hash") -> str:
     """The statement that appends the rows of a FROM item `new`."""
@@ -217,9 +214,11 @@ def _joined_rows() -> str:
     return f"unnest({parameters}, {body}) WITH ORDINALITY AS new ({names}, object, place)"
 
 
+_SIZE = columns.HASH_BYTES
+
 APPEND = _append(
     _joined_rows(),
-    hash=f"substr($19::bytea, (new.place * {HASH_BYTES} - {HASH_BYTES - 1})::int, {HASH_BYTES})",
+    hash=f"substr($19::bytea, (new.place * {_SIZE} - {_SIZE - 1})::int, {_SIZE})",
 )
 """Compare and advance the head, check leases, insert, notify: all or nothing, one round trip."""
 
@@ -255,18 +254,20 @@ _EVENT = """
 format, revision, type, "group", resource, namespace, name, uid, stamp, object, hash
 """
 
-READ = f"""
-SELECT {_EVENT} FROM log_events
-WHERE history = $1 AND revision > $2 AND revision <= $3
-ORDER BY revision LIMIT $4
-"""  # noqa: S608 (constants only)
+_IN_ORDER = """
+FROM log_events WHERE history = $1 AND revision > $2 AND revision <= $3 ORDER BY revision LIMIT $4
+"""
+
+READ = f"SELECT {_EVENT} {_IN_ORDER}"
 """A page of events in order."""
 
+CHANGES = f"""
+SELECT format, revision, type, "group", resource, namespace, name, uid {_IN_ORDER}
+"""
+"""A page of events without their content."""
+
 READ_STORED = f"""
-SELECT {_EVENT}, extract(epoch FROM time) * 1000000, extract(epoch FROM clock) * 1000000
-FROM log_events
-WHERE history = $1 AND revision > $2 AND revision <= $3
-ORDER BY revision LIMIT $4
+SELECT {_EVENT}, extract(epoch FROM time) * 1000000, extract(epoch FROM clock) * 1000000 {_IN_ORDER}
 """  # noqa: S608 (constants only)
 """A page of events with their time columns in microseconds, whatever values these hold."""
 

@@ -246,6 +246,21 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     time: Instant = Instant(0)
 
 
+class LoggedChange(NamedTuple):
+    """An event without its content: what changed which object."""
+
+    revision: Revision
+    type: EventType
+    key: ObjectKey
+    uid: Uid
+
+    @property
+    def is_about_object(self) -> bool:
+        """True for creations, updates and deletions of API objects."""
+        kind = self.type
+        return kind is _CREATED or kind is _UPDATED or kind is _DELETED
+
+
 class LeaseToken(msgspec.Struct, frozen=True, kw_only=True):
     """Proof of leadership that an append carries: a stale epoch is refused."""
 

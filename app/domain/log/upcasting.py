@@ -90,15 +90,9 @@ def from_stored(
                 f"{FORMAT_VERSION}: a newer redra wrote it, use that one"
             )
         stored = step(stored)
-    event_type = _types.get(stored.type)
-    if event_type is None:
-        raise WrongDatabase(
-            f"event {stored.revision} is a {stored.type!r}, which this program does not know: "
-            "a newer redra wrote it, use that one"
-        )
     return Event(
         revision=stored.revision,
-        type=event_type,
+        type=type_of(stored.type, stored.revision),
         key=stored.key,
         uid=stored.uid,
         body=stored.object,
@@ -106,6 +100,17 @@ def from_stored(
         hash=stored.hash,
         format=stored.format,
     )
+
+
+def type_of(stored: str, revision: Revision) -> EventType:
+    """The type of an event. Raises WrongDatabase for one that only a newer program knows."""
+    known = _types.get(stored)
+    if known is None:
+        raise WrongDatabase(
+            f"event {revision} is a {stored!r}, which this program does not know: "
+            "a newer redra wrote it, use that one"
+        )
+    return known
 
 
 def stamp_of(stored: StoredEvent) -> Stamp:

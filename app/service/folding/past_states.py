@@ -2,21 +2,29 @@
 
 The log gives the objects of a past moment without reading all changes, but it looks at each key
 that there ever was. In a long history nearly all of these are of pods and claims that came and
-went. From a state that was kept not long before the moment, only the events after it are read.
+went. From a state that was kept not long before the moment, only the events after it are looked
+through, and of these are read those that made the objects what they were at the moment.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from anyio import lowlevel
 
 from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.log.event import LoggedChange
 from app.ports import EventLog, ViewStore
 from app.service.folding import snapshots
 from projections.objects import ObjectsProjection
 
 PAGE = 1_000
 """Events that are read at a time."""
+
+LOOKED_THROUGH = 5_000
+"""Events that are looked through at a time, without their content."""
+
+NEARBY = 20
+"""Events that are sooner read and left out than asked around: a question costs about as much."""
 
 TURN = 200
 """Objects that are folded before the loop runs other tasks: a few milliseconds."""
@@ -54,17 +62,22 @@ async def views_at(
     changes = _Changes(views)
     after = begun
     while after < revision:
-        events = await log.read(info.id, after=after, until=revision, limit=PAGE)
-        if not events or len(changes) > objects_max:
+        page = await log.changes(info.id, after=after, until=revision, limit=LOOKED_THROUGH)
+        if not page or len(changes) > objects_max:
             return None
-        for event in events:
-            changes.note(event)
-        after = events[-1].revision
+        for change in page:
+            changes.note(change)
+        after = page[-1].revision
         await lowlevel.checkpoint()
-    for number, (event, created) in enumerate(changes.in_order(), 1):
-        views.fold(event, created)
-        if number % TURN == 0:
+    created_at = changes.in_order()
+    folded = 0
+    async for event in _events(log, info, list(created_at)):
+        views.fold(event, created_at[event.revision])
+        folded += 1
+        if folded % TURN == 0:
             await lowlevel.checkpoint()
+    if folded < len(created_at):
+        return None  # the history was deleted
     if views.objects.total > objects_max:
         return None
     views.show_as_of(revision)
@@ -82,6 +95,20 @@ async def _kept_state(
     return (Revision(0), None) if kept is None else (kept[0], kept[2])
 
 
+async def _events(
+    log: EventLog, info: HistoryInfo, revisions: Sequence[Revision]
+) -> AsyncIterator[Event]:
+    """The events at these revisions, which are in order; those that lie close are read together."""
+    wanted, begin = frozenset(revisions), 0
+    for end, revision in enumerate(revisions, 1):
+        is_last = end == len(revisions) or revisions[end] - revision > NEARBY
+        if is_last or revision - revisions[begin] >= PAGE - NEARBY:
+            after, begin = Revision(revisions[begin] - 1), end
+            for event in await log.read(info.id, after=after, until=revision, limit=PAGE):
+                if event.revision in wanted:
+                    yield event
+
+
 class _Changes:
     """The changes that events make to the objects that views have loaded, and new objects.
 
@@ -92,34 +119,32 @@ class _Changes:
 
     def __init__(self, views: LiveViews) -> None:
         self._loaded = views.objects
-        self._gone: dict[ObjectKey, Event] = {}
-        self._last: dict[ObjectKey, Event] = {}
+        self._gone: dict[ObjectKey, LoggedChange] = {}
+        self._last: dict[ObjectKey, LoggedChange] = {}
         self._created: dict[ObjectKey, Revision] = {}
 
     def __len__(self) -> int:
         return len(self._last)
 
-    def note(self, event: Event) -> None:
-        """Take the next event."""
-        key = event.key
-        if event.type is EventType.OBJECT_DELETED:
+    def note(self, change: LoggedChange) -> None:
+        """Take the next change."""
+        key = change.key
+        if change.type is EventType.OBJECT_DELETED:
             self._last.pop(key, None)
             self._created.pop(key, None)
             if self._loaded.event(key) is not None:
-                self._gone.setdefault(key, event)
-        elif event.is_about_object:
-            before = self._last.get(key)
+                self._gone.setdefault(key, change)
+        elif change.is_about_object:
+            before: LoggedChange | Event | None = self._last.get(key)
             if before is None and key not in self._gone:
                 before = self._loaded.event(key)
-            if before is None or before.uid != event.uid:
-                self._created[key] = event.revision
-            self._last[key] = event
+            if before is None or before.uid != change.uid:
+                self._created[key] = change.revision
+            self._last[key] = change
 
-    def in_order(self) -> Iterator[tuple[Event, Revision]]:
-        """The events to fold in their order, with the revisions at which objects were created."""
-        events = [*self._gone.values(), *self._last.values()]
-        for event in sorted(events, key=lambda each: each.revision):
-            created = Revision(0)
-            if event.type is not EventType.OBJECT_DELETED:
-                created = self._created.get(event.key) or self._loaded.created(event.key)
-            yield event, created
+    def in_order(self) -> dict[Revision, Revision]:
+        """The revisions to fold in their order, each with that at which the object was created."""
+        created = dict.fromkeys((each.revision for each in self._gone.values()), Revision(0))
+        for key, change in self._last.items():
+            created[change.revision] = self._created.get(key) or self._loaded.created(key)
+        return dict(sorted(created.items()))
