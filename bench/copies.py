@@ -186,8 +186,8 @@ def copies(
         for number in range(size.nodes):
             yield for_node, {NODE: f"node-{number:04}", "gpu-0": "gpu-0"}, number
         for number in range(size.gone):
-            place, name = f"node-{number % size.nodes:04}", f"gone-{number:07}"
-            yield for_life, {NODE: place, POD: name, "gpu-0": "gpu-0"}, number
+            home, name = f"node-{number % size.nodes:04}", f"gone-{number:07}"
+            yield for_life, {NODE: home, POD: name, "gpu-0": "gpu-0"}, number
         for number in range(size.pods):
             device, place = divmod(number, size.nodes)
             names = {NODE: f"node-{place:04}", POD: f"pod-{number:05}", "gpu-0": f"gpu-{device}"}

@@ -229,24 +229,25 @@ class GroupWriter:
             while self._queue:
                 self._queue.popleft().fail(LogUnavailable(_CLOSED))
 
-    async def catch_up(self) -> set[bytes]:
-        """Fold the events that others have appended; returns their hashes. Needs the lock.
+    async def catch_up(self, hashes: set[bytes] | None = None) -> bool:
+        """Fold the events that others have appended; true when there were any. Needs the lock.
 
-        Raises ChainBroken when the log does not continue the folded events: it was restored, or
-        another copy of it took over.
+        Their hashes are put into `hashes`. Raises ChainBroken when the log does not continue the
+        folded events: it was restored, or another copy of it took over.
         """
-        hashes: set[bytes] = set()
+        begun = self.head.revision
         while True:
             stored = await self._log.head(self._history)
             if stored.revision <= self.head.revision:
                 chain.check_same_end(self.head, stored)
                 self.head = stored
                 self._clock.observe(stored.time)
-                return hashes
+                return self.head.revision > begun
             events = await self._log.read(self._history, after=self.head.revision, limit=5_000)
             chain.check_continues(events, self.head, stored)
             last = events[-1]
-            hashes.update(event.hash for event in events)
+            if hashes is not None:
+                hashes.update(event.hash for event in events)
             # The greatest time of the log may be that of an earlier event.
             time = max(self.head.time, last.stamp.time)
             self.head = Head(
@@ -359,8 +360,9 @@ class GroupWriter:
         when the log can be read.
         """
         waiting = [request for request in requests if not request.is_settled]
+        hashes: set[bytes] = set()
         try:
-            hashes = await self.catch_up()
+            await self.catch_up(hashes)
         except ChainBroken:
             raise
         except LogError:
