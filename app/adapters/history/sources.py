@@ -50,6 +50,8 @@ from app.domain.values.json_tree import JsonObject
 EVENTS_PAGE = "event-filter.html"
 """A page that must-gather makes of the Events, which lie beside it."""
 
+_UNKNOWN = "redra does not know the format of the file"
+_SHOWS_NOTHING = "in which it finds no object, no Event and no attempt"
 _QUOTES = "documents in texts, which are read only if the file itself is named"
 
 
@@ -270,8 +272,10 @@ class Finder:
             )
         if is_named:
             problem, cure = foreign.of_file(head)
+            if not problem and b"\0" not in head:
+                problem, cure = f"{_UNKNOWN}: a text {_SHOWS_NOTHING}", foreign.OBJECTS
             raise InputError(
-                problem or "redra does not know the format of the file",
+                problem or _UNKNOWN,
                 place=source.name,
                 cure=cure or "name its format with --format; docs/reference/formats.md lists them",
             )

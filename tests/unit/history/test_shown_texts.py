@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from app.adapters.history.formats import dumps
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
@@ -358,3 +359,17 @@ def test_times_of_a_job_before_each_line_are_no_part_of_an_object(tmp_path):
     stamped = "".join(f"I0202 03:26:23.256] {line}\n" for line in CLAIM.splitlines())
     records, lost = read(tmp_path, stamped, name="build-log.txt")
     assert ([each.name for each in records], lost) == (["one"], [])
+
+
+def test_object_whose_lines_lost_their_indentation_is_a_loss(tmp_path):
+    """As a page gives it whose code is no preformatted text."""
+    flat = "".join(f"{line.lstrip()}\n" for line in CLAIM.splitlines())
+    other = CLAIM.replace("name: one", "name: two")
+    records, lost = read(tmp_path, f"Configuration\n{flat}---\n{other}", name="page.txt")
+    assert ([each.name for each in records], lost) == (["two"], [f"page.txt:2: {dumps.FLAT}"])
+
+
+def test_text_without_an_object_is_refused_as_that(tmp_path):
+    with pytest.raises(InputError, match="a text in which it finds no object") as refusal:
+        read(tmp_path, "It hangs, and nobody knows why.\n", name="post.md")
+    assert "kubectl get pods" in str(refusal.value.cure)

@@ -40,6 +40,8 @@ from app.domain.values.json_tree import JsonObject
 DERIVED_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
 """UUID namespace of the derived uids of manifests."""
 
+FLAT = "an object whose lines lost their indentation, so nothing tells what belongs to what"
+
 NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Letters of generated name suffixes, as the API server chooses them."""
 
@@ -62,9 +64,8 @@ def read(
     for position, list_version, tree, is_typed in _objects(source, notes):
         index += 1
         reason = _no_object(tree, source.name)
-        if reason and not meta.kind(tree) and kinds.is_stored(meta.metadata(tree)):
-            problem = "an object without its kind, which neither its fields nor its file tell"
-            notes.lose(InputError(problem, place=f"{source.name}:{position}"))
+        if reason and (unread := _unread(tree)):
+            notes.lose(InputError(unread, place=f"{source.name}:{position}"))
             continue
         if reason:
             notes.pass_over(source.name, reason)
@@ -100,6 +101,14 @@ def read(
         if record.op is Op.ADDED and record.namespace and not meta.namespace(tree):
             notes.unplaced.add((source.name, position))
         yield record
+
+
+def _unread(tree: JsonObject) -> str:
+    """The loss that a document is which is an object, and shows too little; empty for others."""
+    if not meta.kind(tree) and kinds.is_stored(meta.metadata(tree)):
+        return "an object without its kind, which neither its fields nor its file tell"
+    is_flat = "metadata" in tree and tree["metadata"] is None and isinstance(tree.get("name"), str)
+    return FLAT if is_flat and meta.api_version(tree) else ""
 
 
 def _no_object(tree: JsonObject, path: str) -> str:

@@ -91,9 +91,9 @@ _CSV_ROW = re.compile(rf'(?=[^\n]*"){_CELL}(?:,{_CELL})+')
 _ROWS_SEEN_MAX = 50
 """Rows without titles that are compared with each other."""
 
-_OBJECTS = "give the objects (kubectl get pods -A -o yaml), or what kubectl get prints"
+OBJECTS = "give the objects (kubectl get pods -A -o yaml), or what kubectl get prints"
 CURES = {
-    SCREEN: f"{_OBJECTS}, or the file that k9s saves",
+    SCREEN: f"{OBJECTS}, or the file that k9s saves",
     RUNTIME: "give what the API server has (kubectl get pods -A -o wide)",
     RUNTIME_JSON: "give what the API server has (kubectl get pods -A -o json)",
     CHANGE: "give the manifest itself",
@@ -149,7 +149,7 @@ def of_file(head: bytes) -> tuple[str, str]:
     if head.startswith(_PICTURES):
         return "a picture, of which redra reads nothing", "give what it shows as text"
     if head.startswith(_PACKETS):
-        return "a capture of network packets, which redra does not read", _OBJECTS
+        return "a capture of network packets, which redra does not read", OBJECTS
     if _RUNTIME_STATE.search(head) is not None:
         return RUNTIME_JSON, CURES[RUNTIME_JSON]
     if _GRON.match(head) is not None:
@@ -157,16 +157,16 @@ def of_file(head: bytes) -> tuple[str, str]:
     if _WINDOW.match(head) is not None:
         return (
             "a table of a program with windows, such as Lens, which redra does not read",
-            _OBJECTS,
+            OBJECTS,
         )
     if _SCREEN.search(head.decode("utf-8", "replace")) is not None:
         return SCREEN, CURES[SCREEN]
     if _DIFF.match(head) is not None:
-        return "output of kubectl diff, which shows parts of objects", _OBJECTS
+        return "output of kubectl diff, which shows parts of objects", OBJECTS
     command = _COMMAND.match(head)
     for begin, name in _OUTPUTS:
         if begin.match(head, 0 if command is None else command.end()) is not None:
-            return name, _OBJECTS
+            return name, OBJECTS
     if _CHANGE.match(head) is not None:
         return (
             "changes of files (a diff), which show parts of objects; only files that they add are "
@@ -179,17 +179,17 @@ def of_file(head: bytes) -> tuple[str, str]:
             "give the log of a kube-scheduler or a kubelet, or the objects",
         )
     if _is_untitled(head):
-        return "rows of cells without titles, which do not say what they are about", _OBJECTS
+        return "rows of cells without titles, which do not say what they are about", OBJECTS
     if _JSON.match(head) is not None and b'"apiVersion"' not in head:
         return (
             "JSON in which nothing has an apiVersion, a kind and metadata, as an object has; a "
             "filter such as jq may have left them out",
-            _OBJECTS,
+            OBJECTS,
         )
     if _PART.search(head) is not None:
-        return "parts of objects, without the apiVersion and kind of any", _OBJECTS
+        return "parts of objects, without the apiVersion and kind of any", OBJECTS
     if command is not None or _COMMAND_WITHIN.search(head) is not None:
-        return "commands or output of kubectl that show no object", _OBJECTS
+        return "commands or output of kubectl that show no object", OBJECTS
     return "", ""
 
 
