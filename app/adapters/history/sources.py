@@ -304,10 +304,7 @@ class Finder:
         mixture = mixtures.take_apart(content, source.name, source.limits, schemas)
         mixture = _released(mixture, content)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
-        log = content
-        if content.lstrip()[:1] == b"<":
-            page = html_pages.as_lines(line_marks.decoded(content)).encode()
-            log = page if component_logs.tells_in(page) else content
+        log = _unescaped(content)
         has_attempts = component_logs.begins_in(log)
         if buckets:
             # klog lines of other programs count as text between documents.
@@ -476,6 +473,14 @@ def _is_row(tree: JsonObject) -> bool:
     if event_objects.of_row(tree) is not None or component_logs.is_in_row(tree):
         return True
     return any("\n" in text for text in texts.within(tree))
+
+
+def _unescaped(content: bytes) -> bytes:
+    """A text as a reader of logs takes it: what a page shows, where that tells of a pod."""
+    if content.lstrip()[:1] != b"<":
+        return content
+    page = html_pages.as_lines(line_marks.decoded(content)).encode()
+    return page if component_logs.tells_in(page) else content
 
 
 def _no_text(source: ByteSource) -> InputError:
