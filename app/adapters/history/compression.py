@@ -1,4 +1,4 @@
-"""Decompression of streams in pieces and within bounds: gzip, xz, bzip2, zstandard.
+"""Decompression of streams in pieces and within bounds: gzip, xz, lzma, bzip2, zstandard.
 
 The compression is detected by the first bytes, not by the file name. Consecutive members form one
 stream, as in the tools that write them.
@@ -21,6 +21,9 @@ CHUNK = 256 * 1024
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
+LZMA_MAGIC = b"\x5d\0\0"
+"""The usual properties of the form before xz, which has no mark of its own, and a size in 64 kB."""
+
 BZIP2_MAGIC = b"BZh"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -99,9 +102,14 @@ def _xz_member() -> _Member:
     return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=WINDOW_BYTES_MAX)
 
 
+def _lzma_member() -> _Member:
+    return lzma.LZMADecompressor(format=lzma.FORMAT_ALONE, memlimit=WINDOW_BYTES_MAX)
+
+
 _MEMBERS: tuple[tuple[bytes, str, Callable[[], _Member]], ...] = (
     (GZIP_MAGIC, "gzip", _GzipMember),
     (XZ_MAGIC, "xz", _xz_member),
+    (LZMA_MAGIC, "lzma", _lzma_member),
     (BZIP2_MAGIC, "bzip2", bz2.BZ2Decompressor),
     (ZSTD_MAGIC, "zstd", _ZstdMember),
 )

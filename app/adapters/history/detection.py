@@ -36,7 +36,6 @@ _CLOSED = (
     (b"MSCF\0\0\0\0", "a cabinet archive", _UNPACK),
     (b"\x04\x22\x4d\x18", "a file packed with lz4", _UNPACK),
     (b"\x1f\x9d", "a file packed with compress", _UNPACK),
-    (b"\x5d\0\0", "a file packed with lzma", _UNPACK),
     (b"\x78\x01", "a stream of zlib", _UNPACK),
     (b"\x78\x9c", "a stream of zlib", _UNPACK),
     (b"\x78\xda", "a stream of zlib", _UNPACK),

@@ -178,7 +178,6 @@ CLOSED = {
     "a 7z archive": (b"7z\xbc\xaf\x27\x1c\0\x04", "unpack it"),
     "a RAR archive": (b"Rar!\x1a\x07\x01\0", "unpack it"),
     "a file packed with lz4": (b"\x04\x22\x4d\x18", "unpack it"),
-    "a file packed with lzma": (b"\x5d\0\0\x80\0", "unpack it"),
     "a stream of zlib": (zlib.compress(bytes(9)), "unpack it"),
     "a PDF": (b"%PDF-1.7\n", "save what it shows as text"),
     "a file of the journal": (b"LPKSHHRH\0\0", "journalctl --file"),

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import lzma
 import re
 import shutil
 import tracemalloc
@@ -92,6 +93,18 @@ def test_line_of_ten_gigabytes_is_refused_at_the_bound_of_a_line():
 def test_several_gzip_members_are_one_stream():
     content = gzip.compress(b'{"a":1}\n') + gzip.compress(b'{"a":2}\n')
     assert read(content) == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize("dictionary", [1 << 16, 1 << 23, 1 << 26])
+def test_form_before_xz_is_unpacked_within_its_bound_of_memory(dictionary):
+    filters = [{"id": lzma.FILTER_LZMA1, "dict_size": dictionary}]
+    packed = lzma.compress(b'{"a":1}\n', lzma.FORMAT_ALONE, filters=filters)
+    assert read(packed) == [{"a": 1}]
+    with pytest.raises(InputError, match="ends in the middle"):
+        read(packed[:-9])
+    greedy = packed[:1] + (1 << 31).to_bytes(4, "little") + packed[5:]
+    with pytest.raises(InputError, match="lzma stream is damaged"):
+        read(greedy)
 
 
 def test_truncated_gzip_is_named():

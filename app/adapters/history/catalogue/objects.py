@@ -235,7 +235,7 @@ ENTRIES = (
         name="Closed files",
         formats=_OBJECTS,
         detected_by=(
-            "the first bytes of 7z, RAR, cabinets, lz4, lzma, zlib, PDF, age, PGP, CBOR, Parquet, "
+            "the first bytes of 7z, RAR, cabinets, lz4, zlib, PDF, age, PGP, CBOR, Parquet, "
             "Avro, journals and office programs"
         ),
         gives="nothing: they are lost, and named as what they are",
@@ -309,7 +309,7 @@ ENTRIES = (
     CatalogueEntry(
         name="Archives within archives",
         formats=_OBJECTS,
-        detected_by="tar and zip; gzip, bzip2, xz and zstandard, also several, around them",
+        detected_by="tar and zip; gzip, bzip2, xz, lzma and zstandard, also several, around them",
         gives="what the files in them give",
         lacks="what lies deeper than `REDRA_IMPORT_ARCHIVE_DEPTH_MAX`",
         example="redra import bundle.tar.xz --history bug",
