@@ -185,13 +185,19 @@ class ReplayTimeline:
         self.head = self._head(self.head)
 
     def begin(self, beginning: Beginning) -> None:
-        """Start from the objects of a moment; controllers get them like a list."""
+        """Start from the objects of a moment; controllers get them like a list.
+
+        The scheduler, which went on, has the nodes in the order in which they were made.
+        """
         self.views.load_objects(beginning.state)
         self.views.show_as_of(beginning.head.revision)
         self.head = self._head(beginning.head)
         self.now = Instant(max(self.now, beginning.head.time))
         self._rest = None
-        for event in beginning.objects:
+        nodes = (each for each in beginning.objects if each.key[:2] == api_resources.NODES)
+        made = iter(sorted(nodes, key=lambda node: self.views.objects.created(node.key)))
+        for each in beginning.objects:
+            event = next(made) if each.key[:2] == api_resources.NODES else each
             for controller in self._readers.of(event):
                 controller.fold(event, self.views)
         for event in beginning.removed_nodes:

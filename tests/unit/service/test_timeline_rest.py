@@ -1,8 +1,11 @@
 """A timeline asks its controllers again after a write, and when time has passed; not else."""
 
 from app.adapters.uids import DerivedUids
+from app.analysis.replay.beginning import Beginning
 from app.domain.controllers.plan import MergingViews, Plan
-from app.domain.log import Event
+from app.domain.log import Event, Head, ObjectKey
+from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.replays.reconciling import ReplayTimeline
 from tests.unit.service.builders import ALICE, namespace, rules
@@ -34,6 +37,10 @@ class Asked:
 
     def redecide(self, views: MergingViews, decision: Event) -> Plan | None:
         return None
+
+
+def node(name: str) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
 
 
 def timeline(controller: Asked) -> ReplayTimeline:
@@ -91,3 +98,33 @@ def test_a_write_has_only_its_readers_asked_again() -> None:
     )
     line.settle()
     assert (reader.at, other.at, maker.at, last.at) == ([0, 0], [0], [0, 0], [0])
+
+
+class Shown(Asked):
+    """A controller that keeps the names of the nodes that it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[str] = []
+
+    def fold(self, event: Event, views: MergingViews) -> None:
+        self.nodes += [event.key.name] if event.key.resource == "nodes" else []
+
+
+def test_nodes_of_a_beginning_come_in_the_order_in_which_they_were_made() -> None:
+    """The scheduler of the recording went on: a later change of a node moves it nowhere."""
+    line = timeline(Asked())
+    keys = [ObjectKey("", "nodes", "", name) for name in ("b", "c", "a")]
+    for key in keys:
+        line.submit(CreateObject(key=key, version="v1", tree=node(key.name)), actor=ALICE)
+    labels = {"metadata": {"labels": {"k": "v"}}}
+    merge = PatchType.MERGE
+    line.submit(PatchObject(key=keys[0], version="v1", type=merge, body=labels), actor=ALICE)
+    objects = line.views.objects
+    head = Head(revision=line.head.revision, time=line.now)
+    events = objects.left_over(head.revision)
+    assert [each.key.name for each in events] == ["c", "a", "b"]
+    shown = Shown()
+    other = timeline(shown)
+    other.begin(Beginning(head=head, after=head.revision, state=objects.dump(), objects=events))
+    assert shown.nodes == ["b", "c", "a"]
