@@ -113,8 +113,8 @@ class Kubelet:
         self.shown.append(event.key.name)
 
 
-def progress(there, *inputs):
-    return PodProgress(there, inputs, is_changed=True)
+def progress(there, *inputs, removed=frozenset(), is_changed=True):
+    return PodProgress(there, inputs, removed, is_changed=is_changed)
 
 
 def reports(tree, *phases):
@@ -283,3 +283,27 @@ def test_recorded_object_cannot_be_made_where_another_one_is(kind, ours, spaces,
         # Of a namespace that was not there before the changes nothing is known.
         wanted = said if "ns" in known or said == altered._NAME_IN_USE else ""
         assert altered.collision(event, mine, log.view, known) == wanted
+
+
+@pytest.mark.parametrize(
+    ("phases", "bound", "removed", "policy", "is_served"),
+    [
+        pytest.param(["Running"], 0, {"uid-p"}, "Never", True, id="removed there"),
+        pytest.param(["Running"], 0, {"uid-p"}, "Always", False, id="that starts again"),
+        pytest.param(["Running", "Failed"], 0, {"uid-p"}, "Never", False, id="ended there"),
+        pytest.param(["Running"], 0, set(), "Never", False, id="still there"),
+        pytest.param(["Running"], 3_600, set(), "Never", True, id="bound much later there"),
+    ],
+)
+def test_running_pod_that_its_recorded_kubelet_did_not_end_is_ended_here(
+    phases, bound, removed, policy, is_served
+):
+    spec = {"nodeName": "n", "restartPolicy": policy}
+    tree = pod("p", spec=spec, status={"phase": "Running"})
+    event = made(tree)
+    there = {("uid-p", "bound"): event.stamp.time + bound * SECOND}
+    kubelet = Kubelet()
+    for is_changed in (False, True):
+        here = progress(there, *reports(tree, *phases), removed=removed, is_changed=is_changed)
+        altered.StrayPods(kubelet, here, event.stamp.time).fold(event, "views")
+        assert kubelet.shown == (["p"] if is_served and is_changed else [])

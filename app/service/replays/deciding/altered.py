@@ -20,7 +20,7 @@ from app.domain.objects.kinds import limit_ranges
 from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, ImportObject, RecordDecision
-from app.domain.values import api_resources
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -74,7 +74,8 @@ class StrayPods:
 
     The kubelets serve a bound pod that was never bound in the recording, or is bound earlier than
     there and has no recorded course, and a pod that terminates here but not there, or earlier than
-    there. What was so at the `beginning` of the run has that instant.
+    there. They end a running pod whose recorded end is missing, if the pod says when it ends. What
+    was so at the `beginning` of the run has that instant.
     """
 
     def __init__(self, kubelet: Reconciler, progress: PodProgress, beginning: Instant) -> None:
@@ -103,7 +104,11 @@ class StrayPods:
         here = max(event.stamp.time, self._beginning)
         if self._progress.lacks_run(event.uid, here):
             return True
-        return meta.is_deleting(pod) and self._progress.ends_earlier(event.uid, here)
+        if meta.is_deleting(pod):
+            return self._progress.ends_earlier(event.uid, here)
+        is_once = json_tree.text(pod, "spec", "restartPolicy") == "Never"
+        is_running = is_once and json_tree.text(pod, "status", "phase") == "Running"
+        return is_running and self._progress.lacks_end(event.uid, here)
 
 
 def paced(command: Command) -> Command:

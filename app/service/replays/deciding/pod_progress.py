@@ -6,12 +6,13 @@ then its writes come as much earlier, and are taken from the inputs ahead of the
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.inputs import Input, note_reached
 from app.domain.log import Event, EventType
+from app.domain.values.fields import core
 from app.domain.values.timestamps import Instant
 
 
@@ -22,10 +23,19 @@ class PodProgress:
     """
 
     def __init__(
-        self, there: Mapping[tuple[str, str], Instant], inputs: Sequence[Input], *, is_changed: bool
+        self,
+        there: Mapping[tuple[str, str], Instant],
+        inputs: Sequence[Input],
+        removed: Set[str] = frozenset(),
+        *,
+        is_changed: bool,
     ) -> None:
-        """`is_changed` is True for the run of a changed world."""
+        """`removed` has the objects (uids) that the recording removes.
+
+        `is_changed` is True for the run of a changed world.
+        """
         self._there = there
+        self._removed = removed
         self._inputs = inputs
         self._is_changed = is_changed
         self._here: dict[tuple[str, str], Instant] = {}
@@ -65,6 +75,16 @@ class PodProgress:
         here = self._here.get((uid, "bound"), now)
         return self._is_changed and uid not in self._runs and self.is_earlier(uid, here)
 
+    def lacks_end(self, uid: str, now: Instant) -> bool:
+        """Whether the recorded kubelet of a running pod did not come to its end, and does here.
+
+        There the pod was removed before that, or the recording ended: here it is bound earlier.
+        """
+        if not self._is_changed or uid in self._ended:
+            return False
+        here = self._here.get((uid, "bound"), now)
+        return uid in self._removed or self.is_earlier(uid, here)
+
     def ends_earlier(self, uid: str, now: Instant) -> bool:
         """Whether a pod that is terminating now is so later in the recording, or never."""
         there = self._there.get((uid, "terminating"))
@@ -80,6 +100,12 @@ class PodProgress:
                 late = here - there if late is None else max(late, here - there)
         least = late if self.is_ahead(write) else max(late or 0, 0)
         return Instant(write.time + (least or 0))
+
+    @cached_property
+    def _ended(self) -> Set[str]:
+        """The pods (uids) that recorded kubelets ended."""
+        ends = (each for each in self._inputs if each.is_of_kubelet)
+        return {each.event.uid for each in ends if core.is_finished(each.event.object)}
 
     @cached_property
     def _runs(self) -> Mapping[str, Sequence[Input]]:

@@ -98,9 +98,8 @@ class Run:
         if alteration is not None:
             for recorded_input in recording.inputs:
                 self._names.learn(recorded_input.event)
-        self._progress = PodProgress(
-            recording.reached, recording.inputs, is_changed=alteration is not None
-        )
+        recorded = recording.reached, recording.inputs, recording.removed.keys()
+        self._progress = PodProgress(*recorded, is_changed=alteration is not None)
         self._waiting: dict[str, deque[Input]] = defaultdict(deque)
         self._ready: list[tuple[Instant, int, str]] = []
         self._alarms: list[tuple[Instant, int, Callable[[], None]]] = []
