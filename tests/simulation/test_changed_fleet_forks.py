@@ -242,6 +242,7 @@ def quota_lowered(world: FleetWorld) -> Change:
         draws.repeated(343, quota_lowered),
         draws.repeated(327, slice_deleted),
         draws.repeated(360, slice_deleted),
+        draws.repeated(362, pod_deleted),
     ],
 )
 async def test_fork_does_what_the_world_does_in_which_the_change_is_made(

@@ -60,9 +60,11 @@ class Readiness:
     """The waits of one run: of queue keys, of attempts whose result was deferred, and of plans.
 
     `starts` maps controllers to the instants at which they started: all their keys waited for that.
+    `has_other_order` is whether a recorded choice among equal nodes is not what their order gives.
     """
 
     def __init__(self, starts: Mapping[str, Instant]) -> None:
+        self.has_other_order = False
         self._starts = starts
         self._waits: dict[tuple[str, tuple[str, ...]], list[tuple[Instant, Instant]]]
         self._waits = defaultdict(list)

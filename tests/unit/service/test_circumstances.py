@@ -9,6 +9,7 @@ import pytest
 from app.analysis.replay.acts import Act
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.inputs import Input
+from app.analysis.replay.readiness import Readiness
 from app.analysis.verify.handovers import Handovers
 from app.domain.controllers.plan import Plan
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
@@ -67,6 +68,7 @@ class Pace:
     def __init__(self, *names: str, nodes: tuple[str, ...] = ()) -> None:
         self.names, self.nodes = names, list(nodes)
         self.steps = 0
+        self.readiness = Readiness({})
 
     def begin_step(self) -> None:
         self.steps += 1
@@ -172,9 +174,28 @@ def test_tie_is_broken_by_the_node_of_the_recorded_attempt_or_the_last_node(
     paced: tuple[str, ...], best: tuple[str, ...], chosen: str
 ) -> None:
     ties = RecordedTies({"p": "n2"}, cast(Any, Pace(nodes=paced)))
-    assert ties("p", best) == chosen
+    assert ties("p", best, best[0]) == chosen
     assert ties.taken == ({"p"} if chosen else set())
-    assert RecordedTies({})("p", best) == ""
+    assert RecordedTies({})("p", best, best[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("recorded", "chosen"),
+    [
+        pytest.param(("n1", "n1"), "", id="what the order gives"),
+        pytest.param(("n1", "n2"), "n3", id="another node"),
+    ],
+)
+def test_changed_world_chooses_among_equal_nodes_as_the_recorded_scheduler(
+    recorded: tuple[str, str], chosen: str
+) -> None:
+    """Where that followed the order of the nodes, the change may put another one first."""
+    pace = cast(Any, Pace(nodes=recorded))
+    unchanged = RecordedTies({}, pace)
+    for node in recorded:
+        assert unchanged("p", ("n1", "n2"), "n1") == node
+    changed = RecordedTies({"q": "n3"}, None, pace.readiness)
+    assert changed("q", ("n0", "n3"), "n0") == chosen
 
 
 def bound(node: str) -> Tree:

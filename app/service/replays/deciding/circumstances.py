@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.steering import SteeredPace
 from app.domain.controllers.plan import MergingViews, Plan, Reconciler
@@ -120,18 +121,29 @@ class RecordedTies:
 
     With a `pace` it is that of the recorded attempt: another one may have led to another node.
     Otherwise, and after the last one, it is the pod's last node, of `nodes`. `taken` has the pods
-    for which the recorded node was chosen.
+    for which the recorded node was chosen. A changed world, whose `control` shows that the recorded
+    scheduler always chose what the order of the nodes gives, does so, too.
     """
 
-    def __init__(self, nodes: Mapping[str, str], pace: SteeredPace | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, str],
+        pace: SteeredPace | None = None,
+        control: Readiness | None = None,
+    ) -> None:
         self.nodes = nodes
         self.taken: set[str] = set()
         self._pace = pace
+        self._control = control
 
-    def __call__(self, pod: str, names: Sequence[str]) -> str:
+    def __call__(self, pod: str, names: Sequence[str], first: str) -> str:
+        if self._control is not None and not self._control.has_other_order:
+            return ""
         node = self._pace.next_node(pod) if self._pace is not None else ""
         node = node or self.nodes.get(pod, "")
         if node in names:
             self.taken.add(pod)
+            if self._pace is not None and node != first:
+                self._pace.readiness.has_other_order = True
             return node
         return ""

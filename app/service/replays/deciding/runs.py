@@ -128,11 +128,11 @@ class Runs:
         recording = self.recording
         profiles = profiles_bound(recording.trace, recording.ranks)
         pace = None
+        control = None if alteration is None else alteration.control
         if variant.is_paced:
-            control = None if alteration is None else alteration.control
             pace = self._steered(variant, control, is_control=is_control)
         nodes = differences.nodes(recording.later) | differences.nodes(recording.trace)
-        ties = RecordedTies(nodes, pace)
+        ties = RecordedTies(nodes, pace, control)
         run = Run(
             recording,
             variant,

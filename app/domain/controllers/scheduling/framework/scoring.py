@@ -142,7 +142,7 @@ def _balance(cpu: int, cpu_room: int, memory: int, memory_room: int) -> int:
     return int((1 - spread) * SCORE_MAX)
 
 
-def drawn_winner(pod_uid: str, names: Sequence[str]) -> str:
+def drawn_winner(pod_uid: str, names: Sequence[str], _first: str) -> str:
     """Chooses one of equally good nodes by the pod's uid, in place of upstream's heap order.
 
     Equal arguments give the same name; each name has the same probability. Parity: controllers.md

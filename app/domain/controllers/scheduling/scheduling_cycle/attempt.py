@@ -320,7 +320,7 @@ def _choose(cycle: Cycle, feasible: list[NodeInfo], verdicts: Sequence[NodeVerdi
         return first
     best = [place for place, total in enumerate(totals) if total == totals[first]]
     names = [feasible[place].name for place in best]
-    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
+    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names, feasible[first].name)
     return best[names.index(wanted)] if wanted in names else first
 
 

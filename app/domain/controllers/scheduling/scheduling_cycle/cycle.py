@@ -78,9 +78,10 @@ NOT_AVAILABLE = filters.NodeRejection(
     plugin=DEVICES, reasons=("resourceclaim not available on the node",)
 )
 
-TieBreak: TypeAlias = Callable[[str, Sequence[str]], str]
+TieBreak: TypeAlias = Callable[[str, Sequence[str], str], str]
 """Chooses by a pod's uid among the names of the best nodes; an empty result means the first.
 
+The last argument is the first: the node that the order of the nodes gives.
 Upstream's order of equal nodes is arbitrary; a replay chooses the recorded node.
 """
 

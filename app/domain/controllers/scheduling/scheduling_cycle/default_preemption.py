@@ -164,7 +164,7 @@ def choose(cycle: Cycle, candidates: Sequence[PreemptionCandidate]) -> Preemptio
     if len(best) == 1 or cycle.rules.tie_break is None:
         return best[0]
     names = [candidate.node for candidate in best]
-    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
+    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names, names[0])
     return best[names.index(wanted)] if wanted in names else best[0]
 
 
