@@ -2,6 +2,7 @@
 // A PNG is drawn by the browser from that SVG, so that no library has to know fonts and patterns.
 const PIXELS_A_UNIT = 2;
 const PIXELS_MAX = 16_000;
+const NAME_MAX = 80;
 
 const SAID = [
   "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order",
@@ -12,11 +13,20 @@ const SAID = [
 const CAPTION = 24;
 const CHARACTER = 7.5;
 
-function captionOf(picture) {
-  const what = picture.getAttribute("aria-label") || "";
-  const history = document.querySelector(".history-name")?.textContent.trim() || "";
+function historyName() {
+  return document.querySelector(".history-name")?.textContent.trim() || "";
+}
+
+function shortened(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+// Of a long caption what the picture shows is cut: the moment stands nowhere else in the file.
+function captionOf(picture, most) {
   const when = document.querySelector(".moment .shown")?.textContent.trim().replace(/\s+/g, " ") || "";
-  return [what, history, when].filter(Boolean).join(" · ");
+  const place = [historyName(), when].filter(Boolean).join(" · ");
+  const what = shortened(picture.getAttribute("aria-label") || "", Math.max(20, most - place.length - 3));
+  return shortened([what, place].filter(Boolean).join(" · "), most);
 }
 
 function sizeOf(picture) {
@@ -26,9 +36,7 @@ function sizeOf(picture) {
 
 function caption(picture, width) {
   const text = document.createElementNS(picture.namespaceURI, "text");
-  const said = captionOf(picture);
-  const most = Math.floor((width - 8) / CHARACTER);
-  text.textContent = said.length > most ? `${said.slice(0, most - 1)}…` : said;
+  text.textContent = captionOf(picture, Math.floor((width - 8) / CHARACTER));
   const style = getComputedStyle(document.body);
   const looks = { x: 4, y: 16 - CAPTION, fill: style.color, "font-family": style.fontFamily, "font-size": 13 };
   for (const [name, value] of Object.entries(looks)) text.setAttribute(name, value);
@@ -88,8 +96,10 @@ async function asPng(picture) {
 function save(picture, blob, kind) {
   const url = URL.createObjectURL(blob);
   const link = document.createElement("a");
-  const title = (picture.getAttribute("aria-label") || "picture").toLowerCase();
-  link.download = `${title.replace(/[^a-z0-9.]+/g, "-").slice(0, 60)}.${kind}`;
+  const title = `${historyName()} ${picture.getAttribute("aria-label") || "picture"}`.toLowerCase();
+  const words = title.match(/[a-z0-9.]+/g) || [];
+  while (words.join("-").length > NAME_MAX && words.length > 1) words.pop();
+  link.download = `${words.join("-").slice(0, NAME_MAX)}.${kind}`;
   link.href = url;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
