@@ -1,7 +1,8 @@
 """The number of drawn cases in a run of the tests: REDRA_DRAWS=1, and `make draws` for more.
 
 A normal run takes few drawn cases and only the beginning of long recordings, always the same ones,
-a seventh of the rows and tests that come by day or in turn, others each day (REDRA_DAY). More cases
+a seventh of the rows and tests that come by day or in turn (a fourteenth of those that show that
+something works), others each day (REDRA_DAY). More cases
 find rare defects: with REDRA_DRAWS=N a test takes N times as many, and whole recordings.
 """
 
@@ -32,6 +33,10 @@ prints it; REDRA_DAY repeats the run of another day."""
 
 _DAYS = 7
 """The runs of so many days in a row have all that comes by day or in turn."""
+
+_DAYS_OF_WAYS = 14
+"""Those of so many have all long tests that show that something works: where it no longer does,
+short ones fail each day."""
 
 
 def seeds(few: int, *, first: int = 0) -> Sequence[int]:
@@ -128,10 +133,10 @@ def in_turn(family: str, *, each_day: str = "") -> pytest.MarkDecorator:
     """Marks a test, or a row of one, of a family: of its folder for those in OF_A_FOLDER, else of
     its module.
 
-    Each run has a seventh of the family, another one each day, and always one. The tests of a
-    family show by a long way, such as whole recordings, processes and clients, what short ones hold
-    each day; `each_day` names one, as "FOLDER/FILE.py::" "test_name". In the families of
-    TWICE_IN_SEVEN_DAYS, a test that the track record names comes twice in seven days.
+    Each run has a seventh of the family (of "ways" a fourteenth), another one each day, and always
+    one. The tests of a family show by a long way, such as whole recordings, processes and clients,
+    what short ones hold each day; `each_day` names one, as "FOLDER/FILE.py::" "test_name". In the
+    families of TWICE_IN_SEVEN_DAYS, a test that the track record names comes twice in seven days.
     """
     return BY_DAY(among=family, each_day=each_day)
 
@@ -184,7 +189,8 @@ def of_other_days(items: Iterable[pytest.Item], day: int = DAY) -> list[pytest.I
             families[test, shared][item.nodeid] = _Unit([item], first)
     left = []
     for (_, shared), units in families.items():
-        days = min(_DAYS, len(units))
+        is_of_ways = shared.partition(" ")[2] == "ways"
+        days = min(_DAYS_OF_WAYS if is_of_ways else _DAYS, len(units))
         # Otherwise the same day would begin all families.
         begin = day + zlib.crc32(shared.encode())
         for number, unit in enumerate(units.values()):
