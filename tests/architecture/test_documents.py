@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -255,3 +256,18 @@ def test_tests_that_the_page_about_testing_names_exist() -> None:
     named = {name for span in spans for name in _TEST_NAME.findall(span)}
     assert len(named) > 1_000
     assert named - defined == set()
+
+
+LONG_LINE = 90
+"""Commands, headings and heads of tables are shorter."""
+
+
+def test_no_line_stands_on_two_pages() -> None:
+    """What was moved to a page of its own came back with a merge, and grew apart from it."""
+    pages: dict[str, set[str]] = defaultdict(set)
+    for page in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]:
+        for line in page.read_text().splitlines():
+            if len(line.strip()) > LONG_LINE:
+                pages[line.strip()].add(str(page.relative_to(ROOT)))
+    assert len(pages) > 1_000
+    assert {line: sorted(on) for line, on in pages.items() if len(on) > 1} == {}
