@@ -51,7 +51,7 @@ EVENTS_PAGE = "event-filter.html"
 """A page that must-gather makes of the Events, which lie beside it."""
 
 _UNKNOWN = "redra does not know the format of the file"
-_SHOWS_NOTHING = "in which it finds no object, no Event and no attempt"
+_EMPTY_TEXT = "a text in which it finds no object, no Event and no attempt"
 _QUOTES = "documents in texts, which are read only if the file itself is named"
 
 
@@ -273,7 +273,7 @@ class Finder:
         if is_named:
             problem, cure = foreign.of_file(head)
             if not problem and b"\0" not in head:
-                problem, cure = f"{_UNKNOWN}: a text {_SHOWS_NOTHING}", foreign.OBJECTS
+                problem, cure = f"{_UNKNOWN}: {_EMPTY_TEXT}", foreign.OBJECTS
             raise InputError(
                 problem or _UNKNOWN,
                 place=source.name,
@@ -305,10 +305,9 @@ class Finder:
         mixture = _released(mixture, content)
         buckets = self._buckets(mixture, source, schemas, is_named=is_named)
         log = _unescaped(content)
-        has_attempts = component_logs.begins_in(log)
-        if buckets:
-            # klog lines of other programs count as text between documents.
-            has_attempts = has_attempts and component_logs.tells_in(log)
+        # Beside documents, klog lines of other programs count as text.
+        tells = not buckets or component_logs.tells_in(log)
+        has_attempts = tells and component_logs.begins_in(log)
         if not buckets and not has_attempts:
             if html_pages.is_html(line_marks.decoded(content[: detection.HEAD_BYTES])):
                 if not is_named and source.name.rpartition("/")[2] == EVENTS_PAGE:
@@ -348,13 +347,10 @@ class Finder:
         if not line_marks.is_utf8(content):
             self._notes.add(f"{name}: bytes that are not UTF-8 are read as Windows-1252")
         if mixture.joined_lines:
-            self._notes.count(
-                f"{name}: lines that a terminal broke at its edge, joined",
-                mixture.joined_lines,
-            )
+            reason = f"{name}: lines that a terminal broke at its edge, joined"
+            self._notes.count(reason, mixture.joined_lines)
         if mixture.log_lines:
-            reason = "logs of containers"
-            self._notes.pass_over(name, reason, mixture.log_lines)
+            self._notes.pass_over(name, "logs of containers", mixture.log_lines)
         if mixture.sent_bodies:
             reason = "bodies of requests, which need not have been stored"
             self._notes.pass_over(name, reason, mixture.sent_bodies)

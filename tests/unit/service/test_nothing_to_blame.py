@@ -93,7 +93,9 @@ async def test_pod_that_may_still_end_is_not_said_to_be_late():
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "next")).reason)
     (line,) = [text for text in said if text.startswith("claim default/held is reserved for pod")]
-    assert line.endswith("default/old, which was deleted and is to end by 2026-01-02T04:00:00Z")
+    who, _, since = line.partition("; ")
+    assert who.endswith("default/old, which was deleted and is to end by 2026-01-02T04:00:00Z")
+    assert since == "deletion was asked for by alice at 2026-01-02T03:00:00Z"
 
 
 REFUSED = "Failed to prepare dynamic resources: DRA driver gpu.example.com is not registered"

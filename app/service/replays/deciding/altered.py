@@ -107,7 +107,7 @@ class StrayPods:
         if meta.is_deleting(pod):
             return self._progress.ends_earlier(event.uid, here)
         is_once = json_tree.text(pod, "spec", "restartPolicy") == "Never"
-        is_running = is_once and json_tree.text(pod, "status", "phase") == "Running"
+        is_running = is_once and meta.phase(pod) == "Running"
         return is_running and self._progress.lacks_end(event.uid, here)
 
 
