@@ -117,6 +117,19 @@ def test_row_that_is_cut_is_no_other_object(tmp_path):
     assert len(read(tmp_path, whole + row)[0]) == 2
 
 
+@pytest.mark.parametrize("titles", ["", "LAST SEEN   TYPE      REASON    OBJECT      MESSAGE\n"])
+def test_row_of_an_event_that_is_cut_is_about_no_other_object(tmp_path, titles):
+    """What it is about is followed by a message."""
+    row = "9s          Warning   Failed    pod/web-1   no device\n"
+    cut = "8s          Warning   BackOff   pod/web-2   again"
+    problem = printed.CUT_EVENT if titles else printed.NO_EVENT_TITLES
+    for kept in range(cut.index("/") + 2, cut.index("again")):
+        text = f"$ kubectl get events -n shop\n{titles}{row}{cut[:kept]}"
+        trees, lost, _ = read(tmp_path, text)
+        assert [tree["involvedObject"]["name"] for tree in trees.values()] == ["web-1"]
+        assert lost == [f"text.md:{3 if not titles else 4}: {problem}"]
+
+
 def test_tables_of_one_command_are_of_one_namespace(tmp_path):
     """With several kinds, the names have the kind before them."""
     claims = CLAIMS.replace("NAME   ", "NAME" + " " * 33).replace(

@@ -45,6 +45,7 @@ _WORDS = frozenset({"MESSAGE", "REASON"})
 CUT_NAME = "the name in this row was cut, so its object is not known"
 CUT_CELL = "a cell of this row was cut"
 CUT_ROW = "this row ends before its age, so it is cut, and its object is not known"
+CUT_EVENT = "this row ends before its message, so it is cut, and what it is about is not known"
 NO_ROW = "a row of another kind than its table, whose cells cannot be told apart"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = (
@@ -100,7 +101,7 @@ _EVENT_TYPES = ("Normal", "Warning")
 _OLD_NAME = re.compile(r"(?P<subject>\S+)\.[0-9a-f]{14,16}")
 _EVENT_ROW = re.compile(
     r"(?:\S+\s+)?(?:\d+[smhdy])+\s+(?:\(x\d+ over [^)]*\)\s+)?(?:Normal|Warning)\s+"
-    r"\w+\s+[\w.]+/\S+\s"
+    r"\w+\s+[\w.]+/\S+(?:\s|$)"
 )
 _FILTERED_ROW = re.compile(r"\S+(?: {2,}\S+){3,}")
 
@@ -227,6 +228,10 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         if row.get("AGE") == "" and parts.ROW_NAME.fullmatch(row.get("NAME", "")):
             # It is no prompt. kubectl shows `<unknown>` for an age that it does not know.
             table.damage.append((end - at, CUT_ROW))
+            end += 1
+            continue
+        if row.get("MESSAGE") == "" and "OBJECT" in row and row.get("TYPE", "") in _EVENT_TYPES:
+            table.damage.append((end - at, CUT_EVENT))
             end += 1
             continue
         cut = [name for name, cell in row.items() if name not in _WORDS and _DOTS.search(cell)]

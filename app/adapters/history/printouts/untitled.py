@@ -64,7 +64,8 @@ def cells(line: str) -> tuple[Kind, Mapping[str, str]] | None:
     event = _EVENT.fullmatch(line)
     if event is not None:
         row = {title: cell or "" for title, cell in event.groupdict().items()}
-        if _WIDE_MESSAGE.match(row["MESSAGE"]):
+        if not row["MESSAGE"] or _WIDE_MESSAGE.match(row["MESSAGE"]):
+            # Without a message it may end within the name of its object.
             return None
         return registry.find_name("events")[0], {**row, "LAST SEEN": row.pop("SEEN")}
     for pattern, plural in _ROWS:
