@@ -269,7 +269,7 @@ def _opened(
     applied = AppliedManifests(spool, notes)
     beside = ListsBesideLog()
     every = _read_all(files, options, notes, beside)
-    records = chain(printed.held_back(every), printed.alone())
+    records = chain(printed.held_back(every), _of_texts(printed.alone(), notes))
     try:
         for record in records:
             try:
@@ -314,6 +314,12 @@ def is_bundle(path: Path) -> bool:
         raise InputError(
             "the bundle is cut or damaged", place=path.name, cure="copy it again"
         ) from problem
+
+
+def _of_texts(records: Iterator[Record], notes: Notes) -> Iterator[Record]:
+    """The records, of which one that is refused is a loss: a text is treated like a folder."""
+    with notes.reading(is_named=False):
+        yield from records
 
 
 def _read_all(

@@ -373,3 +373,19 @@ def test_text_without_an_object_is_refused_as_that(tmp_path):
     with pytest.raises(InputError, match="a text in which it finds no object") as refusal:
         read(tmp_path, "It hangs, and nobody knows why.\n", name="post.md")
     assert "kubectl get pods" in str(refusal.value.cure)
+
+
+def test_page_of_a_version_that_is_not_read_refuses_nothing_else(tmp_path):
+    options = ReadOptions(rules=rules.rules_for(profile.Profile()))
+    page = PASTED["a page"].replace("resource.k8s.io/v1", "resource.k8s.io/v1alpha2")
+    page = page.replace("one", "old")
+    for name, text in {"a.md": f"```\n{page}```\n```yaml\n{CLAIM}```\n", "old.txt": page}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "whole.yaml").write_text(CLAIM)
+    for path in (tmp_path / "a.md", tmp_path):
+        with open_history([path], options) as history:
+            assert {record.name for record in history.records()} == {"one"}
+            ((_, problem),) = history.refused_places
+        assert "the older form" in problem
+    with pytest.raises(InputError, match="the older form"):
+        open_history([tmp_path / "old.txt"], options)
