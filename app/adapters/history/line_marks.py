@@ -315,6 +315,7 @@ class Fences:
     indent: str | None = None
     """The indentation of the lines of the open fence; None when no fence is open."""
     _kind: str = ""
+    _is_forum: bool = False
 
     def cut(self, line: str) -> Iterator[str | None]:
         """The pieces of a line, with None where a fence begins or ends."""
@@ -322,8 +323,13 @@ class Fences:
         for match in islice(_MARK.finditer(line), MARKS_MAX):
             kind = match["jira"] or next(each for each in _KINDS_OF_MARKS if match[each])
             before, after = line[at : match.start()], line[match.end() :]
-            if self.indent is None:
-                is_end = match.group().endswith(("]]>", "</pre>")) or match.group() == "[/code]"
+            if match["forum"]:
+                if self.indent is not None or not self._is_border(before, after, match.group()):
+                    continue
+                if before.strip():
+                    yield before
+            elif self.indent is None:
+                is_end = match.group().endswith(("]]>", "</pre>"))
                 if is_end or not self._begins(before, after, match):
                     continue
                 if before.strip(" \t>-*+.)0123456789"):
@@ -348,6 +354,15 @@ class Fences:
         if rest.strip() or not at:
             yield rest.removeprefix(self.indent) if self.indent and not at else rest
 
+    def _is_border(self, before: str, after: str, mark: str) -> bool:
+        """True for a mark of a forum: other fences may stand between two of them."""
+        is_end = mark == "[/code]"
+        is_border = self._is_forum
+        if not is_end:
+            is_border = not before.strip() or _DOCUMENT.match(after) is not None
+        self._is_forum = is_border and not is_end
+        return is_border
+
     def _begins(self, before: str, after: str, match: re.Match[str]) -> bool:
         is_first = _BEFORE_A_MARK.fullmatch(before) is not None
         if match["tick"]:
@@ -362,8 +377,8 @@ class Fences:
     def _ends(self, before: str, after: str, match: re.Match[str], kind: str) -> bool:
         if kind != self._kind or match["xml"] == "<![CDATA[":
             return False
-        if match["pre"] or match["forum"]:
-            return match.group().endswith(("</pre>", "[/code]"))
+        if match["pre"]:
+            return match["pre"].endswith("</pre>")
         if match["tick"]:
             return not after.strip() and before.count("`") % 2 == 0
         return match["xml"] is not None or not before.strip() or not after.strip()

@@ -319,10 +319,25 @@ def test_marks_of_forums_and_single_backticks_end_what_they_hold(tmp_path, form,
     assert records[0].object.get("spec") == alone[0].object.get("spec")
 
 
-@pytest.mark.parametrize("text", ["`apiVersion: v1` and `kind: Pod`\n", "a [code] that\nit has\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`apiVersion: v1` and `kind: Pod`\n",
+        "a [code] that\nit has\n",
+        "[code]\nlang = go\n",
+        "[code]\n~~~\nlang = go\n~~~\n[/code]\n",
+    ],
+)
 def test_code_within_a_line_is_a_text(tmp_path, text):
     records, lost = read(tmp_path, f"{text}\n```yaml\n{CLAIM}```\n", name="post.md")
     assert ([each.name for each in records], lost) == (["one"], [])
+
+
+def test_mark_of_a_forum_in_a_value_is_a_part_of_it(tmp_path):
+    noted = CLAIM.replace("  name: one\n", "  name: one\n  annotations:\n    note: see x[/code]\n")
+    records, lost = read(tmp_path, f"It hangs:\n\n{noted}", name="post.md")
+    (record,) = records
+    assert (record.object["metadata"]["annotations"]["note"], lost) == ("see x[/code]", [])
 
 
 @pytest.mark.parametrize("form", PASTED)
