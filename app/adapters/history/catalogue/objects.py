@@ -189,7 +189,10 @@ ENTRIES = (
     CatalogueEntry(
         name="Text of a tracker or wiki",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="`{code}` and `{noformat}`, CDATA, `<pre>`, `<pre><code>`",
+        detected_by=(
+            "`{code}` and `{noformat}`, CDATA, `<pre>`, `<pre><code>`, `[code]` of forums, single "
+            "backticks around several lines"
+        ),
         gives="the documents at their lines",
         lacks="the text, which is counted",
         example="the description of an issue in Jira",
@@ -226,7 +229,10 @@ ENTRIES = (
     CatalogueEntry(
         name="Export in XML",
         formats=(Format.MIXTURE, *_OBJECTS),
-        detected_by="`<?xml`, and JSON or `<pre>` in it that is escaped",
+        detected_by=(
+            "`<?xml`, and JSON or `<pre>` in it that is escaped; results of tests whose line breaks "
+            "are (`&#xA;`)"
+        ),
         gives="the documents at their lines, as in a text or a page",
         lacks="the text, which is counted",
         example="the XML of an issue in Jira, or of a search in Splunk",
