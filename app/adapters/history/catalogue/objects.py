@@ -230,8 +230,8 @@ ENTRIES = (
         name="Export in XML",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
-            "`<?xml`, and JSON or `<pre>` in it that is escaped; results of tests whose line breaks "
-            "are (`&#xA;`)"
+            "`<?xml`, and JSON or `<pre>` in it that is escaped; results of tests whose line "
+            "breaks are (`&#xA;`)"
         ),
         gives="the documents at their lines, as in a text or a page",
         lacks="the text, which is counted",
