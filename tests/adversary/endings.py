@@ -1,9 +1,9 @@
 """ENDS: beginnings of recordings, and what is wrong in one however it goes on."""
 
-from tests.adversary.catalogue import AGREES, FAILS, QUICKSTART, TAINTS, alteration
+from tests.adversary.catalogue import AGREES, FAILS, NOT_BLAMED, QUICKSTART, TAINTS, alteration
 from tests.adversary.devices import device, given
 from tests.adversary.evictions import forget
-from tests.adversary.log import Log, NotFound, results_of
+from tests.adversary.log import Json, Log, NotFound, results_of
 
 
 def lone_allocation(log: Log, *, after: int = -1) -> int:
@@ -47,3 +47,44 @@ def binding_that_never_comes(log: Log) -> None:
     pod = log.lines[number]["objectRef"]["name"].partition("-")[0]
     log.cut(log.first("create", "namespaces", after=number))
     forget(log, pod, start=number - 1)
+
+
+def is_released(line: Json) -> bool:
+    """Whether a pod's claim has no devices any more."""
+    tree = line["responseObject"]
+    owners = tree["metadata"].get("ownerReferences", ())
+    return not results_of(tree) and [owner["kind"] for owner in owners] == ["Pod"]
+
+
+def ends_with_a_release(log: Log) -> None:
+    """The log ends with the line that takes the devices from the claim of a pod.
+
+    Of the pod, nothing shows any more that it is to end.
+    """
+    number = log.first("update", "resourceclaims/status", by="resource-claim", where=is_released)
+    (owner,) = log.lines[number]["responseObject"]["metadata"]["ownerReferences"]
+    log.cut(number + 1)
+
+    def is_of_the_end(line: Json) -> bool:
+        tree = line.get("responseObject") or {}
+        metadata = tree.get("metadata", {})
+        status = tree.get("status")
+        phase = status.get("phase") if isinstance(status, dict) else ""
+        is_asked = line["verb"] == "delete" and line["objectRef"].get("name") == owner["name"]
+        is_marked = phase in ("Failed", "Succeeded") or bool(metadata.get("deletionTimestamp"))
+        return is_asked or (metadata.get("uid") == owner["uid"] and is_marked)
+
+    log.drop(is_of_the_end)
+
+
+@alteration("ends", (QUICKSTART, TAINTS), verify=NOT_BLAMED, decide=NOT_BLAMED)
+def release_before_the_answer_to_the_removal_of_its_pod(log: Log) -> None:
+    """A pod is removed without a grace period; the log ends before the answer to that (2.3)."""
+    ends_with_a_release(log)
+
+
+@alteration("ends", (QUICKSTART, TAINTS), verify=FAILS, decide=FAILS)
+def release_in_the_last_line_though_nothing_was_removed(log: Log) -> None:
+    """The same, and no version is left that the removal of the pod could have (2.3)."""
+    ends_with_a_release(log)
+    log.close_all()

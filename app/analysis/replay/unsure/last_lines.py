@@ -18,6 +18,7 @@ from app.analysis.replay.authors import COLLECTOR
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
+from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.controllers import pods
 from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
 from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
@@ -67,7 +68,7 @@ class _Living:
     finished or is being deleted. `given_by` is the user that allocated a claim and reserved it for
     nobody. `is_ready` is false of a claim whose devices lack binding conditions. `changed_by` is
     the first act of a controller upon another state, and `lines` how many lines have to be lost
-    for that.
+    for that. With `is_at_end` they are not lost unless the recording ends soon after the act.
     """
 
     key: ObjectKey
@@ -81,11 +82,12 @@ class _Living:
     is_ready: bool = True
     changed_by: _Act | None = None
     lines: int = 1
+    is_at_end: bool = False
 
-    def note_act(self, act: _Act, lines: int = 1) -> None:
+    def note_act(self, act: _Act, lines: int = 1, *, is_at_end: bool = False) -> None:
         """Notes an act upon another state, between which and the known one are so many lines."""
         if self.changed_by is None:
-            self.changed_by, self.lines = act, lines
+            self.changed_by, self.lines, self.is_at_end = act, lines, is_at_end
 
 
 @dataclass(slots=True)
@@ -105,6 +107,7 @@ class LastLines:
     _made: set[tuple[str, str]] = field(default_factory=set)
     """The uids of pods and their entries for which a line shows a claim, of any name."""
     _has_reports: bool = False
+    _ends_at: Instant = Instant(0)
     lost: list[WriteSpan] = field(default_factory=list)
     """When the lines were written that `found` gave."""
 
@@ -112,6 +115,7 @@ class LastLines:
         """Processes an event that others could see from instant `known` on."""
         if not event.is_about_object:
             return
+        self._ends_at = max(self._ends_at, known)
         self._note_acts(event, known)
         key, is_end = event.key, event.type is EventType.OBJECT_DELETED
         if key.resource == "resourceclaims":
@@ -191,7 +195,8 @@ class LastLines:
 
         The claim controller acts for pods that are finished, too, the collector does not. A pod
         with a node ends in several lines, those of its kubelet: a single lost line leaves others,
-        which show at least that it is ending.
+        which show at least that it is ending. A deletion without a grace period is one line, which
+        may be answered when the recording has ended.
         """
         for uid in uids:
             each = self._living.get(self._key_of.get(uid, _NO_KEY))
@@ -200,6 +205,8 @@ class LastLines:
                 each.note_act(act)
             elif uid in self._ended:
                 self._note_lag(act, self._ended[uid])
+            elif each is not None and is_there:
+                each.note_act(act, is_at_end=True)
 
     def _note_binding(self, binding: Event, act: _Act) -> None:
         """Notes the claims of a pod that is bound, which are allocated and reserved for it or not.
@@ -253,6 +260,8 @@ class LastLines:
         for each in sorted(living, key=_acted):
             span = self._lost_in(each)
             if span is None or (each.lines > 1 and not are_others_lost):
+                continue
+            if each.is_at_end and self._ends_at - _acted(each) > IN_FLIGHT:
                 continue
             if not self.versions.may_hide(*span, self.lost):
                 continue

@@ -12,7 +12,12 @@ from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.looks import Looks
 from app.analysis.verify.invariants.readiness import READY
-from app.analysis.verify.invariants.violations import Violation, ViolationKind
+from app.analysis.verify.invariants.violations import (
+    IN_FLIGHT,
+    Moment,
+    Violation,
+    ViolationKind,
+)
 from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
 from app.domain.log.lost_lines import LostLines
@@ -84,6 +89,7 @@ class LastAllocations:
         self._bound: dict[ObjectKey, _Binding] = {}
         self._slowest: int | None = None
         self._lost: dict[ObjectKey, WriteSpan] = {}
+        self._ends_at = Instant(0)
 
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
@@ -91,6 +97,7 @@ class LastAllocations:
         self._versions.follow(event)
         if not event.is_about_object:
             return
+        self._ends_at = max(self._ends_at, stamp.time)
         if key.resource == "resourceclaims":
             claim, last = cluster.claims.get(key), self._written.get(key)
             if claim is not None and last is not None and claim.held_since == last.time:
@@ -126,8 +133,17 @@ class LastAllocations:
         since = Instant(max(0 if line is None else line.time, soon))
         return WriteSpan(since, binding.sent)
 
+    def comes_after_the_end(self, pod: ObjectKey, begin: Moment) -> bool:
+        """Whether the answer to the end of a pod may come after the end of the log.
+
+        The pod was removed before the write of its claim at `begin`, by an older version.
+        """
+        if self._ends_at - begin.time > IN_FLIGHT:
+            return False
+        return self.are_lost({pod: WriteSpan(Instant(begin.time - IN_FLIGHT), begin.time)})
+
     def are_lost(self, lines: Mapping[ObjectKey, WriteSpan]) -> bool:
-        """Whether all of these lines about claims may be lost, beside those that were so before.
+        """Whether all of these lines about objects may be lost, beside those that were so before.
 
         Each leaves a version of its own, so one version is no excuse for two bindings.
         """
@@ -233,7 +249,17 @@ class Missing:
             absent.of_claim and left_out.updates
         ):
             return True
-        return bool(self.last_lost(cluster, violation))
+        return self.is_end_late(cluster, violation) or bool(self.last_lost(cluster, violation))
+
+    def is_end_late(self, cluster: Cluster, violation: Violation) -> bool:
+        """Whether a claim was taken from a bound pod whose end may be answered after the log."""
+        begin = violation.begin
+        if violation.rule != ORDERED or violation.end is not None:
+            return False
+        claims = [cluster.claims[key] for key in violation.objects if key in cluster.claims]
+        pods = [key for key in violation.objects if key in cluster.pods]
+        is_by_claim = all(claim.written == begin.revision for claim in claims)
+        return is_by_claim and all(self._last.comes_after_the_end(pod, begin) for pod in pods)
 
     def is_report_lost(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether a line may be lost in which a driver reports that devices are ready."""

@@ -113,6 +113,8 @@ LABELLED = state(CLAIM, "alice", "patch", status=ALLOCATED)
 RUNNING = state(POD, spec={"nodeName": "n"})
 ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
 FINISHED = state(POD, status={"phase": "Failed"})
+LATER = [state(OTHER)] * 16
+"""Lines of other objects, one each second."""
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,12 @@ FINISHED = state(POD, status={"phase": "Failed"})
         # a reservation is taken back
         ((state(POD), USED, FREED), [POD]),
         ((FINISHED, USED, FREED), []),
-        ((RUNNING, USED, FREED), []),
+        ((RUNNING, USED, FREED, *LATER), []),
+        # a deletion without a grace period may be answered after the end of the log
+        ((RUNNING, USED, FREED), [POD]),
+        ((RUNNING, USED, state(CLAIM, "alice", **reserved())), []),
         # a kubelet ends a pod in several lines; the last one may be lost
-        ((RUNNING, DELETED), []),
+        ((RUNNING, DELETED, *LATER), []),
         ((ENDING, DELETED), [POD]),
         ((state(POD), USED, state(CLAIM, "alice", **reserved())), []),
         ((state(POD), USED, state(POD, ends=True), FREED), []),
