@@ -74,7 +74,7 @@ async def test_first_instants_of_a_control_plane_accuse_nobody(source, seed, tmp
     [
         (honest_lines.divide_between_schedulers, 113),
         (honest_lines.refuse_updates, 115),
-        (honest_lines.divide_between_servers, 113),
+        (honest_lines.divide_between_servers, 702),
     ],
 )
 async def test_circumstance_of_an_honest_log_accuses_nobody(change, seed, tmp_path):

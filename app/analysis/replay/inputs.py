@@ -7,6 +7,7 @@ recording: bound, or terminating. A driver's write about a device waits until th
 device.
 """
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -326,3 +327,21 @@ def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: I
         reached[event.uid, "terminating"] = known
         is_news = True
     return is_news
+
+
+def hastened(inputs: Sequence[Input], removed: Set[str], skew: int) -> Sequence[Input]:
+    """The inputs with the removals of some objects, by uid, earlier by the difference of clocks.
+
+    No removal comes before the last write about its object.
+    """
+    if not removed:
+        return inputs
+    last: dict[str, Instant] = {}
+    moved: list[Input] = []
+    for each in inputs:
+        uid = each.event.uid
+        if uid in removed and each.event.type is EventType.OBJECT_DELETED:
+            each = replace(each, time=Instant(max(each.time - skew, last.get(uid, Instant(0)))))
+        last[uid] = each.time
+        moved.append(each)
+    return sorted(moved, key=lambda each: each.time)

@@ -219,7 +219,7 @@ class Recording:
         """Completes the recording; call it after the last event."""
         self.starts = bounded_starts(self.starts, self.acts)
         self.lacks.conclude()
-        self.skew = self.lacks.odd_times.skew
+        self.skew = self.trace.skew = self.lacks.odd_times.skew
         self.not_comparable.update(self._condition_times.odd())
         self.not_comparable.update(self.overuse.unsure)
         if self._beginning is not None:

@@ -82,8 +82,9 @@ class Trace:
     `removed_within` the first and last one for those whose removal has no time, `replicas` the
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
     objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
-    With `schemas`, contents are normalized to their meaning. Without `pods_observed`, the
-    observed generations in conditions of pods are left out. `read` may spare reading facts.
+    `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
+    to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
+    left out. `read` may spare reading facts.
     """
 
     schemas: Schemas | None = None
@@ -106,6 +107,7 @@ class Trace:
     replicas: set[str] = field(default_factory=set)
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
+    skew: int = 0
     read: FactReader | None = None
 
     def due_at(self, step: Step) -> Instant:

@@ -96,6 +96,7 @@ class Variant:
       `released_last`: the same for claims and the claim controller. `handed_over`: claims whose
       finalizer the claim controller removes, and which it leaves to the collector after that.
     - `removed_first`: claims that the claim controller removes at the instant of its request.
+    - `removed_soon`: objects whose removal from outside comes earlier, by the difference of clocks.
     - `unsynced`: pods that the claim controller does not sync.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
@@ -134,6 +135,7 @@ class Variant:
     released_last: frozenset[ObjectKey] = frozenset()
     handed_over: frozenset[ObjectKey] = frozenset()
     removed_first: frozenset[ObjectKey] = frozenset()
+    removed_soon: frozenset[str] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     removed_last: frozenset[str] = frozenset()

@@ -107,6 +107,7 @@ class Proposals:
         if key is None:
             # Only a report names the subject: the history does not contain the object.
             return
+        yield from removals.removed_soon(sides, self._recorded)
         group = self.group_of(sides, again)
         pod = self._recorded.keys.get(group) or again.keys.get(group)
         if pod is not None and pod.resource == "pods":

@@ -71,3 +71,24 @@ def removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
             field="removed_last",
             target=removed,
         )
+
+
+def removed_soon(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
+    """A hypothesis about pods whose removal was dated by a server whose clock is ahead.
+
+    A removal has no version in an audit log, so only its time places it among other writes.
+    """
+    steps = (*sides.only_recorded, *sides.only_again)
+    removed = frozenset(
+        uid
+        for uid, gone in (recorded.removed.items() if recorded.skew else ())
+        if recorded.keys[uid][:2] == api_resources.PODS
+        and any(step.time <= gone <= step.time + recorded.skew for step in steps)
+    )
+    if removed:
+        yield Hypothesis(
+            reason=DifferenceClass.TIMING,
+            detail="the clock of the server that removed a pod is ahead of another one's",
+            field="removed_soon",
+            target=removed,
+        )

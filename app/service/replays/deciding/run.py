@@ -9,7 +9,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import NODES
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import is_failed_attempt
-from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of
+from app.analysis.replay.inputs import Input, as_served, beside_deletion, command_of, hastened
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.recording import Recording
@@ -199,15 +199,13 @@ class Run:
         return Readiness({}) if self._pace is None else self._pace.readiness
 
     def inputs(self) -> Iterator[Input]:
-        """The inputs of this run, in the order of the recording.
-
-        They include the writes of controllers that the variant takes as recorded.
-        """
+        """The inputs of this run, with the writes of controllers that are taken as recorded."""
+        inputs = hastened(self._recording.inputs, self._variant.removed_soon, self._recording.skew)
         if not (self._variant.imposed or self._variant.unheard):
-            yield from self._recording.inputs
+            yield from inputs
             return
         decided_elsewhere = (each for each in self._recording.decided if self._is_imposed(each))
-        yield from merge(self._recording.inputs, decided_elsewhere, key=lambda each: each.number)
+        yield from merge(inputs, decided_elsewhere, key=lambda each: (each.time, each.number))
 
     def take(self, write: Input) -> None:
         """Advances time to the instant of an input, and applies the input or makes it wait."""

@@ -569,6 +569,30 @@ def test_wait_may_be_lost_if_the_next_scheduler_never_tries_the_pod(
     assert lost == [{span}] * is_proposed
 
 
+@pytest.mark.parametrize(
+    ("key", "gone", "skew", "is_proposed"),
+    [
+        pytest.param(POD, 101, 2, True, id="dated within the difference of clocks"),
+        pytest.param(POD, 103, 2, False, id="dated later"),
+        pytest.param(POD, 99, 2, False, id="dated before"),
+        pytest.param(POD, 101, 0, False, id="with one clock"),
+        pytest.param(CLAIM, 101, 2, False, id="no pod"),
+    ],
+)
+def test_pod_may_have_been_removed_before_a_clock_that_is_ahead_says(
+    key, gone, skew, is_proposed
+) -> None:
+    recorded, again = traces()
+    recorded.skew = skew * SECOND
+    recorded.keys["gone"], recorded.removed["gone"] = key, Instant(gone * SECOND)
+    asked = step(CLAIM, facts.DeletionAsked(0), at=100)
+    sides = Sides(
+        aspect=Aspect.WRITES, uid="claim", recorded=["a"], again=[], only_recorded=(asked,)
+    )
+    soon = [e for e in Proposals(recorded).local(sides, again) if e.field == "removed_soon"]
+    assert [each.target for each in soon] == [{"gone"}] * is_proposed
+
+
 REMAINING = facts.ConditionSet("NamespaceContentRemaining", "True", "SomeResourcesRemain", "c")
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from app.analysis.replay.inputs import Input, beside_deletion, command_of, merge
+from app.analysis.replay.inputs import Input, beside_deletion, command_of, hastened, merge
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Origin
@@ -318,3 +318,38 @@ def test_nothing_is_left_beside_a_deletion_that_changes_nothing_else_or_is_not_t
     assert beside_deletion(first, ours) is None
     another = {**ours, "metadata": {**ours["metadata"], "uid": "v"}}
     assert beside_deletion(more, another) is None
+
+
+@pytest.mark.parametrize(
+    ("removed", "skew", "expected"),
+    [
+        ((), 4, [("a", 1), ("b", 5), ("a", 8)]),
+        (("a",), 4, [("a", 1), ("a", 4), ("b", 5)]),
+        (("a",), 2, [("a", 1), ("b", 5), ("a", 6)]),
+        (("a",), 9, [("a", 1), ("a", 1), ("b", 5)]),
+        (("b",), 4, [("a", 1), ("b", 5), ("a", 8)]),
+    ],
+    ids=["none", "before another write", "less", "not before its own last write", "of no removal"],
+)
+def test_removal_comes_earlier_by_the_difference_of_clocks(removed, skew, expected):
+    made = [
+        Input(
+            event=Event(
+                revision=Revision(1),
+                type=kind,
+                key=POD,
+                uid=uid,
+                body=b"{}",
+                stamp=Stamp(time=Instant(at), actor=Actor(user="x"), verb="update"),
+            ),
+            before=None,
+            time=Instant(at),
+        )
+        for uid, at, kind in (
+            ("a", 1, EventType.OBJECT_UPDATED),
+            ("b", 5, EventType.OBJECT_UPDATED),
+            ("a", 8, EventType.OBJECT_DELETED),
+        )
+    ]
+    moved = hastened(made, frozenset(removed), skew)
+    assert [(each.event.uid, each.time) for each in moved] == expected
