@@ -11,7 +11,7 @@ from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_p
 from app.domain.controllers.scheduling.framework.nominations import Nominations
 from app.domain.controllers.scheduling.repeated_attempts import RepeatedAttempt
 from app.domain.values.identifiers import Uid
-from tests.cluster import Cluster
+from tests.cluster import Cluster, check_decisions
 
 Tree = dict[str, Any]
 
@@ -170,3 +170,39 @@ def test_decision_says_which_devices_serve_the_extended_resources_of_a_pod() -> 
     devices = [*own["devices"], *extended["devices"]]
     assert len(set(devices)) == 3
     assert all("gpu-" in each for each in devices)
+
+
+def test_each_decision_keeps_what_it_was_made_from() -> None:
+    """Of a pod that is placed, one that is refused, and one that is skipped as it terminates."""
+    cluster = Cluster()
+    cluster.node(cpu="1")
+    cluster.pod("placed")
+    cluster.pod("refused", requests={"cpu": "4"})
+    cluster.settle()
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"a": "b"}}
+    metadata = {"name": "skipped", "finalizers": ["example.com/keep"]}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    cluster.wait(1)
+    cluster.delete("pods", "skipped")
+    cluster.node("n2", a="b", cpu="1")
+    cluster.wait(15)
+    decisions = {
+        event.object["name"]: event
+        for event in cluster.line.events
+        if event.type == "DecisionRecorded" and event.object["controller"] == "scheduling"
+    }
+    outcomes = {name: event.object["outcome"] for name, event in decisions.items()}
+    assert outcomes == {
+        "placed": "Scheduled",
+        "refused": "Unschedulable",
+        "skipped": "Skipped",
+    }
+    attempted = {"now", "uid", "start", "next", "attempt", "batch", "plugins"}
+    for name, event in decisions.items():
+        inputs = event.object["inputs"]
+        wanted = {"now", "uid"} if name == "skipped" else attempted
+        assert wanted <= inputs.keys(), name
+        assert inputs["uid"] == cluster.must("pods", name)["metadata"]["uid"]
+        assert inputs["now"] == event.stamp.time
+    for compared in check_decisions(cluster):
+        assert compared.differences == ()
