@@ -24,6 +24,8 @@ AREAS = {
             "tests/properties/test_allocation_likeness.py",
             "tests/conformance/test_allocator_upstream.py",
             "tests/conformance/test_allocator_oracle.py",
+            "tests/conformance/test_allocator_checker.py",
+            "tests/conformance/test_allocator_neighbours.py",
             "tests/conformance/test_consumable_capacity.py",
         ),
     ),

@@ -1,11 +1,13 @@
 """Reasons: the first cause per device with numbers and names, within a bound of bytes."""
 
 import json
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from app.domain.allocation import Features
-from app.domain.allocation.reasons import causes, explanation, summary
+from app.domain.allocation.reasons import causes, dead_ends, explanation, summary
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.usage import Usage
 from tests.worlds.builders import (
@@ -374,3 +376,25 @@ def test_value_against_a_constraint_is_named_beside_what_is_taken(
     cause = causes.of(problem, usage, other, 1)
     assert cause is not None
     assert (cause.kind, cause.text) == (CauseKind.CONSTRAINT, words)
+
+
+def test_first_dead_end_behind_each_beginning_is_remembered() -> None:
+    rows = [SimpleNamespace(index=number) for number in range(4)]
+
+    def stuck(*devices: int) -> None:
+        takes = [SimpleNamespace(row=rows[at], device=each) for at, each in enumerate(devices)]
+        usage = SimpleNamespace(results=[takes[:1], takes[1:]])
+        found.stuck(cast(Any, rows[len(devices)]), 0, cast(Any, usage))
+
+    def row_behind(*devices: int) -> int | None:
+        dead_end = found.behind(tuple(enumerate(devices)))
+        return None if dead_end is None else dead_end.row.index
+
+    found = dead_ends.DeadEnds()
+    for devices in ((0, 1, 2), (0, 3), (4,), (0, 1, 5)):
+        stuck(*devices)
+    assert [row_behind(*each) for each in ((0,), (0, 1), (0, 1, 2), (0, 1, 5))] == [3, 3, 3, 3]
+    assert [row_behind(*each) for each in ((0, 3), (4,), (5,), (1,))] == [2, 1, None, None]
+    assert (found.count, len(found.first)) == (4, dead_ends.FIRST_MAX)
+    assert found.deepest is not None
+    assert found.deepest.takes == ((0, 0), (1, 1), (2, 2))

@@ -39,7 +39,8 @@ def settled() -> Cluster:
     for name in ("waits", "late", "left"):
         cluster.pod(name, template="gpu", nodeSelector={"none": "such"})
     cluster.pod("second", claim="shared", nodeSelector={"none": "such"})
-    cluster.pod("lost", template="absent")
+    for name in ("lost", "gone"):
+        cluster.pod(name, template="absent")
     return cluster.settle()
 
 
@@ -65,6 +66,11 @@ ROWS: dict[str, tuple[Callable[[Cluster], object], list[str], list[str]]] = {
     "claim of nobody is made": (lambda cluster: cluster.claim("new"), ["new"], []),
     "template that is not used is made": (lambda cluster: cluster.template("new"), [], []),
     "template changes": (label("resourceclaimtemplates", "gpu"), [], []),
+    "pod of a template that others wait for is removed": (
+        lambda cluster: cluster.delete("pods", "gone"),
+        [],
+        [],
+    ),
     "template is made": (lambda cluster: cluster.template("absent"), [], ["lost"]),
     "pod is made": (lambda cluster: cluster.pod("made", template="gpu"), [], ["made"]),
     "pod without claims is made": (lambda cluster: cluster.pod("more"), [], []),
