@@ -5,14 +5,23 @@ stopped, and the keys that it adds to the two queues.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
-from app.domain.controllers.claims import claim_sync
+from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.claims.claim_sync import ClaimAct
 from app.domain.controllers.claims.reconciler import ClaimsReconciler
+from app.domain.controllers.plan import Plan
+from app.domain.controllers.pods import ClaimEntry, PodFacts
+from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.work_queue import WorkQueue
+from app.domain.objects.write.commands import CreateObject
+from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, Cluster
 from tests.unit.controllers.test_queues import LatePace
@@ -287,3 +296,118 @@ def test_claim_of_a_removed_pod_is_deleted_while_the_cache_has_the_pod(
     writes = claim_sync.next_write(cluster.line.views.objects, "default", name, act, gone)
     assert writes is not None
     assert (writes.outcome, writes.follows, len(writes.commands)) == (outcome, follows, 1)
+
+
+def entry(name: str, **of: str) -> ClaimEntry:
+    return ClaimEntry(name=name, **of)
+
+
+@pytest.mark.parametrize(
+    ("entries", "generated", "node", "expected"),
+    [
+        ([], (), "", False),
+        ([entry("a", template="t")], (), "", True),
+        ([entry("a", template="t")], (("a", None),), "", False),
+        ([entry("a", template="t")], (("a", "missing"),), "", True),
+        ([entry("a", template="t")], (("a", "own"),), "", False),
+        ([entry("a", template="t")], (("a", "own"),), "n1", True),
+        ([entry("a", template="t")], (("a", "others"),), "n1", False),
+        ([entry("a", claim="missing")], (), "n1", False),
+        ([entry("a", claim="others")], (), "", False),
+        ([entry("a", claim="others")], (), "n1", True),
+        ([entry("a", claim="reserved")], (), "n1", False),
+        ([entry("a", claim="new")], (), "n1", False),
+        # each entry counts, whatever the others are
+        ([entry("a"), entry("b", template="t")], (), "", True),
+        ([entry("a", claim="missing"), entry("b", template="t")], (), "", True),
+        ([entry("a", claim="reserved"), entry("b", claim="others")], (), "n1", True),
+        ([entry("a", template="t"), entry("b", template="t")], (("a", None),), "", True),
+        (
+            [entry("a", template="t"), entry("b", claim="others")],
+            (("a", "others"),),
+            "n1",
+            True,
+        ),
+    ],
+)
+def test_pod_needs_work_for_any_of_its_entries(
+    entries: list[ClaimEntry],
+    generated: tuple[tuple[str, str | None], ...],
+    node: str,
+    expected: bool,
+) -> None:
+    """Parity: controllers.md 2.1. All claims but `new` are allocated; `own` is the pod's."""
+    pod = PodFacts(
+        namespace="ns",
+        name="p",
+        uid=Uid("u"),
+        node=node,
+        entries=tuple(entries),
+        generated=generated,
+    )
+    owner = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}]
+    user = {"resource": "pods", "name": "p", "uid": "u"}
+    claims = {
+        "own": ({"ownerReferences": owner}, {"allocation": {"devices": {}}}),
+        "others": ({}, {"allocation": {"devices": {}}}),
+        "reserved": ({}, {"allocation": {"devices": {}}, "reservedFor": [user]}),
+        "new": ({}, {}),
+    }
+    objects = {
+        claim_key("ns", name): {
+            "metadata": {"name": name, "namespace": "ns", **more},
+            "status": status,
+        }
+        for name, (more, status) in claims.items()
+    }
+    needs = partial(pod_sync.needs_work, cast(Any, objects))
+    assert needs(pod) is expected
+    assert needs(replace(pod, is_deleting=True)) is False
+    assert needs(replace(pod, phase="Succeeded")) is False
+    assert needs(replace(pod, phase="Succeeded"), ControllerQuirks(c8=True)) is expected
+    known = needs(pod, is_reserved=lambda place, uid: (*place, uid) == ("ns", "others", "u"))
+    assert known is (expected and all(each.claim != "others" for each in entries))
+
+
+def test_refused_write_about_a_pod_is_tried_again_with_a_growing_delay() -> None:
+    """So is one about a claim. A success in between ends the failures of that key alone."""
+    for change, kind in ((lambda made: made.pod("new", template="gpu"), "pod"), (finish, "claim")):
+        cluster = settled()
+        cluster.stop()
+        change(cluster)
+        controller = ClaimsReconciler()
+        views, now = cluster.line.views, cluster.line.now
+        *earlier, last = cluster.line.events
+        for event in earlier:
+            controller.fold(event, views)
+        for queue in controller.queues:
+            assert isinstance(queue, WorkQueue)
+            queue.clear()
+        controller.fold(last, views)
+        delays = []
+        for _ in range(3):
+            plan = next_plan(controller, views, now)
+            assert plan.key.startswith(f"{kind}:")
+            if kind == "pod":
+                (command,) = plan.commands
+                assert isinstance(command, CreateObject)
+            controller.settled(plan, "refused", now)
+            if kind == "pod":
+                # The refusal of a claim is reported at once, and the report ends the try.
+                controller.settled(next_plan(controller, views, now), None, now)
+            due = controller.due()
+            assert due is not None
+            delays.append(due - now)
+            now = due
+        assert delays == [5_000, 10_000, 20_000]
+
+
+def finish(cluster: Cluster) -> None:
+    cluster.finish("runs")
+
+
+def next_plan(controller: ClaimsReconciler, views: Any, now: Instant) -> Plan:
+    plan = controller.step(views, now)
+    assert plan is not None
+    assert not plan.is_empty
+    return plan

@@ -1,5 +1,7 @@
 """The ResourceClaim controller (controllers.md 2 and 8.2)."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from app.domain.controllers import registry
@@ -12,6 +14,8 @@ from tests.cluster import Cluster, claim_spec
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ENTRY = "resource.kubernetes.io/pod-claim-name"
+ADMIN = "admin access is requested, but the feature is disabled"
+ALTERNATIVES = "template includes a prioritized list of subrequests, but the feature is disabled"
 
 
 def ready_cluster(**options) -> Cluster:
@@ -231,6 +235,54 @@ def test_decision_to_release_names_the_pods_that_lose_their_reservation():
         ("pod", "pod is Succeeded")
     ]
     assert (released["removedCount"], released["kept"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "off", "text"),
+    [
+        ({"exactly": {"adminAccess": True}}, "DRAAdminAccess", ADMIN),
+        ({"exactly": {"adminAccess": True}}, "DRAPrioritizedList", ""),
+        ({"exactly": {"adminAccess": False}}, "DRAAdminAccess", ""),
+        ({"exactly": {}}, "DRAAdminAccess", ""),
+        ({"firstAvailable": [{"name": "a"}]}, "DRAPrioritizedList", ALTERNATIVES),
+        ({"firstAvailable": [{"name": "a"}]}, "DRAAdminAccess", ""),
+        ({"firstAvailable": []}, "DRAPrioritizedList", ""),
+    ],
+)
+def test_template_with_a_feature_that_is_off_is_refused(request_, off, text):
+    """Parity: controllers.md 2.2. A request that uses none does not hide one that does."""
+    gates = SimpleNamespace(enabled=lambda name: name != off)
+    requests = [{"name": "plain", "exactly": {}}, {"name": "r", **request_}]
+    for listed in (requests, requests[::-1]):
+        template = {"spec": {"spec": {"devices": {"requests": listed}}}}
+        assert templates.disabled_feature(template, gates) == text
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda cluster: cluster.finish("pod"), "pod is Succeeded"),
+        (lambda cluster: cluster.finish("pod", "Failed"), "pod is Failed"),
+        (lambda cluster: cluster.kill("pod"), "pod is gone"),
+        (lambda cluster: (cluster.kill("pod"), cluster.pod("pod")), "pod was replaced"),
+    ],
+)
+def test_decision_to_release_says_why(change, why):
+    cluster = ready_cluster()
+    cluster.claim("shared")
+    cluster.pod(claim="shared")
+    cluster.settle()
+    cluster.stop("claims")
+    change(cluster)
+    cluster.start()
+    cluster.settle()
+    removed = [
+        (each["name"], each["why"])
+        for event in cluster.line.events
+        if event.type == "DecisionRecorded" and event.object["controller"] == "claims"
+        for each in event.object["summary"].get("removed", ())
+    ]
+    assert removed == [("pod", why)]
 
 
 def test_claim_is_made_from_a_template_with_alternatives():
