@@ -155,6 +155,10 @@ AREAS = {
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/pacing",
+            f"{UNIT}/service/test_changed_worlds.py",
+            f"{UNIT}/service/test_circumstances.py",
+            f"{UNIT}/service/test_unanswered_writes.py",
+            "tests/conformance/test_decide_altered.py",
             "tests/conformance/test_decide_nodes.py",
             "tests/conformance/test_decide_ourselves.py",
             "tests/simulation/test_forks_with_inputs.py",

@@ -10,11 +10,13 @@ from typing import Any, cast
 import pytest
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.attempts import Placing
 from app.analysis.replay.pace import RecordedPace
 from app.domain.values.timestamps import Instant
 
 BEGAN = Instant(1_000_000_000)
 TABLE = tolerances.TABLE
+BETWEEN = TABLE.writes_between
 C, B, SURE = TABLE.claims_after, TABLE.bind_after, TABLE.sure_after
 FAR = 10 * (B + SURE)
 
@@ -76,3 +78,47 @@ def test_placement_is_written_when_it_was_recorded_or_as_soon_as_usual(
 def test_pod_that_the_recording_lacks_is_bound_as_soon_as_usual() -> None:
     pace = cast(Any, SimpleNamespace(_pods={}))
     assert RecordedPace.bind_delay(pace, "pod", BEGAN) == (BEGAN + C, BEGAN + B)
+
+
+@pytest.mark.parametrize(
+    ("began", "number"),
+    [(0, 0), (1, 0), (BETWEEN, 0), (BETWEEN + 1, 1), (BETWEEN + 2, 2), (99, 30 - BETWEEN)],
+)
+def test_attempt_between_writes_began_no_earlier_than_a_few_of_them_before(
+    began: int, number: int
+) -> None:
+    """Where only the order of writes is known. They are noted in any order."""
+    writes = [Instant(BEGAN + each) for each in range(30)]
+    placing = Placing(began=Instant(BEGAN + began))
+    tries = SimpleNamespace(placings=[placing])
+    pace = cast(Any, SimpleNamespace(_writes=writes[::-1], _tries={"pod": tries}))
+    RecordedPace._note_order(pace)
+    assert placing.earliest == writes[number]
+
+
+@pytest.mark.parametrize(
+    ("freed", "claims", "free_at"),
+    [
+        ({}, 50, None),
+        ({"p/a": [40]}, 50, 40),
+        ({"p/a": [60]}, 50, None),
+        ({"p/a": [50]}, 50, 50),
+        ({"p/a": [60, 20, 40]}, 50, 40),
+        ({"p/a": [20], "p/b": [45]}, 50, 45),
+        ({"p/a": [45], "p/b": [20]}, 50, 45),
+        ({"p/z": [40]}, 50, None),
+        ({"p/a": [5, 40]}, None, 5),  # the attempt began at 10, and no claims are recorded
+    ],
+)
+def test_placement_is_later_than_the_last_end_of_others_on_its_devices(
+    freed: dict[str, list[int]], claims: int | None, free_at: int | None
+) -> None:
+    placing = Placing(
+        began=Instant(10),
+        devices=["r: p/a", "r: p/b"],
+        claims_at=None if claims is None else Instant(claims),
+    )
+    known = {name: [Instant(each) for each in instants] for name, instants in freed.items()}
+    tries = {"pod": SimpleNamespace(placings=[placing])}
+    RecordedPace._note_freed(cast(Any, SimpleNamespace(_freed=known, _tries=tries)))
+    assert placing.free_at == (free_at or 0)
