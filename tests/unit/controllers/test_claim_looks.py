@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.claims.claim_sync import ClaimAct
-from app.domain.controllers.claims.reconciler import ClaimsReconciler
+from app.domain.controllers.claims.reconciler import CACHE_LAG, ClaimsReconciler
 from app.domain.controllers.plan import Plan
 from app.domain.controllers.pods import ClaimEntry, PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
@@ -411,3 +411,47 @@ def next_plan(controller: ClaimsReconciler, views: Any, now: Instant) -> Plan:
     assert plan is not None
     assert not plan.is_empty
     return plan
+
+
+@pytest.mark.parametrize(
+    ("gone", "outcome", "follows"),
+    [
+        (["first"], "Released", ()),
+        (["first", "fourth"], "Deallocated", (ClaimAct.FINALIZER,)),
+    ],
+)
+def test_first_write_of_a_release_is_named_by_what_it_does(
+    gone: list[str], outcome: str, follows: tuple[ClaimAct, ...]
+) -> None:
+    """The devices are given back with the last reservation."""
+    cluster = settled()
+    cluster.pod("fourth", claim="shared", nodeName="n1")
+    cluster.settle()
+    cluster.stop()
+    for name in gone:
+        cluster.kill(name)
+    objects = cluster.line.views.objects
+    writes = claim_sync.next_write(objects, "default", "shared", ClaimAct.FIRST)
+    assert writes is not None
+    assert (writes.outcome, writes.follows) == (outcome, follows)
+    assert [each["name"] for each in writes.removed] == gone
+    assert writes.kept == 2 - len(gone)
+
+
+def test_removed_pod_stays_in_the_emulated_cache_of_a_replay_for_a_while() -> None:
+    cluster = settled()
+    cluster.stop()
+    uids = {name: cluster.must("pods", name)["metadata"]["uid"] for name in ("runs", "ends")}
+    live, paced = ClaimsReconciler(), ClaimsReconciler(pace=LatePace(LATER))
+    cluster.kill("runs")
+    first = cluster.line.now
+    cluster.wait(0.4)
+    cluster.kill("ends")
+    for event in cluster.line.events:
+        for controller in (live, paced):
+            controller.fold(event, cluster.line.views)
+    lag = Instant(first + CACHE_LAG)
+    assert set(paced._lately_gone(Instant(lag - 1))) == {uids["runs"], uids["ends"]}
+    assert set(paced._lately_gone(lag)) == {uids["ends"]}
+    assert set(paced._lately_gone(Instant(lag + CACHE_LAG))) == set()
+    assert not live._lately_gone(first)
