@@ -14,7 +14,7 @@ import msgspec
 
 from app.analysis.diff import named_lists, partings
 from app.analysis.diff.partings import ByObject, ByOrder, ByPod, BySettings, Cause, Parting
-from app.analysis.diff.testimony import DeviceFacts, Testimony, pool_of
+from app.analysis.diff.testimony import DeviceFacts, Testimony, is_tie, pool_of
 from app.analysis.explain.node_reasons import NodeReason
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.explanation import (
@@ -74,7 +74,8 @@ def of_placement(
     `only` is the side that placed the pod, if the other one did not then: places that this side
     could not have and the other could are no reason. Without another place the parting is empty.
     `nodes` are the chosen nodes, starting with that of the side which placed first. `chosen` maps
-    sides to their node. `starts` are the positions among the nodes at which the schedulers began.
+    sides to their node. `starts` are the positions among the nodes at which the schedulers began;
+    without that of a recording, a choice among nodes that both sides find equal follows from it.
     `placements` has the placements of sides that were asked about the attempt that made them.
     """
     candidates = list(_partings(sides, nodes, placements))
@@ -93,7 +94,7 @@ def of_placement(
     if shown["a"] and shown["b"] and shown["a"] != shown["b"]:
         # All verdicts are the same: the total scores of the nodes decide.
         texts, causes = shown, causes or (BySettings(),)
-    if not causes and None not in starts and starts[0] != starts[1]:
+    if not causes and starts[0] != starts[1] and (None not in starts or is_tie(sides, nodes)):
         causes = (ByOrder(),)
     return Parting(node=place, a=texts["a"], b=texts["b"], causes=causes)
 

@@ -348,3 +348,9 @@ def _holders(
 def pool_of(device: str) -> str:
     """`driver/pool` of a device."""
     return device.rpartition("/")[0]
+
+
+def is_tie(sides: Mapping[str, Testimony], nodes: Sequence[str]) -> bool:
+    """Whether several nodes have equal total scores, which both sides know."""
+    totals = [{side.scores.get(node) for node in nodes} for side in sides.values()]
+    return len(nodes) > 1 and all(len(each) == 1 and None not in each for each in totals)

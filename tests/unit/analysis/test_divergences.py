@@ -677,6 +677,20 @@ OPEN = {"nodes": {"n": asked(), "m": asked()}}
             id="a beginning that is not known",
         ),
         pytest.param(
+            side(scores={"n": 5, "m": 5}, **OPEN),
+            side(scores={"n": 5, "m": 5}, **OPEN),
+            {"starts": (1, None)},
+            Parting(node="n", a="would take it", b="would take it", causes=(ByOrder(),)),
+            id="a beginning that a recording does not show, and a tie",
+        ),
+        pytest.param(
+            side(scores={"n": 5, "m": 5}, **OPEN),
+            side(scores={"n": 5, "m": 5}, **OPEN),
+            {"starts": (None, None)},
+            Parting(node="n", a="would take it", b="would take it"),
+            id="two recordings and a tie",
+        ),
+        pytest.param(
             side(**OPEN),
             side(**OPEN),
             {"starts": (1, 1)},
