@@ -457,6 +457,30 @@ def rule_needs_a_gate_that_is_off(new):
     )  # fmt: skip
 
 
+def quota_is_full_and_no_event_says_so(new):
+    """A pod gets no claim: the quota of its namespace is used up, and no Event was kept.
+
+    Nothing makes the claim here, either: a controller that did would leave an Event.
+    """
+    driver, full = f"{new('d')}.test", new("quota")
+    of = "count/resourceclaims.resource.k8s.io"
+    return Invented(
+        about="train",
+        told=(rf"would be refused now: exceeded quota: {full}, requested: {of}=1, used: {of}=1",
+              rf"quota {full} allowed 4 of {of} until it was written with 1, by redra",
+              "claim lab/old counts for 1"),
+        off=("claims",),
+        steps=(
+            {"apply": [*lab(driver, one(driver)), template("gpus", "lab", ask("c")),
+                       quota(full, "lab", **{of: "4"}), claim("old", "lab", ask("c"))]},
+            {"wait": 5},
+            {"patch": {"spec": {"hard": {of: "1"}}}, "of": f"resourcequota/lab/{full}"},
+            {"apply": [pod("train", "lab", template="gpus")]},
+            {"wait": 30},
+        ),
+    )  # fmt: skip
+
+
 WALKED = (
     driver_is_too_old,
     toleration_has_another_effect,
@@ -476,6 +500,7 @@ WALKED = (
     template_wants_more_since_it_was_replaced,
     queue_does_not_know_the_class,
     rule_needs_a_gate_that_is_off,
+    quota_is_full_and_no_event_says_so,
 )
 
 RUNNING = (device_changed_under_its_claim, budget_lacks_a_pod)

@@ -6,6 +6,7 @@ are in other objects.
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import cache, partial
 
 from app.analysis import scope
@@ -18,7 +19,10 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.controllers.work_queue import RETRY_MAX_MICROS
+from app.domain.errors import Forbidden
 from app.domain.log import Event, ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.quota import limits
 from app.domain.values import api_resources, condition_types, counts, event_reasons, well_known
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -368,6 +372,40 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
         )
         template, spec = _spec_refused(views, pods.facts(tree), message)
         yield from quota_use.reasons(views, meta.namespace(tree), message, spec, template=template)
+    elif message := foreseen_refusal(views, tree):
+        template, spec = _spec_refused(views, pods.facts(tree), message)
+        quota = quota_use.refusing(message)
+        rests_on = ObjectKey(*api_resources.RESOURCE_QUOTAS, meta.namespace(tree), quota)
+        yield Reason(
+            text=f"a claim from its template would be refused now: {message.partition(': ')[2]}",
+            about=template,
+            is_kept=True,
+            rests_on=(rests_on, *(() if template is None else (template,))),
+        )
+        for reason in quota_use.reasons(
+            views, meta.namespace(tree), message, spec, template=template
+        ):
+            yield replace(reason, rests_on=(rests_on, *reason.rests_on))
+
+
+def foreseen_refusal(views: Views, tree: JsonObject) -> str:
+    """The refusal that a quota has for the claim that a pod lacks, if nothing says why it does.
+
+    Not every recording has Events.
+    """
+    pod = pods.facts(tree)
+    kind = registry.find(*api_resources.RESOURCE_CLAIMS)
+    if kind is None or not _lacks_claim(pod):
+        return ""
+    if meta.uid(tree) in _refusals(views, meta.namespace(tree)):
+        return ""
+    _, spec = _spec_refused(views, pod, "")
+    claim = {"metadata": {"namespace": pod.namespace}, "spec": dict(spec)}
+    try:
+        limits.check_create(views.objects, kind, claim_key(pod.namespace, pod.name), claim)
+    except Forbidden as refusal:
+        return refusal.message
+    return ""
 
 
 def _spec_refused(

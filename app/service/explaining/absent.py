@@ -57,6 +57,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     if not evidence.sight.reads_events:
         return reasons
     refusal = untried.refusal_of_claim(evidence.views, tree)
+    refusal = refusal or untried.foreseen_refusal(evidence.views, tree)
     reasons += await _label_lost(evidence, meta.namespace(tree), refusal)
     return [*reasons, *await quotas.of_claim(evidence, meta.namespace(tree), refusal)]
 
