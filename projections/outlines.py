@@ -169,9 +169,16 @@ class NodeSpecOutline(FieldRecord, frozen=True):
     taints: tuple[TaintOutline, ...] = ()
 
 
+class LabelledOutline(FieldRecord, frozen=True):
+    """The metadata of an object whose labels others choose it by."""
+
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+
+
 class NodeOutline(FieldRecord, frozen=True):
     """A node."""
 
+    metadata: LabelledOutline = LabelledOutline()
     spec: NodeSpecOutline = NodeSpecOutline()
     status: ConditionsOutline = ConditionsOutline()
 

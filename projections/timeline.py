@@ -76,7 +76,7 @@ class TimelineProjection(PagedView):
     """
 
     name = "timeline"
-    version = 10
+    version = 11
 
     def __init__(self) -> None:
         self.revision = Revision(0)

@@ -120,6 +120,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, tag="n", array_like=True)
     ready: str
     unschedulable: bool
     taints: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
 
 class PlainState(msgspec.Struct, frozen=True, gc=False, tag="o", array_like=True):
@@ -386,6 +387,7 @@ def _node_state(node: outlines.NodeOutline) -> NodeState:
         ready[0] if ready else "",
         node.spec.unschedulable,
         tuple(_taint(taint) for taint in node.spec.taints),
+        tuple(sorted(f"{name}={value}" for name, value in node.metadata.labels.items())),
     )
 
 
@@ -396,7 +398,8 @@ def _describe_node(old: NodeState | None, new: NodeState) -> Description | None:
         return "NodeReady" if new.ready == "True" else "NodeNotReady", f"Ready is {new.ready}"
     if new.unschedulable != old.unschedulable:
         return "NodeChanged", "cordoned" if new.unschedulable else "uncordoned"
-    return "NodeChanged", cut("; ".join(_differences("taints", old.taints, new.taints)))
+    parts = _differences("taints", old.taints, new.taints)
+    return "NodeChanged", cut("; ".join(parts + _differences("labels", old.labels, new.labels)))
 
 
 def _plain(word: str) -> FollowedKind:

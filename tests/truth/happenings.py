@@ -292,7 +292,8 @@ def _node(before: dict, after: dict) -> Iterator[str]:
         ]
         for tree in (before, after)
     ]
-    if closed[0] != closed[1] or taints[0] != taints[1]:
+    labels = [tree["metadata"].get("labels") or {} for tree in (before, after)]
+    if closed[0] != closed[1] or taints[0] != taints[1] or labels[0] != labels[1]:
         yield "NodeChanged"
 
 

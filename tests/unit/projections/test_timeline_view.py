@@ -170,11 +170,18 @@ def test_the_life_of_a_node(log: LogOf) -> None:
     log.put("node", "n", spec={"taints": [taint("new:NoSchedule")]}, status=ready)
     log.put("node", "n", status=ready)
     log.put("node", "n", spec={"unschedulable": True}, status=ready)
+    cordoned = {"spec": {"unschedulable": True}, "status": ready}
+    log.put("node", "n", metadata={"labels": {"pool": "gpu", "zone": "a"}}, **cordoned)
+    log.put("node", "n", metadata={"labels": {"pool": "cpu", "zone": "a"}}, **cordoned)
+    log.put("node", "n", metadata={"labels": {"zone": "a"}}, **cordoned)
     assert told(log) == [
         ("NodeCreated", "not ready"),
         ("NodeReady", "Ready is True"),
         ("NodeChanged", "taints removed: new:NoSchedule"),
         ("NodeChanged", "cordoned"),
+        ("NodeChanged", "labels added: pool=gpu, zone=a"),
+        ("NodeChanged", "labels added: pool=cpu; labels removed: pool=gpu"),
+        ("NodeChanged", "labels removed: pool=cpu"),
     ]
 
 
