@@ -1,4 +1,4 @@
-"""Pods whose containers do not get the devices of their claims, or get devices that are not well.
+"""Pods whose containers get no devices of their claims, or get unhealthy devices.
 
 Nobody waits in such a pod, and no controller reports it. The same is true of claims whose drivers
 report devices as not ready, and of configurations that no driver reads.

@@ -68,9 +68,9 @@ async def without_unrecorded(
     placed: PodFindings,
     verdict: SchedulerMessage | None,
 ) -> PodFindings:
-    """The findings of a waiting pod, without what they deny and was only not recorded.
+    """The findings of a waiting pod, in which no object is called absent that is only not recorded.
 
-    What the recorded scheduler said itself stays.
+    The words of the recorded scheduler stay.
     """
     what = await _first_unrecorded(evidence, tree, placed)
     if not what or (verdict is not None and not placed.nodes and placed.text in verdict.message):
@@ -93,7 +93,7 @@ async def without_unrecorded(
 
 
 def _instead(placed: PodFindings, what: str) -> tuple[Reason, ...]:
-    """The reasons, with what was not recorded instead of that it is not there."""
+    """The reasons, with the object that is not recorded instead of the words that it is absent."""
     kept = (child for child in placed.children if child.text not in (placed.text, NO_SLICES))
     return (Reason(text=what, is_kept=True), *kept)
 
@@ -152,9 +152,10 @@ def _selectors(tree: JsonView) -> list[JsonView]:
 
 
 async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -> list[Reason]:
-    """The write that took the label for administrative access from a namespace, or that it has it.
+    """The write that removed the label for administrative access from a namespace.
 
-    The refused claim is tried again after a pause.
+    If the namespace has the label again, that is the reason: the refused claim is tried again
+    after a pause.
     """
     if well_known.ADMIN_ACCESS not in refusal:
         return []
@@ -176,7 +177,7 @@ def _admits(tree: JsonView) -> bool:
 
 
 async def accounts(evidence: ExplainedMoment, namespace: str, pod: JsonView) -> list[Reason]:
-    """The ServiceAccount that a pod or a template names and that is not there; who deleted it."""
+    """The absent ServiceAccount that a pod or a template names, and who deleted it."""
     reasons: list[Reason] = []
     for reason in accounts_nearby.missing(evidence.views, namespace, pod):
         (key,) = reason.rests_on

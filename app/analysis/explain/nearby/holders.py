@@ -1,4 +1,4 @@
-"""Users of devices that a pod waits for, where the name of the claim does not say enough."""
+"""Users of devices that a pod waits for, where the name of the claim does not show them."""
 
 import re
 from collections import Counter
@@ -20,16 +20,16 @@ from app.domain.values.quantity import QuantityError
 HOLDERS_MAX = 200
 """The number of holders of devices that are examined."""
 
-HOLDERS_TOLD_MAX = 8
-"""Holders of devices up to which the pods of the first few are told one by one."""
+HOLDERS_NAMED_MAX = 8
+"""Holders of devices up to which the pods of the first few are named one by one."""
 
 
 def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterator[Reason]:
-    """The pods that use holders (`NAMESPACE/CLAIM`) of another namespace, or that were made for.
+    """The pods that use claims (`NAMESPACE/CLAIM`) of other namespaces or made from templates.
 
-    Of many holders the workloads are told whose pods have the most.
+    Of many claims the answer names instead the workloads whose pods use the most.
     """
-    if len(holders) > HOLDERS_TOLD_MAX:
+    if len(holders) > HOLDERS_NAMED_MAX:
         yield _workloads(views, holders)
         return
     count = 0
@@ -62,7 +62,7 @@ def _workloads(views: LiveViews, holders: Collection[str]) -> Reason:
         namespace, _, name = holder.rpartition("/")
         claim = views.objects.get(claim_key(namespace, name)) or {}
         owners[_owner_of(views, namespace, claim, sets)] += 1
-    # More than three are cut by `listed`, so the rest is told as one.
+    # More than three are cut by `listed`, so the rest is one part.
     most = owners.most_common(NAMES_MAX - 1)
     parts = [f"{count} of {owner}" for owner, count in most]
     if rest := len(holders) - sum(count for _, count in most):
