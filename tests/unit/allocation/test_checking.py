@@ -107,6 +107,12 @@ def selection(operator: str, *values: str, key: str = "zone") -> dict:
     return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
 
 
+def named(operator: str, *names: str) -> dict:
+    """A selection by the name of the node."""
+    requirement = {"key": "metadata.name", "operator": operator, "values": list(names)}
+    return {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [requirement]}]}}
+
+
 SELECTIONS = [
     ({"nodeName": "n"}, True),
     ({"nodeName": "m", "allNodes": True}, False),
@@ -121,6 +127,11 @@ SELECTIONS = [
     (selection("Lt", "3", key="rank"), False),
     (selection("Gt", "2", key="zone"), False),
     ({"nodeSelector": {"nodeSelectorTerms": [{}]}}, False),
+    (named("In", "n"), True),
+    (named("In", "m", "n"), True),
+    (named("In", "m"), False),
+    (named("NotIn", "n"), False),
+    (named("NotIn", "m"), True),
 ]
 
 
