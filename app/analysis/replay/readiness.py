@@ -10,11 +10,13 @@ ready for their first attempts.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, report_of
+from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.traces import is_event_object
 from app.analysis.replay.writers import MANAGED
@@ -250,6 +252,28 @@ class FirstTurns:
             and self._claimed(one) <= self._claimed(two)
             and until - one.made_at < tolerances.TABLE.replaced_after
         )
+
+    def latest(self, pod: str, attempt_of: Callable[[str], Try | None]) -> Instant | None:
+        """The last instant at which the pod is tried before all that were surely tried after it.
+
+        `attempt_of` gives the first recorded attempt of a pod that was not tried here. An attempt
+        that comes to what was recorded at no instant would else leave its node to the next pod,
+        and both would differ. None without such a pod.
+        """
+        mine = attempt_of(pod)
+        if mine is None or mine.placing is None or pod not in self._pods:
+            return None
+        later = takewhile(lambda other: other != pod, reversed(self._pods))
+        firsts = ((other, attempt_of(other)) for other in later)
+        ends = (
+            Instant(each.last - 1)
+            for other, each in firsts
+            if each is not None
+            and each.placing is not None
+            and each.last <= mine.last
+            and self.precedes(pod, other, each.instant)
+        )
+        return min(ends, default=None)
 
     def before(self, pod: str) -> Iterator[str]:
         """The pods that most likely entered the queue before this one, or have a higher priority.

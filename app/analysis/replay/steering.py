@@ -295,10 +295,14 @@ class SteeredPace:
         if self._strayed.pop(pod, None) == now or is_let_through:
             self._recorded.stray(pod)
             return None
-        is_patient = self._control is None or self._control.was_put_off(pod, now)
+        is_patient, latest = self._control is None or self._control.was_put_off(pod, now), NEVER
         until = self._turn_of(pod, tried, now) if is_patient else None
         if until is None:
+            if is_patient and self._turns is not None:
+                latest = self._turns.latest(pod, self._recorded.first_attempt) or NEVER
+                is_patient = now < latest
             until = self._recorded.put_off(pod, tried, now, is_patient=is_patient)
+            until = None if until is None else min(until, latest)
             self._note_put_off(pod, until)
         if until is None:
             self.readiness.note_counted(pod, now)

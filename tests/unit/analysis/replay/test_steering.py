@@ -6,6 +6,7 @@ nobody saw. The meaning of each set is in the docstring of `Variant`.
 
 import pytest
 
+from app.analysis.replay.attempts import Placing, Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, Readiness
@@ -398,6 +399,35 @@ def test_new_pod_that_is_ready_first_is_tried_first(
         turns.follow(event)
     assert turns.precedes("a", "b", until) is is_first
     assert not turns.precedes("b", "a", until)
+
+
+@pytest.mark.parametrize(
+    ("other", "last", "latest"),
+    [
+        (course("b", 2, 4, 6), LATER, LATER - 1),
+        (course("b", 2, 4, 6), LAST, LAST - 1),
+        (course("b", 2, 4, 6), LAST + 1, None),  # its turn does not end before that of A
+        (course("b", 2, 6, 4), LATER, None),  # it may have been the first
+        (course("b", 0, 4, 6), LATER, None),
+    ],
+)
+def test_turn_of_a_pod_ends_before_that_of_a_pod_behind_it(
+    other: list[Event], last: Instant, latest: Instant | None
+) -> None:
+    """An attempt that comes to what was recorded at no instant does not let the next one pass."""
+    turns = FirstTurns()
+    for event in sorted([*A, *other], key=lambda event: event.revision):
+        turns.follow(event)
+
+    def first_attempt(ends: Instant) -> Try:
+        tried = AttemptOutcome(node="node")
+        placing = Placing(began=SOON)
+        return Try(instant=SOON, first=NOW, last=ends, tried=tried, placing=placing)
+
+    firsts = {"a": first_attempt(LAST), "b": first_attempt(last)}
+    assert turns.latest("a", firsts.get) == latest
+    assert turns.latest("b", firsts.get) is None
+    assert turns.latest("a", {"a": firsts["a"]}.get) is None
 
 
 @pytest.mark.parametrize(("claim", "is_first"), [(None, True), (2, False), (4, False)])
