@@ -56,13 +56,18 @@ def is_released(line: Json) -> bool:
     return not results_of(tree) and [owner["kind"] for owner in owners] == ["Pod"]
 
 
-def ends_with_a_release(log: Log) -> None:
+def ends_with_a_release(log: Log, *, is_unprotected: bool = False) -> None:
     """The log ends with the line that takes the devices from the claim of a pod.
 
-    Of the pod, nothing shows any more that it is to end.
+    Of the pod, nothing shows any more that it is to end. With `is_unprotected` the line that takes
+    the finalizer from the claim comes last.
     """
     number = log.first("update", "resourceclaims/status", by="resource-claim", where=is_released)
-    (owner,) = log.lines[number]["responseObject"]["metadata"]["ownerReferences"]
+    released = log.lines[number]
+    (owner,) = released["responseObject"]["metadata"]["ownerReferences"]
+    if is_unprotected:
+        name = released["objectRef"]["name"]
+        number = log.first("update", "resourceclaims", name=name, after=number)
     log.cut(number + 1)
 
     def is_of_the_end(line: Json) -> bool:
@@ -81,6 +86,12 @@ def ends_with_a_release(log: Log) -> None:
 def release_before_the_answer_to_the_removal_of_its_pod(log: Log) -> None:
     """A pod is removed without a grace period; the log ends before the answer to that (2.3)."""
     ends_with_a_release(log)
+
+
+@alteration("ends", (QUICKSTART, TAINTS), verify=NOT_BLAMED, decide=NOT_BLAMED)
+def end_of_a_claim_before_the_answer_to_the_end_of_its_pod(log: Log) -> None:
+    """The same, and the finalizer was taken from the claim, too, before the log ends (2.3)."""
+    ends_with_a_release(log, is_unprotected=True)
 
 
 @alteration("ends", (QUICKSTART, TAINTS), verify=FAILS, decide=FAILS)

@@ -136,9 +136,12 @@ class LastAllocations:
     def comes_after_the_end(self, pod: ObjectKey, begin: Moment) -> bool:
         """Whether the answer to the end of a pod may come after the end of the log.
 
-        The pod was removed before the write of its claim at `begin`, by an older version.
+        The pod was removed, or finished, before the write of its claim at `begin`, by an older
+        version. Later writes of the claim change nothing about that.
         """
-        if self._ends_at - begin.time > IN_FLIGHT:
+        binding = self._bound.get(pod)
+        is_by_binding = binding is not None and binding.revision >= begin.revision
+        if is_by_binding or self._ends_at - begin.time > IN_FLIGHT:
             return False
         return self.are_lost({pod: WriteSpan(Instant(begin.time - IN_FLIGHT), begin.time)})
 
@@ -256,10 +259,8 @@ class Missing:
         begin = violation.begin
         if violation.rule != ORDERED or violation.end is not None:
             return False
-        claims = [cluster.claims[key] for key in violation.objects if key in cluster.claims]
         pods = [key for key in violation.objects if key in cluster.pods]
-        is_by_claim = all(claim.written == begin.revision for claim in claims)
-        return is_by_claim and all(self._last.comes_after_the_end(pod, begin) for pod in pods)
+        return all(self._last.comes_after_the_end(pod, begin) for pod in pods)
 
     def is_report_lost(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether a line may be lost in which a driver reports that devices are ready."""
