@@ -393,6 +393,8 @@ _RESOURCES = {
     "ResourceSlicePatch": "resourceslicepatches",
 }
 _GROUPS = {
+    "validatingadmissionpolicies": "admissionregistration.k8s.io",
+    "validatingadmissionpolicybindings": "admissionregistration.k8s.io",
     "deviceclasses": "resource.k8s.io",
     "resourceclaims": "resource.k8s.io",
     "resourceclaimtemplates": "resource.k8s.io",

@@ -123,3 +123,63 @@ def test_without_time_between_writes_they_are_one_append():
     cluster.settle()
     assert cluster.get("resourceclaims", claim) is None
     assert outcomes(cluster, claim) == ["Deleted"]
+
+
+def refuse_writes(cluster, resources):
+    """A policy by which no write of the ResourceClaim controller to these resources passes."""
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "operations": ["UPDATE"]}
+    user = "request.userInfo.username.endsWith(':resource-claim-controller')"
+    cluster.create(
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicy",
+        resources.partition("/")[2] or "main",
+        spec={
+            "matchConstraints": {"resourceRules": [{**rule, "resources": [resources]}]},
+            "validations": [{"expression": f"!{user}"}],
+        },
+    )
+    cluster.create(
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicyBinding",
+        resources.partition("/")[2] or "main",
+        spec={
+            "policyName": resources.partition("/")[2] or "main",
+            "validationActions": ["Deny"],
+        },
+    )
+
+
+def test_first_of_several_writes_ends_no_failures():
+    """Parity: controllers.md 2.3, one sync makes all writes, and a failed one begins anew.
+
+    Tries to release fail after 0, 5, 15, 35, 75 and 155 ms; that after 315 ms passes. The update of
+    the finalizer 10 ms later is the seventh failure: the next sync comes 320 ms after it. As there
+    is no reservation left to drop, it leaves the finalizer, and deletes the claim of a pod that
+    ended.
+    """
+    cluster, claim = cluster_with_bound_pod(template=True)
+    refuse_writes(cluster, "resourceclaims/status")
+    cluster.finish("pod")
+    cluster.wait(0.2)
+    assert len(cluster.line.refusals) == 6
+    cluster.delete("validatingadmissionpolicybindings", "status")
+    refuse_writes(cluster, "resourceclaims")
+    for seconds, count in ((0.12, 6), (0.01, 7), (0.31, 7)):
+        cluster.wait(seconds)
+        assert len(cluster.line.refusals) == count
+        assert outcomes(cluster, claim) == ["Deallocated"]
+    cluster.delete("validatingadmissionpolicybindings", "main")
+    cluster.wait(0.01)
+    assert outcomes(cluster, claim) == ["Deallocated", "Deleted", "Deleted"]
+    assert cluster.get("resourceclaims", claim) is None
+
+
+def test_refused_finalizer_of_a_claim_that_stays_is_left_alone():
+    """Parity: controllers.md 2.3; without reservations, and not deleted, it needs no write."""
+    cluster, claim = cluster_with_bound_pod(template=False)
+    refuse_writes(cluster, "resourceclaims")
+    cluster.finish("pod")
+    cluster.wait(1)
+    assert len(cluster.line.refusals) == 1
+    assert cluster.must("resourceclaims", claim)["metadata"]["finalizers"]
+    assert outcomes(cluster, claim) == ["Deallocated"]

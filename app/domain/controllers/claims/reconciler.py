@@ -158,10 +158,13 @@ class ClaimsReconciler:
     def _settle_one(self, plan: Plan, problem: str | None, now: Instant) -> None:
         kind, place = _place_of(plan)
         if kind == "claim":
-            if problem is None:
-                self._claim_queue.forget(place)
-            else:
+            if problem is not None:
+                # A failed sync begins anew, with what the claim needs then.
+                self._going.pop(place, None)
                 self._claim_queue.retry(place, now)
+            elif plan.decision is None or "follows" not in plan.decision.inputs:
+                # Its failures end with its last act: a later one may fail yet.
+                self._claim_queue.forget(place)
             return
         sent = self._sent.pop(place, None)
         match sent:
