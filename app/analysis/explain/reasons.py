@@ -127,11 +127,6 @@ def as_recorded(text: str, denies: Iterable[str], unseen: Collection[str]) -> st
     return f"{text}, as far as {' and '.join(names)} were recorded" if names else text
 
 
-def written(value: object) -> str:
-    """The value of an attribute or a capacity as it stands in a manifest."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def listed(names: Sequence[str], count: int, noun: str = "") -> str:
     """The first names, and the number of the remaining ones."""
     shown = ", ".join(names[:NAMES_MAX])

@@ -47,7 +47,12 @@ class Facts:
         """The value for messages: a scalar, a list, or None."""
         if self.scalars:
             return self.scalars[0][1]
-        return sorted(self.values[1], key=str) if self.values else None
+        return _in_order(self.values[1]) if self.values else None
+
+
+def _in_order(values: frozenset[object]) -> list[object]:
+    """The values of one type: numbers by their size, texts by their characters."""
+    return sorted(values, key=lambda each: (each if isinstance(each, int) else 0, str(each)))
 
 
 def lookup(device: Device, constraint: Constraint) -> JsonView | None:
@@ -285,7 +290,7 @@ class MatchSets:
 
     def seen(self) -> list[object]:
         """The values that all devices so far have in common."""
-        return sorted(self._common[1], key=str) if self._count and self._common else []
+        return _in_order(self._common[1]) if self._count and self._common else []
 
     def save(self) -> Saved:
         """The number of devices, the common values, and those before each narrowing."""

@@ -5,6 +5,7 @@ of rules and patches are in the compiled value. Amounts of counters are integers
 (`Quantity.nanos`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -25,6 +26,11 @@ Consumption: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 
 
 _encode = msgspec.json.Encoder().encode
+
+
+def value_text(value: object) -> str:
+    """The value of an attribute or a capacity as JSON, but a single text without its quotes."""
+    return value if value and isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.node_reasons import NodeReason
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, written
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings import outgrown as findings_outgrown
 from app.analysis.findings.outgrown import (
     FormerState,
@@ -26,7 +26,7 @@ from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.inventory import Inventory
-from app.domain.devices.model import Device
+from app.domain.devices.model import Device, value_text
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra, meta
@@ -388,6 +388,6 @@ def _values(published: Mapping[str, object]) -> dict[str, _Value]:
     for part in published.values():
         for name, tree in (part if isinstance(part, dict) else {}).items():
             fields = tree if isinstance(tree, dict) else {"": tree}
-            text = ", ".join(written(value) for value in fields.values())
+            text = ", ".join(value_text(value) for value in fields.values())
             values[name] = _Value(text, ", ".join(fields))
     return values

@@ -216,3 +216,49 @@ def test_request_without_devices_is_right_only_if_it_wants_none(mode: dict, is_r
     )
     findings = judge.check(case, [{"devices": {}}])
     assert [each.problem for each in findings] == ([] if is_right else ["request r has no devices"])
+
+
+ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+
+
+@pytest.mark.parametrize(
+    ("devices", "selector", "problem"),
+    [
+        (
+            {"results": [{"adminAccess": True}]},
+            {"nodeSelectorTerms": [ON_N1]},
+            "device d/p/a: adminAccess is true, not absent",
+        ),
+        (
+            {"results": [{}], "config": [{"source": "FromClaim", "requests": ["r"]}]},
+            {"nodeSelectorTerms": [ON_N1]},
+            'config is [{"source": "FromClaim", "requests": ["r"]}], not []',
+        ),
+        (
+            {"results": [{}]},
+            None,
+            'nodeSelector is absent, not {"nodeSelectorTerms": [{"matchFields": [{"key": '
+            '"metadata.name", "operator": "In", "values": ["n1"]}]}]}',
+        ),
+    ],
+)
+def test_value_that_differs_is_named_as_json(
+    devices: dict, selector: dict | None, problem: str
+) -> None:
+    exactly = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    published = {"driver": "d", "nodeName": "n1", "pool": pool, "devices": [{"name": "a"}]}
+    case = Case(
+        node={"metadata": {"name": "n1"}},
+        claims=[{"metadata": {"name": "one", "namespace": "x"}, "spec": spec}],
+        classes={"c": {"metadata": {"name": "c"}, "spec": {}}},
+        slices=[{"metadata": {"name": "s"}, "spec": published}],
+        selects=lambda *_: True,
+    )
+    own = {"request": "r", "driver": "d", "pool": "p", "device": "a"}
+    results = [{**own, **each} for each in devices["results"]]
+    allocation: dict = {"devices": {**devices, "results": results}}
+    if selector is not None:
+        allocation["nodeSelector"] = selector
+    assert problem in [each.problem for each in judge.check(case, [allocation])]

@@ -6,7 +6,9 @@ import pytest
 
 from app.domain.allocation import Allocation, Failure
 from app.domain.allocation.reasons import counterfactual
-from app.domain.allocation.reasons.changes import ReleaseClaim
+from app.domain.allocation.reasons.changes import FrozenObject, ReleaseClaim
+from app.domain.allocation.reasons.patching import PatchAttribute
+from app.domain.values import identifiers
 from tests.together import together
 from tests.worlds.builders import (
     allocator,
@@ -345,3 +347,19 @@ def test_counter_sets_that_a_pool_lacks_are_named_as_those_that_it_has() -> None
 
 def test_no_counter_set_is_named_that_lacks_a_counter() -> None:
     assert helps(misnamed(counter="cores"), [claim(request())]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"string": "a"}, "a"),
+        ({"bool": False}, "false"),
+        ({"strings": ["a", "b"]}, '["a", "b"]'),
+        ({"bools": [True]}, "[true]"),
+    ],
+)
+def test_attribute_to_be_set_is_named_as_json(value: dict, text: str) -> None:
+    owner = identifiers.parse_device("d/p/x")
+    change = PatchAttribute(device=owner, name="d/a", value=FrozenObject.of(value))
+    expected = f"set attribute d/a of device d/p/x to {text} by a resourceslicepatch"
+    assert change.text == expected

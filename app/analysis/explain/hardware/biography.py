@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain import sources
-from app.analysis.explain.reasons import Reason, listed, written
+from app.analysis.explain.reasons import Reason, listed
 from app.domain.devices import taints
+from app.domain.devices.model import value_text
 from app.domain.log import Event, EventType
 from app.domain.log.looks import LookWatch
 from app.domain.log.records import BASELINE_VERB
@@ -295,9 +296,9 @@ def shown(value: object) -> str:
     if isinstance(value, Mapping):
         inner = value.get("value", value)
         if isinstance(inner, Mapping):
-            return ", ".join(written(part) for part in inner.values())
-        return written(inner)
-    return written(value)
+            return ", ".join(value_text(part) for part in inner.values())
+        return value_text(inner)
+    return value_text(value)
 
 
 def _former(span: DeviceSpan) -> Reason:

@@ -3,6 +3,7 @@
 A result that is right only because of a defect of upstream gives a finding that names the quirk.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -283,7 +284,7 @@ class _Judge:
             yield "it consumes counters, which are switched off"
         for name, expected in results.copies(ask, piece, has_conditions=case.binding):
             if not results.is_same(one.tree.get(name), expected):
-                yield f"{name} is {one.tree.get(name)}, not {expected}"
+                yield f"{name} is {_shown(one.tree.get(name))}, not {_shown(expected)}"
         for name in one.tree.keys() - RESULT_FIELDS:
             yield f"the field {name} is not known"
         share = one.tree.get("shareID")
@@ -301,12 +302,13 @@ class _Judge:
         expected = results.configs(claim.tree, chosen, are_cleaned=cleaned)
         written = json_tree.get(claim.allocation, "devices", "config")
         if not results.is_same(written if written is not None else [], expected):
-            yield f"config is {written}, not {expected}"
+            yield f"config is {_shown(written)}, not {_shown(expected)}"
         pieces = [one.piece for one in claim.devices]
         is_stable = self.case.variant == "stable"
         selector = results.node_selector(self.case.node, pieces, is_stable=is_stable)
         if not results.is_same(claim.allocation.get("nodeSelector"), selector):
-            yield f"nodeSelector is {claim.allocation.get('nodeSelector')}, not {selector}"
+            own = claim.allocation.get("nodeSelector")
+            yield f"nodeSelector is {_shown(own)}, not {_shown(selector)}"
         yield from (f"the field {n} is not known" for n in results.unknown_fields(claim.allocation))
 
     def _constraint(
@@ -458,3 +460,8 @@ def _amounts_of(written: object) -> dict[str, Fraction] | None:
 
 def _texts(expected: Mapping[str, Fraction]) -> dict[str, str]:
     return {name: str(amount) for name, amount in expected.items()}
+
+
+def _shown(value: object) -> str:
+    """A value of a field as JSON, for messages."""
+    return "absent" if value is None else json.dumps(value, ensure_ascii=False)

@@ -22,7 +22,7 @@ from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
-from app.domain.devices.model import Device
+from app.domain.devices.model import Device, value_text
 from app.domain.values.json_tree import JsonObject
 
 
@@ -459,11 +459,14 @@ def _against(state: ConstraintState, facts: object) -> Cause:
             about=f"{name} is missing",
             text=f"has no attribute {name}, which a constraint needs",
         )
-    value = getattr(facts, "shown", lambda: None)()
-    seen = ", ".join(str(seen_value) for seen_value in state.seen())
-    if state.constraint.matching and str(value) == seen:
-        # They look alike, and differ in their types.
-        value, seen = f"{value} ({_type_of(facts)})", f"{seen} ({_type_of(state.reference())})"
+    value = value_text(getattr(facts, "shown", lambda: None)())
+    seen = ", ".join(map(value_text, state.seen()))
+    if state.constraint.matching and seen:
+        common = state.seen()
+        seen = seen if len(common) == 1 else value_text(common)
+        types = _type_of(facts), _type_of(state.reference())
+        if types[0] != types[1]:
+            value, seen = f"{value} ({types[0]})", f"{seen} ({types[1]})"
     how = "does not match" if state.constraint.matching else "is not distinct from"
     return Cause(
         kind=CauseKind.CONSTRAINT,

@@ -11,7 +11,7 @@ from itertools import islice
 
 from app.domain.allocation.reasons.changes import AllocationWorld, Change, FrozenObject
 from app.domain.devices.inventory import Inventory
-from app.domain.devices.model import Device
+from app.domain.devices.model import Device, value_text
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
@@ -54,8 +54,7 @@ class PatchAttribute:
     @property
     def text(self) -> str:
         """The change in the imperative."""
-        value = next(iter(self.value.values()), "")
-        shown = str(value).lower() if isinstance(value, bool) else value
+        shown = value_text(next(iter(self.value.values()), ""))
         return (
             f"set attribute {self.name} of device {'/'.join(self.device)} to {shown} by a "
             "resourceslicepatch"

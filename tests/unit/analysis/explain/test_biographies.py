@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 
+from app.analysis.explain.hardware import biography
 from app.analysis.explain.hardware.biography import Biography
 from app.domain.log import Actor, Origin
 from app.domain.log.records import IMPORTER_USER, Loss
@@ -216,3 +217,21 @@ def test_holders_of_a_device_that_is_older_than_the_recording_are_those_recorded
         life.fold(msgspec.structs.replace(created, body=json.dumps(tree).encode(), tree=None))
     (held,) = (reason for reason in life.reasons(cluster.line.now) if "held it" in reason.text)
     assert held.text == "1 claim held it so far, as far as was recorded; free now"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"string": "a"}, "a"),
+        ({"string": ""}, '""'),
+        ({"strings": ["c", "d"]}, '["c", "d"]'),
+        ({"bool": True}, "true"),
+        ({"bools": [True, False]}, "[true, false]"),
+        ({"int": 5}, "5"),
+        ({"value": "5Gi"}, "5Gi"),
+        ({"value": {"string": "a"}}, "a"),
+        (None, "nothing"),
+    ],
+)
+def test_value_of_an_attribute_or_a_capacity_is_shown_as_json(value, text):
+    assert biography.shown(value) == text
