@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
-import yaml
 
 from app.analysis.fleet import generation
 from app.analysis.fleet import incidents as fleet_incidents
@@ -28,6 +27,7 @@ from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound, ServerUnreachable
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
+from app.domain.objects.schema import encode_yaml
 from app.domain.objects.write.commands import (
     Command,
     CreateObject,
@@ -50,13 +50,6 @@ REQUEST_SECONDS = 30.0
 _PROFILES = resources.files("app") / "domain" / "devices" / "profiles"
 
 Say = Callable[[str], None]
-
-
-class _PlainDumper(yaml.SafeDumper):
-    """A YAML dumper without anchors: parts that objects share are written out each time."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
 
 
 class FleetTarget(Protocol):
@@ -100,10 +93,7 @@ def read_plan(path: Path) -> JsonObject:
 
 def manifests_text(whole: Fleet) -> str:
     """The fleet as YAML documents."""
-    text: str = yaml.dump_all(
-        generation.manifests(whole), Dumper=_PlainDumper, sort_keys=False, explicit_start=True
-    )
-    return text
+    return encode_yaml.encode_yaml_documents(generation.manifests(whole))
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ import yaml
 from app.adapters.certificates import Certificate, write_private
 from app.bootstrap import stores
 from app.domain.errors import InputError, LogError
+from app.domain.objects.schema import encode_yaml
 from app.domain.values import moments as moment_texts
 from app.domain.values.json_tree import JsonObject
 from app.service import history_creation as names
@@ -191,7 +192,7 @@ def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes
         ],
         "current-context": clusters[0][0],
     }
-    return yaml.safe_dump(tree, sort_keys=False).encode()
+    return encode_yaml.encode_yaml(tree).encode()
 
 
 def _reached(cluster: JsonObject) -> JsonObject:

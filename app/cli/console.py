@@ -189,9 +189,9 @@ def say_json(value: Any, name: str = "") -> None:
 
 def say_yaml(value: Any) -> None:
     """Print a value as YAML, for kubectl."""
-    import yaml
+    from app.domain.objects.schema import encode_yaml
 
-    say(yaml.safe_dump(value, sort_keys=False).rstrip())
+    say(encode_yaml.encode_yaml(value).rstrip())
 
 
 def say_yaml_documents(values: Sequence[Any]) -> None:

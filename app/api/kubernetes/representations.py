@@ -6,10 +6,9 @@ encoded once and cached for the next reader. Tables and metadata are made for ea
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
-import yaml
 
 from app.api.kubernetes.negotiation import Encoding, NegotiatedForm, Shape
 from app.api.server.messages import Response
@@ -22,7 +21,7 @@ from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.printing import columns as printing
 from app.domain.objects.printing.tables import Printer
 from app.domain.objects.registry import Kind
-from app.domain.objects.schema import conversion, definition_schemas
+from app.domain.objects.schema import conversion, definition_schemas, encode_yaml
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
@@ -315,30 +314,4 @@ def join_table(
 
 
 def _yaml(body: bytes) -> bytes:
-    text = yaml.dump(msgspec.json.decode(body), Dumper=_YamlDumper)
-    return text.encode() if isinstance(text, str) else text
-
-
-class _YamlDumper(yaml.CSafeDumper):
-    """A dumper that quotes text as the API server does, with double quotes where needed."""
-
-
-def _represent_text(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
-    style = None
-    if "\n" in text:
-        style = "|"
-    elif text in _ONCE_BOOLEAN or _resolved_tag(dumper, text) != _TEXT_TAG:
-        style = '"'
-    return dumper.represent_scalar(_TEXT_TAG, text, style=style)
-
-
-def _resolved_tag(dumper: Any, text: str) -> Any:
-    """The tag that a YAML reader gives to the text without quotes."""
-    return dumper.resolve(yaml.ScalarNode, text, (True, False))
-
-
-_TEXT_TAG = "tag:yaml.org,2002:str"
-_ONCE_BOOLEAN = frozenset({"", "y", "Y", "n", "N"})
-"""Texts that YAML 1.1 does not read as text, beside those that the resolver knows."""
-
-_YamlDumper.add_representer(str, _represent_text)
+    return encode_yaml.encode_yaml(msgspec.json.decode(body), sort_keys=True).encode()

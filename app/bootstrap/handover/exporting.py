@@ -9,7 +9,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from app.adapters import whole_files
 from app.adapters.history.formats.bundle import BundleWriter
@@ -27,6 +26,7 @@ from app.bootstrap.recordings import ToolForm
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
 from app.domain.objects import profile as profiles
+from app.domain.objects.schema import encode_yaml
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -362,7 +362,7 @@ def _write_folder(path: Path, files: Sequence[manifests.File]) -> None:
                 text = (
                     content
                     if isinstance(content, str)
-                    else yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+                    else encode_yaml.encode_yaml(content, allow_unicode=True)
                 )
                 (partial / file.name).write_text(text, encoding="utf-8")
             (partial / "run.sh").chmod(0o755)

@@ -1,9 +1,10 @@
 """Bodies: JSON and YAML to trees, duplicates, bounds."""
 
 import pytest
+import yaml
 
 from app.domain.errors import BadRequest, Rejected, TooLarge
-from app.domain.objects.schema import decode
+from app.domain.objects.schema import decode, encode_yaml
 from app.domain.objects.schema.decode import DecodeBounds
 
 
@@ -72,6 +73,17 @@ def test_the_last_of_two_equal_keys_counts() -> None:
         ("true", True),
         ("yes", True),
         ("off", False),
+        ("y", True),
+        ("N", False),
+        ("0X1F", 31),
+        ("0B11", 3),
+        ("6_e4", 60_000),
+        (".8_4", 0.84),
+        ("258__.", 258),
+        (".8_", ".8_"),
+        ("7e620", "7e620"),
+        ("1e", "1e"),
+        ("_1", "_1"),
         ('"yes"', "yes"),
         ("!!str 5", "5"),
         ("~", None),
@@ -85,6 +97,20 @@ def test_the_last_of_two_equal_keys_counts() -> None:
 )
 def test_yaml_scalars_become_the_json_that_kubectl_makes(text: str, value: object) -> None:
     assert decode.decode_yaml(f"a: {text}\n".encode()).value == {"a": value}
+
+
+def test_written_yaml_is_read_as_what_it_was_made_of() -> None:
+    words = "y Y n N yes Off true null ~ 1e3 12e03 08 0o7 0X1F 1_0 6_e4 .5 1. +1 -0 .inf = <<"
+    texts = [*words.split(), "", " ", "1:30", "2026-01-02", "0x", "a: b", "é", "a\nb\n", "- a"]
+    tree = {"texts": texts, "keys": dict.fromkeys(texts, "v"), "values": [1, 0.5, True, None]}
+    for options in ({}, {"allow_unicode": True}, {"sort_keys": True}):
+        written = encode_yaml.encode_yaml(tree, **options)
+        assert decode.decode_yaml(written.encode()).value == tree
+        assert yaml.safe_load(written) == tree
+    documents = encode_yaml.encode_yaml_documents([tree, tree]).encode()
+    assert [each.value for each in decode.decode_yaml_documents(documents)] == [tree, tree]
+    part = {"name": "n"}
+    assert encode_yaml.encode_yaml([part, part]) == '- name: "n"\n- name: "n"\n'
 
 
 def test_yaml_keys_become_text() -> None:

@@ -325,11 +325,12 @@ class _DocumentBuilder:
 
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
-_FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-_INTEGER = re.compile(r"[-+]?(?:0b[01]+|0o?[0-7]+|0x[0-9a-fA-F]+|0|[1-9][0-9]*)")
+_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+_INTEGER = re.compile(r"[-+]?(?:0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
 """An integer after its underscores, which are allowed anywhere in it, are removed."""
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LOOSE_UNDERSCORE = re.compile(r"(?<![0-9])_|_(?![0-9])")
 _INFINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _DIGITS_MAX = 4_000
 
@@ -348,26 +349,22 @@ def _scalar(event: Any, *, is_key: bool) -> Any:
 
 
 def _plain(text: str, event: Any) -> Any:
+    if len(text) > _DIGITS_MAX or is_text(text):
+        return text
     if text in _NULLS:
         return None
     if text in _TRUE:
         return True
     if text in _FALSE:
         return False
-    if text[0] not in "+-.0123456789" or len(text) > _DIGITS_MAX:
-        return text
-    digits = text.replace("_", "")
+    digits = _digits(text)
     if _INTEGER.fullmatch(digits):
         return _integer(digits)
-    if _FLOAT.fullmatch(text):
-        value = float(text)
-        if math.isinf(value):
-            raise BadRequest(f"the body is not JSON: {_place(event)}: {text} is too large")
+    if _FLOAT.fullmatch(digits):
+        value = float(digits)
         # A whole float has no decimal point as JSON, so integer fields accept it.
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
-    if _INFINITE.fullmatch(text):
-        raise BadRequest(f"the body is not JSON: {_place(event)}: {text} has no JSON form")
-    return text
+    raise BadRequest(f"the body is not JSON: {_place(event)}: {text} has no JSON form")
 
 
 def _integer(digits: str) -> int:
@@ -376,6 +373,25 @@ def _integer(digits: str) -> int:
     if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":
         return sign * int(digits, 8)
     return sign * int(digits, 0)
+
+
+def is_text(text: str) -> bool:
+    """Whether a scalar without quotes is the text that it shows, not a number or the like."""
+    if text in _NULLS or text in _TRUE or text in _FALSE:
+        return False
+    if text[0] not in "+-.0123456789":
+        return True
+    digits = _digits(text)
+    if _FLOAT.fullmatch(digits) and not _INTEGER.fullmatch(digits):
+        return math.isinf(float(digits))
+    return not (_INTEGER.fullmatch(digits) or _INFINITE.fullmatch(text))
+
+
+def _digits(text: str) -> str:
+    """A number without its underscores; behind a point they count only between digits."""
+    if text[0] == "." and _LOOSE_UNDERSCORE.search(text):
+        return text
+    return text.replace("_", "")
 
 
 def _place(event: Any) -> str:
