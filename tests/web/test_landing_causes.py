@@ -34,6 +34,7 @@ from tests.web.test_incident_stories import HOME, stored, texts
 D = "d.test"
 NODES = ("n1", "n2")
 HOST = "kubernetes.io/hostname"
+BEGUN = "by redra:incidents at 2026-01-02T03:00:00Z"
 
 
 def hardware(count=2, *, each=lambda number: {}, **spec):
@@ -226,20 +227,20 @@ ROWS = {
     "a taint of a node": (
         [*hardware(), closed("n1", HOT | {"value": "a"}), closed("n2", HOT | {"value": "b"}),
          *wanting(ask("c"))],
-        ["nodes n1, n2 are tainted x.test/hot:NoSchedule"],
+        [f"nodes n1, n2 are tainted x.test/hot:NoSchedule, node n1 {BEGUN}"],
     ),
     "a taint of one node, and devices of the other": (
         [*hardware(each=lambda _: SMALL), closed("n1", HOT | {"value": "a"}),
          *wanting(ask("c", selectors=LARGE))],
         [f"{WANTS}2 devices on 1 node not selected ({FALSE})",
-         "node n1 is tainted x.test/hot=a:NoSchedule"],
+         f"node n1 is tainted x.test/hot=a:NoSchedule, {BEGUN}"],
     ),
     "a taint that is tolerated, and a cordon": (
         [*hardware(), closed("n1", HOT, {"key": "x.test/warm", "effect": "PreferNoSchedule"}),
          closed("n2", unschedulable=True), claim("want", "lab", ask("c")),
          with_spec(pod("job", "lab", claim="want"), nodeSelector={HOST: "n2"},
                    tolerations=[{"key": "x.test/hot", "operator": "Exists"}])],
-        ["node n2 is cordoned",
+        [f"node n2 is cordoned, {BEGUN}",
          f"its claims could be allocated on node n1, which refuses it: {UNMATCHED}",
          f"the nodeSelector of the pod wants {HOST}=n2: node n1 has {HOST}=n1"],
     ),

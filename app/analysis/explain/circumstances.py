@@ -80,6 +80,11 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     )
 
 
+def is_of_selector(refusal: str) -> bool:
+    """Whether a refusal is the error of a selector."""
+    return _FAILED.search(refusal) is not None
+
+
 def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
     """The devices that causes of these kinds exclude, in groups with the same reason."""
     for reason in nodes:

@@ -9,6 +9,7 @@ from app.analysis.explain import circumstances, waits
 from app.analysis.explain.nearby import affinities, closings, labels, ports
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
+from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings.devices import REFUSED
@@ -85,20 +86,17 @@ class Obstacles:
     def __init__(self, views: LiveViews) -> None:
         self._views = views
 
-    def lines(self, refusal: str, pod: JsonObject) -> Iterator[str]:
-        """A line for each closing and each allocated claim that the refusal of a pod is about.
+    def closings(self, refusal: str, pod: JsonObject) -> list[Closing]:
+        """The taints and cordons that the refusal of a pod is about."""
+        if _TAINTED not in refusal and _CORDONED not in refusal:
+            return []
+        spec = pod_spec.read(pod)
+        only = spec.only_nodes
+        nodes = {name: tree for name, tree in self._closed.items() if only is None or name in only}
+        return closings.of_pod(spec, nodes)[:NAMES_MAX]
 
-        A line follows for each toleration that was probably meant for a taint.
-        """
-        if _TAINTED in refusal or _CORDONED in refusal:
-            spec = pod_spec.read(pod)
-            only = spec.only_nodes
-            nodes = {
-                name: tree for name, tree in self._closed.items() if only is None or name in only
-            }
-            for closing in closings.of_pod(spec, nodes)[:NAMES_MAX]:
-                yield closing.sentence
-                yield from closings.misfits(spec, closing)
+    def lines(self, refusal: str, pod: JsonObject) -> Iterator[str]:
+        """A line for each allocated claim that the refusal of a pod is about."""
         if _ELSEWHERE in refusal:
             yield from (reason.text for reason in waits.places(self._views, pod))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from app.analysis.explain import sources
 from app.analysis.explain.nearby import closings
+from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.domain.controllers.eviction.taints import NO_EXECUTE
@@ -23,15 +24,29 @@ _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
 
 async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
-) -> list[Reason]:
-    """The taints and cordons that close nodes to the pod, with the write that set each."""
-    spec = pod_spec.read(pod)
+) -> tuple[list[Reason], list[Reason]]:
+    """The taints and cordons that close nodes to the pod, with the write that set each.
+
+    The first list has those of nodes that would take the pod if they were open.
+    """
     trees = {
         name: evidence.views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
         for name in (one.node for one in nodes if one.text in _CLOSED)
     }
+    fitting = {one.node for one in nodes if one.opened is not None and not one.opened.text}
+    closed = closings.of_pod(pod_spec.read(pod), trees)
+    deciding = [one for one in closed if fitting.intersection(one.nodes)][:NAMES_MAX]
+    others = [one for one in closed if one not in deciding][: NAMES_MAX - len(deciding)]
+    return await with_authors(evidence, pod, deciding), await with_authors(evidence, pod, others)
+
+
+async def with_authors(
+    evidence: ExplainedMoment, pod: JsonObject, closed: Sequence[Closing]
+) -> list[Reason]:
+    """The taints and cordons with the write that set each, and the tolerations that do not fit."""
+    spec = pod_spec.read(pod)
     reasons: list[Reason] = []
-    for closing in closings.of_pod(spec, trees)[:NAMES_MAX]:
+    for closing in closed:
         key = ObjectKey(*api_resources.NODES, "", closing.nodes[0])
         since = sources.since(await evidence.changes(key), closing.is_of)
         is_seen = since is not None and evidence.sight.sees(since)

@@ -47,7 +47,7 @@ async def reasons(
     """The changes of other objects that removed what the pod lacks according to the nodes."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
-        *await _unchosen(evidence, pod, nodes),
+        *await unchosen(evidence, pod, circumstances.unmatched(nodes)),
         *await _withdrawn(evidence, pod, nodes),
         *await _shrunk(evidence, nodes),
         *await _renamed(evidence, pod, nodes),
@@ -87,13 +87,13 @@ async def _relabelled(evidence: ExplainedMoment, slices: Sequence[Slice]) -> lis
     return reasons
 
 
-async def _unchosen(
-    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+async def unchosen(
+    evidence: ExplainedMoment, pod: JsonObject, names: Sequence[str]
 ) -> list[Reason]:
-    """The nodes that had the labels which the pod chooses nodes by, until a write changed them."""
+    """The nodes among `names` that had the labels a pod wants, until a write changed them."""
     spec = pod_spec.read(pod)
     reasons: list[Reason] = []
-    for name in circumstances.unmatched(nodes)[: evidence.bounds.cause_nodes_max]:
+    for name in names[: evidence.bounds.cause_nodes_max]:
         key = ObjectKey(*api_resources.NODES, "", name)
         lost = loss(await evidence.changes(key), partial(_is_chosen, spec))
         present = evidence.views.objects.get(key)

@@ -13,7 +13,6 @@ from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
 from app.analysis.explain.nearby import successors, volumes
-from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.observed import announcements, containers, kubelet_logs
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
@@ -104,8 +103,8 @@ async def answer(
         above += _gates(evidence, tree)
         if about is not None:
             above += announcements.about(about, tree)
-        gone = await _origins(evidence, tree, placed.nodes)
-        after = (*gone, *attempt_reasons, *(() if tried else lives.origin(events)))
+        placed = await _with_origins(evidence, tree, placed)
+        after = (*attempt_reasons, *(() if tried else lives.origin(events)))
         placed = replace(placed, children=(*placed.children, *after))
     outcome = decision_body.read(body(decision)).outcome or "Pending"
     if meta.is_deleting(tree):
@@ -175,29 +174,37 @@ async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) ->
     waiting = await _findings(evidence, tree, decision, question)
     children = waiting.children
     children = await evidence.run(lambda views: selected.with_values(views, children))
-    origins = await _origins(evidence, tree, waiting.nodes)
-    return replace(waiting, children=(*children, *origins))
+    return await _with_origins(evidence, tree, replace(waiting, children=children))
 
 
-async def _origins(
-    evidence: ExplainedMoment, tree: JsonObject, nodes: Sequence[NodeReason]
-) -> list[Reason]:
-    """The writes that made the causes so for which a pod waits, with their authors."""
+async def _with_origins(
+    evidence: ExplainedMoment, tree: JsonObject, placed: PodFindings
+) -> PodFindings:
+    """The findings about a waiting pod, after the writes that made their causes so.
+
+    A taint or a cordon without which its nodes would not take the pod, either, stands behind them.
+    """
     refused = meta.condition(tree, condition_types.POD_SCHEDULED)
     is_tried_here = refused is None or not evidence.info.is_decided_elsewhere
-    return [
-        *(volumes.unjudged(evidence.views, tree) if nodes and is_tried_here else ()),
+    nodes = placed.nodes
+    deciding, others = await closed_nodes.reasons(evidence, tree, nodes)
+    first = [
         *await absent.reasons(evidence, tree),
         *await absent.accounts(evidence, meta.namespace(tree), tree),
         *await switched.reasons(evidence, tree),
         *await former_circumstances.reasons(evidence, tree, nodes),
-        *await closed_nodes.reasons(evidence, tree, nodes),
+        *deciding,
         *await selections.reasons(evidence, tree, nodes),
         *await templates.reasons(evidence, tree),
         *await templates.replaced(evidence, tree),
         *await taints.reasons(evidence, nodes),
         *await unfinished.reasons(evidence, nodes),
     ]
+    last = [
+        *others,
+        *(volumes.unjudged(evidence.views, tree) if nodes and is_tried_here else ()),
+    ]
+    return replace(placed, children=(*first, *placed.children, *last))
 
 
 async def _state_reasons(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
-from app.analysis.explain import node_answers, untried, waits
+from app.analysis.explain import circumstances, node_answers, untried, waits
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings import devices, obstacles
@@ -28,7 +28,13 @@ from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import DecisionSummary
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import absent, selections
+from app.service.explaining import (
+    absent,
+    closed_nodes,
+    former_circumstances,
+    selections,
+    templates,
+)
 from app.service.explaining.evidence import ExplainedMoment
 
 _OF_ATTEMPTS = (devices.REFUSED, waits.NOT_YET)
@@ -64,11 +70,17 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             if pod is None or core.needs_no_node(pod) or subject.alike is None:
                 continue
             changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
-            if is_about_devices:
+            if is_about_devices or circumstances.is_of_selector(item.text):
                 changed += await selections.reclassed(evidence, pod, lost)
+                changed += await templates.replaced(evidence, pod)
             elif untried.cause(evidence.views, pod, evidence.rules):
                 changed += await _unasked(evidence, pod)
-            lines = (*closed.lines(item.text, pod), *(reason.text for reason in changed))
+            shut = await closed_nodes.with_authors(evidence, pod, closed.closings(item.text, pod))
+            lines = (
+                *(each.text for one in shut for each in (one, *one.children)),
+                *closed.lines(item.text, pod),
+                *(reason.text for reason in changed),
+            )
             summary = None
             if waits.NOT_YET in item.text:
                 lines = (*lines, *await attempts.failed(subject.key))
@@ -225,11 +237,14 @@ class _Attempts:
             ):
                 continue
             refusing.setdefault(each.text, []).append(each)
-        return tuple(
-            line
-            for text, having in [*refusing.items()][:NAMES_MAX]
-            for line in obstacles.elsewhere(evidence.views, pod, text, having)
-        )
+        lines: list[str] = []
+        for text, having in [*refusing.items()][:NAMES_MAX]:
+            lines += obstacles.elsewhere(evidence.views, pod, text, having)
+            if text in filters.AFFINITY.reasons:
+                names = [one.node for one in having]
+                former = await former_circumstances.unchosen(evidence, pod, names)
+                lines += [reason.text for reason in former]
+        return tuple(lines)
 
     async def failed(self, key: ObjectKey) -> tuple[str, ...]:
         """The failures of earlier bindings of a pod, as lines."""

@@ -1,0 +1,114 @@
+"""The write that made a pod wait stands beside the headline, in answers, findings and pages."""
+
+import copy
+
+import pytest
+
+from tests.api.serving import serving
+from tests.web.invented import (
+    Invented,
+    ask,
+    claim,
+    class_of,
+    node,
+    pod,
+    template,
+)
+from tests.web.reading import read
+from tests.web.reported_incidents import lab, one
+from tests.web.test_incident_stories import stored
+
+D = "d.test"
+LABELLED = {"x.test/pool": "gpu"}
+WAITS = [claim("want", "lab", ask("c")), pod("train", "lab", claim="want")]
+HERRING = node("zz", taints=[{"key": "x.test/fan", "effect": "NoSchedule"}])
+
+
+def on_pool(made):
+    return {**made, "spec": {**made["spec"], "nodeSelector": LABELLED}}
+
+
+def with_selector(expression):
+    made = copy.deepcopy(class_of("c", D))
+    made["spec"]["selectors"] = [{"cel": {"expression": expression}}]
+    return made
+
+
+def waiting(*change, last=WAITS):
+    """A pod that waits since a change of other objects, beside a node that never had devices."""
+    return ({"apply": [*lab(D, one(D)), HERRING]}, {"wait": 5}, *change, {"apply": last},
+            {"wait": 30})  # fmt: skip
+
+
+NO_MODEL = f"device.attributes['{D}'].model == 'a'"
+BY = "by redra:incidents at "
+ROWS = {
+    "a class was edited into an error": (
+        waiting({"apply": [with_selector(NO_MODEL)]}),
+        f"class c selected {D}/n/x for request dev of claim want until it was changed, {BY}",
+    ),
+    "a class was edited to select nothing": (
+        waiting({"apply": [with_selector("device.driver == 'other.test'")]}),
+        f"class c selected {D}/n/x for request dev of claim want until it was changed, {BY}",
+    ),
+    "a label was taken from the node": (
+        (
+            {"apply": [*lab(D, one(D)), node("n", LABELLED), HERRING]},
+            {"apply": [node("n")]},
+            {"apply": [WAITS[0], on_pool(WAITS[1])]},
+            {"wait": 30},
+        ),
+        f"node n had x.test/pool=gpu until that was taken away, {BY}",
+    ),
+    "the node was tainted": (
+        waiting({"apply": [node("n", taints=[{"key": "x.test/hot", "effect": "NoSchedule"}])]}),
+        f"node n is tainted x.test/hot:NoSchedule, {BY}",
+    ),
+    "the node was cordoned": (
+        waiting({"apply": [node("n", unschedulable=True)]}),
+        f"node n is cordoned, {BY}",
+    ),
+    "the template was replaced": (
+        waiting(
+            {"apply": [template("tmpl", "lab", ask("c", count=1))]},
+            {"delete": "resourceclaimtemplate/lab/tmpl"},
+            {"apply": [template("tmpl", "lab", ask("c", count=8))]},
+            last=[pod("train", "lab", template="tmpl")],
+        ),
+        f"template lab/tmpl was made anew {BY}",
+    ),
+}
+
+
+async def answers(steps, off=()):
+    """The reasons below the headline of a pod, the causes of findings, and the page of the pod."""
+    made = Invented(told=(), steps=steps, off=off)
+    async with serving(store=await stored(made.incident())) as server:
+        history = "/redra/v1/histories/default"
+        findings = (await server.get(f"{history}/findings"))["items"]
+        query = "kind=pod&namespace=lab&name=train"
+        answer = await server.get(f"{history}/why?{query}")
+        page = await server.raw("GET", f"/ui/h/default/why?{query}")
+    causes = [cause for item in findings for cause in item.get("causes", ())]
+    return answer["reasons"]["children"], causes, read(page.text).one("main").text
+
+
+@pytest.mark.parametrize("row", ROWS)
+async def test_past_write_stands_before_the_answers_of_nodes_and_in_findings(row):
+    steps, past = ROWS[row]
+    reasons, causes, page = await answers(steps)
+    own = [reason["text"] for reason in reasons]
+    number = next(number for number, text in enumerate(own) if text.startswith(past))
+    # Only the decision with the scheduler's message comes before.
+    assert [text.partition(" at ")[0] for text in own[:number]] in (
+        ["scheduling decided Unschedulable"], ["scheduling decided Error"])  # fmt: skip
+    assert any(cause.startswith(past) for cause in causes), causes
+    assert page.index(past) < page.index("n: ", page.index(past))
+
+
+async def test_taint_of_a_node_without_devices_stands_behind_the_answers_of_nodes():
+    reasons, _, _ = await answers(ROWS["the node was cordoned"][0])
+    own = [reason["text"] for reason in reasons]
+    taint = next(n for n, text in enumerate(own) if text.startswith("node zz is tainted"))
+    answer = next(n for n, text in enumerate(own) if text.startswith("zz: node(s) had"))
+    assert answer < taint
