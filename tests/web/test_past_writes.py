@@ -5,18 +5,22 @@ import copy
 import pytest
 
 from tests.api.serving import serving
+from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import (
     Invented,
+    Names,
     ask,
     claim,
     class_of,
+    driver_pod,
     node,
     pod,
+    space,
     template,
 )
 from tests.web.reading import read
 from tests.web.reported_incidents import lab, one
-from tests.web.test_incident_stories import stored
+from tests.web.test_incident_stories import stored, texts
 
 D = "d.test"
 LABELLED = {"x.test/pool": "gpu"}
@@ -112,3 +116,21 @@ async def test_taint_of_a_node_without_devices_stands_behind_the_answers_of_node
     taint = next(n for n, text in enumerate(own) if text.startswith("node zz is tainted"))
     answer = next(n for n, text in enumerate(own) if text.startswith("zz: node(s) had"))
     assert answer < taint
+
+
+@pytest.mark.parametrize(("phase", "is_forced"), [("Running", True), ("Succeeded", False)])
+async def test_forced_deletion_of_a_pod_without_claims_is_named(phase, is_forced):
+    said = f"Failed to prepare dynamic resources: DRA driver {D} is not registered"
+    plugin = driver_pod("plugin", "n")
+    steps = (
+        {"apply": [*lab(D, one(D)), *WAITS, space("drivers"), plugin]},
+        {"wait": 5},
+        {"status": {"phase": phase}, "of": "pod/drivers/plugin"},
+        {"delete": "pod/drivers/plugin", "now": True},
+        {"wait": 60},
+        {"apply": [told_by_kubelet(Names(1), "train", "FailedPrepareDynamicResources", said)]},
+        {"wait": 5},
+    )
+    reasons, _, _ = await answers(steps, off=("kubelet",))
+    about = [text for reason in reasons for text in texts(reason) if "drivers/plugin" in text]
+    assert ["before its kubelet confirmed its end" in text for text in about] == [is_forced]

@@ -214,12 +214,12 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
 
 
 def _unsaid(deletion: Event) -> str:
-    """The words about a pod with devices whose kubelet had no time to end it.
+    """The words about a pod on a node whose kubelet had no time to end it.
 
-    Nothing shows then whether the kubelet has given the devices back.
+    Nothing shows then whether its containers run on, or have given their devices back.
     """
     is_confirmed = deletion.stamp.actor.user.startswith(sources.USERS_OF_NODES)
-    is_running = bool(pods.facts(deletion.object).entries) and not core.is_finished(deletion.object)
+    is_running = core.has_node(deletion.object) and not core.is_finished(deletion.object)
     is_known = deletion.stamp.origin is None or not deletion.stamp.origin.losses
     is_forced = is_known and is_running and not is_confirmed
     return " before its kubelet confirmed its end" if is_forced else ""
