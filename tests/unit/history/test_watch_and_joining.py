@@ -163,6 +163,19 @@ def test_second_watch_in_a_file_begins_with_a_list_of_what_is_known(appended, ex
     assert {record.order_key[0] for record in records} == {0}, "no store was restored"
 
 
+@pytest.mark.parametrize("left", ["bc", "c", "ac", "ab", "abc"])
+def test_second_list_directly_after_the_first_shows_what_is_gone(left, tmp_path):
+    """Nothing stands between the lists, and a removed object may be the first of them."""
+    versions = {"a": 40, "b": 41, "c": 45}
+    lines = [watch("ADDED", claim(name, versions[name])) for name in "abc" + left]
+    records = read_records(write_lines(tmp_path / "w.jsonl", lines))
+    gone = [("DELETED", name) for name in "abc" if name not in left]
+    assert brief(records) == [
+        *(("BASELINE", name) for name in "abc"),
+        *([("GAP", ""), *gone] if gone else []),
+    ]
+
+
 def test_versions_that_fall_inside_a_stream_start_a_new_epoch(tmp_path):
     path = write_lines(
         tmp_path / "w.jsonl",

@@ -134,13 +134,13 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
         if kind not in _OPS:
             raise InputError(f"unknown event type {kind!r}", place=f"{source.name}:{position}")
         key = _key(item, f"{source.name}:{position}")
+        if kind != "ADDED" or (run.recent and key <= run.recent[-1].key):
+            run.recent.clear()
         if kind == "ADDED" and summary.final.get(key, ("", ""))[0] == item.metadata.uid:
-            summary, run = _list_anew(summary, run, key)
+            summary, run = _list_anew(summary, run)
             types[name].append(summary)
             runs[name].append(run)
         run.count += 1
-        if kind != "ADDED" or (run.recent and key < run.recent[-1].key):
-            run.recent.clear()
         if kind == "ADDED":
             last = summary.last, summary.last_version
             run.recent.append(_Added(key, version, item, last))
@@ -305,13 +305,13 @@ def _broken_off(
     )
 
 
-def _list_anew(before: TypeSummary, run: _Run, key: ObjectKey) -> tuple[TypeSummary, _Run]:
+def _list_anew(before: TypeSummary, run: _Run) -> tuple[TypeSummary, _Run]:
     """The part of a file that begins with another list, which names a key that is there.
 
-    A list is sorted, so what was added just before with a lower key belongs to it: if it had been
+    A list is sorted, so what was added just before with lower keys belongs to it: if it had been
     there already, it would be listed again.
     """
-    lower = [each for each in run.recent if each.key < key]
+    lower = run.recent
     after = TypeSummary(start=before.start + run.count - len(lower))
     begun = _Run(count=len(lower))
     if lower:
