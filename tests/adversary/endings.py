@@ -3,7 +3,7 @@
 from tests.adversary.catalogue import AGREES, FAILS, NOT_BLAMED, QUICKSTART, TAINTS, alteration
 from tests.adversary.devices import device, given
 from tests.adversary.evictions import forget
-from tests.adversary.log import Json, Log, NotFound, results_of
+from tests.adversary.log import Json, Log, NotFound, later, results_of
 
 
 def lone_allocation(log: Log, *, after: int = -1) -> int:
@@ -56,11 +56,11 @@ def is_released(line: Json) -> bool:
     return not results_of(tree) and [owner["kind"] for owner in owners] == ["Pod"]
 
 
-def ends_with_a_release(log: Log, *, is_unprotected: bool = False) -> None:
+def ends_with_a_release(log: Log, *, is_unprotected: bool = False) -> str:
     """The log ends with the line that takes the devices from the claim of a pod.
 
     Of the pod, nothing shows any more that it is to end. With `is_unprotected` the line that takes
-    the finalizer from the claim comes last.
+    the finalizer from the claim comes last. Returns the uid of the pod.
     """
     number = log.first("update", "resourceclaims/status", by="resource-claim", where=is_released)
     released = log.lines[number]
@@ -80,6 +80,7 @@ def ends_with_a_release(log: Log, *, is_unprotected: bool = False) -> None:
         return is_asked or (metadata.get("uid") == owner["uid"] and is_marked)
 
     log.drop(is_of_the_end)
+    return str(owner["uid"])
 
 
 @alteration("ends", (QUICKSTART, TAINTS), verify=NOT_BLAMED, decide=NOT_BLAMED)
@@ -99,3 +100,21 @@ def release_in_the_last_line_though_nothing_was_removed(log: Log) -> None:
     """The same, and no version is left that the removal of the pod could have (2.3)."""
     ends_with_a_release(log)
     log.close_all()
+
+
+@alteration("ends", (QUICKSTART, TAINTS), verify=FAILS, decide=FAILS)
+def release_of_a_pod_that_its_kubelet_writes_afterwards(log: Log) -> None:
+    """The same, and a later version shows the pod: it was not removed before the release (2.3)."""
+    uid = ends_with_a_release(log)
+    log.widen()
+    end = len(log.lines) - 1
+
+    def is_about_the_pod(line: Json) -> bool:
+        tree = line.get("responseObject") or {}
+        return tree.get("metadata", {}).get("uid") == uid
+
+    *_, last = log.find("patch", "pods/status", by="system:node", where=is_about_the_pod)
+    new = log.again(last, to=end + 1)
+    new["responseObject"]["metadata"]["resourceVersion"] = str(log.version_before(end + 1))
+    for field in ("requestReceivedTimestamp", "stageTimestamp"):
+        new[field] = later(log.lines[end][field], 0.05)

@@ -106,6 +106,8 @@ FEW: list[Row] = [
     ("a-quickstart", "release_before_the_answer_to_the_removal_of_its_pod", "decide"),
     ("e-taints", "release_in_the_last_line_though_nothing_was_removed", "verify"),
     ("e-taints", "release_in_the_last_line_though_nothing_was_removed", "decide"),
+    ("a-quickstart", "release_of_a_pod_that_its_kubelet_writes_afterwards", "verify"),
+    ("e-taints", "release_of_a_pod_that_its_kubelet_writes_afterwards", "decide"),
     ("e-taints", "tolerations_not_copied", "decide"),
     ("e-taints", "rule_never_reported", "decide"),
     ("e-taints", "eviction_without_taint", "verify"),

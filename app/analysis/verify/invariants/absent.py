@@ -252,10 +252,15 @@ class Missing:
             absent.of_claim and left_out.updates
         ):
             return True
-        return self.is_end_late(cluster, violation) or bool(self.last_lost(cluster, violation))
+        if absent.of_pod and self.is_end_late(cluster, violation):
+            return True
+        return bool(self.last_lost(cluster, violation))
 
     def is_end_late(self, cluster: Cluster, violation: Violation) -> bool:
-        """Whether a claim was taken from a bound pod whose end may be answered after the log."""
+        """Whether a claim was taken from a bound pod whose end may be answered after the log.
+
+        No later line shows the pod.
+        """
         begin = violation.begin
         if violation.rule != ORDERED or violation.end is not None:
             return False
