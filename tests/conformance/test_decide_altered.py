@@ -291,14 +291,14 @@ async def test_effect_of_a_switch_has_the_class_of_the_switch(tmp_path):
     assert report.agreement is Agreement.PROVED
 
 
-def two_devices():
-    """A node with two devices that a class selects."""
+def with_devices(**kinds):
+    """A node with devices of these kinds, and a class that selects the fast ones."""
     cluster = Cluster(options=ControllerOptions(bind_delay=FixedBindDelay(40_000)))
     cluster.node("node-0")
     cluster.device_class()
     cluster.device_class("fast", f'device.attributes["{DRIVER}"].kind == "fast"')
     named = [
-        {"name": name, "attributes": {"kind": {"string": "fast"}}} for name in ("left", "right")
+        {"name": name, "attributes": {"kind": {"string": kind}}} for name, kind in kinds.items()
     ]
     cluster.slice("node-0", devices=named)
     return cluster
@@ -309,7 +309,7 @@ FAST = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": 
 
 def race(gap):
     """Two pods of one node with two devices, and the log of it; the second comes after a gap."""
-    cluster = two_devices()
+    cluster = with_devices(left="fast", right="fast")
     cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "one", spec={"spec": FAST})
     cluster.pod("first", template="one")
     cluster.wait(gap)
@@ -320,7 +320,7 @@ def race(gap):
 
 def race_of_claims():
     """Two pods whose claims come at one moment, that of the second pod first."""
-    cluster = two_devices()
+    cluster = with_devices(left="fast", right="fast")
     for name in ("first", "second"):
         cluster.pod(name, claim=name)
     cluster.wait(5)
@@ -360,6 +360,32 @@ async def test_device_that_no_longer_fits_makes_its_allocation_unexplained(tmp_p
     report = await decide(changed, tmp_path / "slow")
     assert not report.explained
     assert unexplained(report, Aspect.DEVICES)
+
+
+@pytest.mark.parametrize("is_altered", [False, True])
+async def test_refusal_of_a_pod_that_fits_until_the_next_one_comes_is_unexplained(
+    is_altered, tmp_path
+):
+    """Both attempts of the pod come too late or too early for a scheduler that sees late."""
+    cluster = with_devices(left="slow")
+    for name, device_class in (("fast", "fast"), ("any", "gpu")):
+        requests = [{"name": "gpu", "exactly": {"deviceClassName": device_class}}]
+        spec = {"spec": {"devices": {"requests": requests}}}
+        cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", name, spec=spec)
+    for name, template in (("refused", "fast"), ("second", "any"), ("third", "any")):
+        cluster.pod(name, template=template)
+        cluster.wait(2)
+    cluster.wait(12)
+    cluster.finish("second")
+    cluster.wait(5)
+    assert cluster.must("pods", "third")["spec"]["nodeName"] == "node-0"
+    lines = lines_of(cluster.line.events, tmp_path / "log")
+    if is_altered:
+        lines = altered.with_attribute(lines, "left", "kind", "fast")
+    report = await decide(lines, tmp_path / "decided", profile="1.37")
+    assert report.explained is not is_altered
+    accused = {found.subject for found in unexplained(report, Aspect.NODES)}
+    assert accused == ({"pods/default/refused"} if is_altered else set())
 
 
 @draws.in_turn("wrongs")

@@ -80,6 +80,7 @@ class Try:
     True when the attempt's instant is recorded. `version` is that of the pod that it saw, 0 if
     unknown. `is_paired_by_time` is True when a condition counts as this attempt's although the
     report is a repetition, which does not contain its own text: the instants alone say so.
+    `is_reported` is True when an Event reports the attempt.
     """
 
     instant: Instant
@@ -91,6 +92,7 @@ class Try:
     is_exact: bool = True
     version: int = 0
     is_paired_by_time: bool = False
+    is_reported: bool = False
 
     def came_to(self, ours: AttemptOutcome) -> bool:
         """Whether an attempt here had the same outcome. A pod that was never bound has no node."""
@@ -130,13 +132,20 @@ class PodCourse:
         return self.tries[self.number]
 
     def leave(self, now: Instant) -> Instant | None:
-        """The instant until which an unrecorded placement is deferred; None: it counts now."""
+        """The instant until which an unrecorded placement is deferred; None: it counts now.
+
+        A scheduler that had not seen what makes it possible tries the pod again when it does, at
+        the latest after its back-off. The second attempt of a pod has a report, as the first one.
+        """
         if any(each.placing is not None for each in self.tries[: self.number]):
             # The recorded pod is placed by now.
             return None
         if self.left_since is None:
             self.left_since = now
         until = Instant(self.left_since + tolerances.TABLE.unseen_try)
+        has_second = not self.number and len(self.tries) > 1 and self.tries[0].is_reported
+        if has_second and until < self.tries[1].first:
+            return None
         return until if now < until else None
 
 
@@ -365,6 +374,7 @@ def _failures(
             tried=AttemptOutcome(message=notes[index]),
             version=tries.seen_by(index),
             is_paired_by_time=index in by_time,
+            is_reported=True,
         )
         for index, instant in enumerate(instants)
     )
