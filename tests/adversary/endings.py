@@ -118,3 +118,30 @@ def release_of_a_pod_that_its_kubelet_writes_afterwards(log: Log) -> None:
     new["responseObject"]["metadata"]["resourceVersion"] = str(log.version_before(end + 1))
     for field in ("requestReceivedTimestamp", "stageTimestamp"):
         new[field] = later(log.lines[end][field], 0.05)
+
+
+def uid_of(line: Json) -> str:
+    """The uid of the object that a line shows."""
+    uid: str = (line.get("responseObject") or {}).get("metadata", {}).get("uid", "")
+    return uid
+
+
+def ends_with_a_claim(log: Log) -> None:
+    """The log ends with the line in which the last claim is made for a pod; none shows the pod."""
+    *_, number = log.find("create", "resourceclaims", by="resource-claim", code=201)
+    (owner,) = log.lines[number]["responseObject"]["metadata"]["ownerReferences"]
+    log.cut(number + 1)
+    log.drop(lambda line: uid_of(line) == owner["uid"])
+
+
+@alteration("ends", (QUICKSTART, TAINTS), verify=NOT_BLAMED, decide=NOT_BLAMED)
+def claim_before_the_answer_to_the_creation_of_its_pod(log: Log) -> None:
+    """A pod is made, then its claim; the log ends before the answer to the first (2.2)."""
+    ends_with_a_claim(log)
+
+
+@alteration("ends", (QUICKSTART, TAINTS), verify=None, decide=FAILS)
+def claim_in_the_last_line_for_a_pod_that_never_was(log: Log) -> None:
+    """The same, and no version is left that the creation of the pod could have (2.2)."""
+    ends_with_a_claim(log)
+    log.close_all()

@@ -258,6 +258,29 @@ async def test_outages_of_the_control_plane_accuse_nobody(seed, acts, outage, tm
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize(
+    ("seed", "count"), [(903, 62), (903, 76), (904, 129), (906, 175), (908, 69), (902, 138)]
+)
+async def test_log_that_is_cut_amid_the_answers_to_requests_accuses_nobody(seed, count, tmp_path):
+    """The last lines show what follows from writes whose answers would come later.
+
+    These are the creation of a node (903, 62) or a pod (904, 902), the name of a claim in a pod
+    (908), the end of a pod whose claim is given back (903, 76) and written once more (906).
+    """
+    profile = record(tmp_path, seed, 24)
+    path = tmp_path / "audit.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:count]))
+    store, settings = stores.memory_store(), _settings(profile)
+    history = await replays.load_files(store, settings, (path,))
+    verified = await replays.verify(store, settings, history, "", lambda *_: None)
+    assert verified.outcome is not VerifyOutcome.FAILED
+    report = await replays.decide(store, settings, history, "", lambda *_: None)
+    unproved = {each.reason for each in report.differences} & UNPROVED
+    assert unproved <= {DifferenceClass.NOT_COMPARABLE}
+    assert report.violations == {}
+
+
+@draws.in_turn("ways")
 async def test_snapshots_of_a_fleet_world_accuse_nobody(tmp_path):
     profile = record(tmp_path, 36, ACTS)
     lines = [

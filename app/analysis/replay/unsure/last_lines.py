@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.authors import COLLECTOR
+from app.analysis.replay.authors import COLLECTOR, SCHEDULER
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
@@ -58,6 +58,15 @@ class _NamedUnseen(NamedTuple):
     uid: str
     entry: str
     span: WriteSpan
+
+
+class _Unseen(NamedTuple):
+    """A pod or node of which no line is before the act of a controller, and what that made."""
+
+    key: ObjectKey
+    made: ObjectKey
+    made_uid: str
+    act: _Act
 
 
 @dataclass(slots=True)
@@ -106,6 +115,12 @@ class LastLines:
     """The generated claims that pods name; None for each claim that a line is about."""
     _made: set[tuple[str, str]] = field(default_factory=set)
     """The uids of pods and their entries for which a line shows a claim, of any name."""
+    _unseen: dict[str, "_Unseen"] = field(default_factory=dict)
+    """The pods and nodes of which no line is before an act, by uid."""
+    _named: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The names of the claims that were made for pods, by the last lines about these."""
+    _shown: list[tuple[LostLine, WriteSpan]] = field(default_factory=list)
+    """Lines about pods that come too late or never, and when they were written."""
     _has_reports: bool = False
     _ends_at: Instant = Instant(0)
     lost: list[WriteSpan] = field(default_factory=list)
@@ -125,6 +140,8 @@ class LastLines:
             users = frozenset() if is_end else frozenset(consumers(event.object))
             self._reserved[event.uid] = users
             self._has_reports |= bool(dra.device_statuses(event.object))
+        elif key.resource == "pods":
+            self._named[event.uid] = _named(event)
         if is_end:
             self._living.pop(key, None)
             self._ended[event.uid] = known
@@ -132,6 +149,7 @@ class LastLines:
         for owner in meta.owners(event.object):
             self._owned[owner.uid].add((key, event.uid))
         self._key_of[event.uid] = key
+        self._unseen.pop(event.uid, None)
         is_finished = key.resource == "pods" and core.is_finished(event.object)
         if is_finished:
             self._ended.setdefault(event.uid, known)
@@ -169,8 +187,14 @@ class LastLines:
             self._note_ends(gone, act)
         if user in MANAGED and event.stamp.verb == "delete":
             self._note_ends((owner.uid for owner in meta.owners(event.object)), act)
-        if user in MANAGED and event.key.resource == "pods" and not is_end:
-            self._note_names(event, act)
+        is_made = event.type is EventType.OBJECT_CREATED
+        if user in MANAGED and is_made and event.key.resource in ("resourceclaims", "events"):
+            self._note_unseen(event, act)
+        if event.key.resource == "pods" and not is_end:
+            if user in MANAGED:
+                self._note_names(event, act)
+            elif user == SCHEDULER:
+                self._note_named_before(event, act)
         if event.key.resource == "pods" and not is_end and core.node_name(event.object):
             if event.uid not in self._bound and event.stamp.verb == "create":
                 self._note_binding(event, act)
@@ -189,6 +213,32 @@ class LastLines:
             if name:
                 span = WriteSpan(last.written, act.sent)
                 self._unmade.setdefault(key, _NamedUnseen(event.key, event.uid, entry, span))
+
+    def _note_unseen(self, event: Event, act: _Act) -> None:
+        """Notes the pod of a claim that is made, or the node of an Event, without a line before.
+
+        The answer to the creation of the pod or node may come when the recording has ended.
+        """
+        if event.key.resource == "events":
+            about: meta.Owner | meta.Reference = core.event_object(event.object).subject
+        else:
+            about = next(iter(meta.owners(event.object)), meta.Owner())
+        is_known = about.uid in self._key_of or about.uid in self._ended
+        if about.kind in _UNSEEN and not is_known:
+            namespace = "" if about.kind == "Node" else event.key.namespace
+            key = ObjectKey("", _UNSEEN[about.kind], namespace, about.name)
+            self._unseen.setdefault(about.uid, _Unseen(key, event.key, event.uid, act))
+
+    def _note_named_before(self, event: Event, act: _Act) -> None:
+        """Notes a pod in which a line of the scheduler shows the name of a claim first.
+
+        The scheduler names none that is made from a template: a line about the pod is lost, or
+        comes when the recording has ended. Parity: controllers.md 2.2, 3.2.
+        """
+        last, named = self._living.get(event.key), _named(event)
+        if last is not None and last.uid == event.uid and named - self._named[event.uid]:
+            span = WriteSpan(last.written, act.sent)
+            self._shown.append((LostLine(event.key, event.uid, span.since), span))
 
     def _note_ends(self, uids: Iterable[str], act: _Act) -> None:
         """Notes objects for whose end a controller acted, and how long after the recorded one.
@@ -263,9 +313,8 @@ class LastLines:
                 continue
             if each.is_at_end and self._ends_at - _acted(each) > IN_FLIGHT:
                 continue
-            if not self.versions.may_hide(*span, self.lost):
+            if not self._hides(span):
                 continue
-            self.lost.append(span)
             since = span.since
             waiting, seen = [(each.key, each.uid)], {each.uid}
             while waiting:
@@ -275,6 +324,28 @@ class LastLines:
                 seen.update(uid for _, uid in more)
                 waiting += more
         yield from self._lost_creations()
+        yield from self._answered_later()
+
+    def _answered_later(self) -> Iterator[LostLine]:
+        """The objects whose writes the last ones of others show, and what was made for them.
+
+        Lines stand in the order of answers: those of these writes may come after the end.
+        """
+        for line, span in self._shown:
+            if self._ends_at - span.until <= IN_FLIGHT and self._hides(span):
+                yield line
+        for uid, each in self._unseen.items():
+            span = WriteSpan(Instant(each.act.sent - IN_FLIGHT), each.act.known)
+            if self._ends_at - each.act.known <= IN_FLIGHT and self._hides(span):
+                yield LostLine(each.key, uid, span.since)
+                yield LostLine(each.made, each.made_uid, span.since)
+
+    def _hides(self, span: WriteSpan) -> bool:
+        """Whether one more line may be lost in a time; notes it if so."""
+        if not self.versions.may_hide(*span, self.lost):
+            return False
+        self.lost.append(span)
+        return True
 
     def _lost_creations(self) -> Iterator[LostLine]:
         """The claims that were made and named, and that no line is about; and their pods.
@@ -284,10 +355,14 @@ class LastLines:
         for key, named in self._unmade.items():
             if named is None or (named.uid, named.entry) in self._made:
                 continue
-            if self.versions.may_hide(*named.span, self.lost):
-                self.lost.append(named.span)
+            if self._hides(named.span):
                 yield LostLine(key, "", named.span.since)
                 yield LostLine(named.pod, named.uid, named.span.since, keeps_devices=True)
+
+
+def _named(event: Event) -> frozenset[str]:
+    """The names of the claims that were made for a pod."""
+    return frozenset(name for _, name in pods.facts(event.object).generated if name)
 
 
 def _is_ready(event: Event) -> bool:
@@ -309,6 +384,9 @@ def _may_have_ended(each: _Living, user: str) -> bool:
     """Whether one more line may have ended the object, so that this user acted upon its end."""
     return not each.is_run or (user == COLLECTOR and each.is_ending)
 
+
+_UNSEEN = {"Pod": "pods", "Node": "nodes"}
+"""The resources of the kinds for which controllers act as soon as an object is made."""
 
 _NEVER = Instant(2**62)
 _NO_KEY = ObjectKey("", "", "", "")

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, NODES, SCHEDULER
 from app.analysis.replay.unsure.last_lines import LastLines
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
@@ -100,6 +100,16 @@ def reported(status, *, key=CLAIM, pod="p"):
     return state(key, "driver", **reserved(pod, **given, **report))
 
 
+def made(key, user, kind, owner):
+    """An object that a user makes for a pod or about a node."""
+    reference = {"uid": owner.name, "kind": kind, "name": owner.name}
+    about = {"regarding": reference} if key.resource == "events" else {}
+    tree = {"metadata": {"uid": key.name, "ownerReferences": [] if about else [reference]}, **about}
+    stamp = Stamp(time=at(1), actor=Actor(user=user), verb="create")
+    type_, body = EventType.OBJECT_CREATED, canonical_json(tree)
+    return Event(revision=Revision(1), type=type_, key=key, uid=key.name, body=body, stamp=stamp)
+
+
 def naming(user):
     """A pod in which a user names the claim that was made from a template."""
     entries = [{"name": "g", "resourceClaimTemplateName": "t"}]
@@ -109,6 +119,10 @@ def naming(user):
     )
 
 
+NODE = ObjectKey("", "nodes", "", "n")
+SAID = ObjectKey("events.k8s.io", "events", "default", "e")
+MADE = made(CLAIM, CLAIMS, "Pod", POD)
+NOTED = made(SAID, NODES, "Node", NODE)
 LABELLED = state(CLAIM, "alice", "patch", status=ALLOCATED)
 RUNNING = state(POD, spec={"nodeName": "n"})
 ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
@@ -173,6 +187,19 @@ LATER = [state(OTHER)] * 16
         ((state(POD), state(OTHER, CLAIMS, "create", owner=POD, entry="g"), naming(CLAIMS)), []),
         ((state(POD), naming(CLAIMS), state(OTHER, CLAIMS, owner=POD, entry="g")), []),
         ((state(POD), state(OTHER, CLAIMS, owner=POD, entry="h"), naming(CLAIMS)), [CLAIM, POD]),
+        # a claim is made for a pod, or an Event about a node, whose creation is answered later
+        ((MADE,), [CLAIM, POD]),
+        ((NOTED,), [SAID, NODE]),
+        ((MADE, *LATER), []),
+        ((MADE, state(POD)), []),
+        ((state(POD), MADE), []),
+        ((state(POD), state(POD, ends=True), MADE), []),
+        ((made(CLAIM, "alice", "Pod", POD),), []),
+        ((made(CLAIM, CLAIMS, "Job", POD),), []),
+        # the scheduler's line shows a name whose own line is answered later
+        ((state(POD), MADE, naming(SCHEDULER)), [POD]),
+        ((state(POD), MADE, naming(SCHEDULER), *LATER), []),
+        ((state(POD), MADE, naming(CLAIMS), naming(SCHEDULER)), []),
     ],
 )
 def test_act_without_a_reason_shows_that_a_last_line_is_lost(events, lost):
