@@ -4,7 +4,15 @@ import random
 
 import pytest
 
-from app.analysis.replay.acts import DecidedAttempt, Observations, decided_attempts
+from app.analysis.replay.acts import (
+    Act,
+    DecidedAttempt,
+    Observations,
+    decided_attempts,
+    keys_of,
+)
+from app.domain.controllers.garbage import namespaces, pod_gc
+from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling import planning, repeated_attempts
 from app.domain.log import DECISION, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
@@ -136,3 +144,83 @@ def test_last_instant_that_a_writer_saw_is_that_before_the_first_event_that_it_d
         expected = 100 + number if not unseen else unseen[0] - 1
         is_named = observed >= FIRST - 1
         assert observations.last_seen() == (expected if is_named else None)
+
+
+NODE = ObjectKey("", "nodes", "", "n")
+SAID = ObjectKey("", "events", "default", "n.1")
+RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+ABOUT_NODE = {"involvedObject": {"kind": "Node", "name": "n", "uid": "n"}}
+ABOUT_POD = {"involvedObject": {"kind": "Pod", "namespace": "ns", "name": "p", "uid": "p"}}
+TAINTED = {"spec": {"taints": [{"key": "t", "effect": "NoSchedule"}]}}
+LABELLED = {"metadata": {"labels": {"a": "b"}}}
+CANCELLED = {**ABOUT_POD, "reason": "DeviceTaintManagerEviction", "message": "Cancelling deletion"}
+EVICTED = {**ABOUT_POD, "reason": "DeviceTaintManagerEviction", "message": "Marking for deletion"}
+OF_PLACE = ("namespaces", ("ns",))
+
+
+@pytest.mark.parametrize(
+    ("roles", "key", "before", "after", "seen", "expected"),
+    [
+        (["namespaces"], POD, {}, {}, None, [OF_PLACE, (namespaces.CONTENT, ("ns", "", "pods"))]),
+        (
+            ["namespaces"],
+            ObjectKey("", "namespaces", "", "ns"),
+            {},
+            {},
+            None,
+            [OF_PLACE, (namespaces.END, ("ns",))],
+        ),
+        ([readiness.NAME], NODE, {}, TAINTED, None, [(readiness.TAINTS, ("n",))]),
+        ([readiness.NAME], NODE, TAINTED, {}, None, [(readiness.TAINTS, ("n",))]),
+        ([readiness.NAME], NODE, TAINTED, TAINTED, None, []),
+        ([readiness.NAME], NODE, {}, LABELLED, None, [(readiness.LABELS, ("n",))]),
+        (
+            [readiness.NAME],
+            NODE,
+            TAINTED,
+            LABELLED,
+            None,
+            [(readiness.TAINTS, ("n",)), (readiness.LABELS, ("n",))],
+        ),
+        ([readiness.NAME], NODE, None, {**TAINTED, **LABELLED}, None, []),
+        ([readiness.NAME], POD, {}, {**TAINTED, **LABELLED}, None, []),
+        ([readiness.NAME], SAID, None, ABOUT_NODE, 8, [(readiness.SAID, ("n",))]),
+        ([readiness.NAME], SAID, None, ABOUT_NODE, None, []),
+        (
+            [pod_gc.NAME],
+            POD,
+            {},
+            {},
+            None,
+            [(pod_gc.NAME, (reason, "ns", "p", "uid")) for reason in pod_gc.REASONS],
+        ),
+        (["eviction"], POD, {}, {}, None, [("eviction", ("ns", "p", "uid"))]),
+        (["rule-status"], RULE, {}, {}, None, [("rule-status", ("r", "uid"))]),
+        (["eviction", "rule-status"], RULE, {}, {}, None, [("rule-status", ("r", "uid"))]),
+        (["eviction"], SAID, None, CANCELLED, None, [("eviction/cancelled", ("ns", "p", "p"))]),
+        (["eviction"], SAID, None, EVICTED, None, []),
+        (["eviction"], NODE, {}, TAINTED, None, []),
+        (["claims"], POD, {}, {}, None, []),
+        ([], POD, {}, {}, None, []),
+    ],
+)
+def test_act_shows_a_controller_at_work_on_a_key(
+    roles: list, key: ObjectKey, before: dict | None, after: dict, seen: int | None, expected: list
+) -> None:
+    event = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_CREATED if before is None else EventType.OBJECT_UPDATED,
+        key=key,
+        uid=Uid("uid"),
+        body=canonical_json(after),
+        stamp=Stamp(time=NOW, actor=Actor(user="manager"), verb=""),
+    )
+    act = Act(
+        event=event,
+        before=before,
+        known=NOW,
+        user="manager",
+        is_guessed=False,
+        seen=None if seen is None else Instant(seen),
+    )
+    assert list(keys_of(act, roles)) == expected

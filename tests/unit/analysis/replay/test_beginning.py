@@ -5,10 +5,15 @@ import pytest
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act
 from app.analysis.replay.authors import CLAIMS, SCHEDULER
-from app.analysis.replay.beginning import Beginning, end_of_placement, under_way
+from app.analysis.replay.beginning import (
+    Beginning,
+    end_of_placement,
+    under_way,
+    waits_for_devices,
+)
 from app.analysis.replay.readiness import bounded_starts
 from app.analysis.verify.invariants.violations import IN_FLIGHT
-from app.domain.log import Actor, Event, EventType, Head, ObjectKey, Revision, Stamp
+from app.domain.log import DECISION, Actor, Event, EventType, Head, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.extended_resources import ANNOTATION
 from app.domain.values import timestamps
@@ -262,3 +267,99 @@ def test_scheduler_runs_at_its_first_attempt_before_any_write_is_stored(
         "eviction": Instant(after(7) + IN_FLIGHT),
     }
     assert starts["scheduling"] == after(10)
+
+
+NOMINATED = {"nominatedNodeName": "n1"}
+BOUND = {"spec": {"nodeName": "n1"}, "status": NOMINATED}
+GOING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": NOMINATED}
+
+
+def conditioned(at: float, *uids: str, dated: float | None = None, conditions: bool = True) -> dict:
+    """A claim whose device may have conditions, allocated at one second, reserved for pods."""
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "x"}
+    more = {"bindingConditions": ["Ready"]} if conditions else {}
+    stamp = timestamps.seconds_text(Instant(HEAD + int((at if dated is None else dated) * SECOND)))
+    allocation = {"devices": {"results": [{**result, **more}]}, "allocationTimestamp": stamp}
+    users = [{"resource": "pods", "name": uid, "uid": uid} for uid in uids]
+    return {"status": {"allocation": allocation, "reservedFor": users}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "claims", "expected"),
+    [
+        ({"p": {"status": NOMINATED}}, {"c": (3.25, conditioned(3, "p"))}, [("p", 3.25)]),
+        # A driver wrote it later: the allocation has its own time, in whole seconds.
+        ({"p": {"status": NOMINATED}}, {"c": (9, conditioned(9, "p", dated=3))}, [("p", 3)]),
+        ({"p": {"status": NOMINATED}}, {"c": (3, conditioned(3, "p", dated=4))}, [("p", 4)]),
+        (
+            {"p": {"status": NOMINATED}},
+            {"c": (3, conditioned(3, "p")), "d": (5, conditioned(5, "p"))},
+            [("p", 5)],
+        ),
+        (
+            {"p": {"status": NOMINATED}},
+            {"c": (5, conditioned(5, "p")), "d": (3, conditioned(3, "p"))},
+            [("p", 5)],
+        ),
+        (
+            {"p": {"status": NOMINATED}, "q": {"status": NOMINATED}},
+            {"c": (5, conditioned(5, "p")), "d": (3, conditioned(3, "q"))},
+            [("q", 3), ("p", 5)],
+        ),
+        (
+            {"q": {"status": NOMINATED}, "p": {"status": NOMINATED}},
+            {"c": (5, conditioned(5, "q", "p"))},
+            [("p", 5), ("q", 5)],
+        ),
+        ({"p": {"status": NOMINATED}}, {"c": (3, conditioned(3, "p", conditions=False))}, []),
+        ({"p": {"status": NOMINATED}}, {"c": (3, conditioned(3, "q"))}, []),
+        ({"p": {"status": NOMINATED}}, {"c": (3, reserved("p"))}, []),
+        ({"p": {"status": NOMINATED}}, {}, []),
+        ({"p": {}}, {"c": (3, conditioned(3, "p"))}, []),
+        ({"p": BOUND}, {"c": (3, conditioned(3, "p"))}, []),
+        ({"p": GOING}, {"c": (3, conditioned(3, "p"))}, []),
+        (
+            {"p": {"status": {**NOMINATED, "phase": "Running"}}},
+            {"c": (3, conditioned(3, "p"))},
+            [],
+        ),
+    ],
+)
+def test_pod_that_waits_for_its_devices_has_the_decision_of_its_wait(
+    pods: dict, claims: dict, expected: list
+) -> None:
+    objects = [
+        event(ObjectKey("", "pods", "ns", uid), uid, tree, 1, number)
+        for number, (uid, tree) in enumerate(pods.items(), 1)
+    ]
+    revisions = {each.uid: each.revision for each in objects}
+    objects += [
+        event(CLAIM._replace(name=name), name, tree, at, 7) for name, (at, tree) in claims.items()
+    ]
+    waits = waits_for_devices(objects)
+    assert [
+        (each.revision, each.type, each.key, each.uid, each.stamp.time, each.stamp.actor.user)
+        for each in waits
+    ] == [
+        (
+            revisions[Uid(uid)],
+            EventType.DECISION_RECORDED,
+            DECISION._replace(namespace="ns", name=uid),
+            "",
+            HEAD + int(at * SECOND),
+            SCHEDULER,
+        )
+        for uid, at in expected
+    ]
+    assert [each.object for each in waits] == [
+        {
+            "controller": "scheduling",
+            "resource": "pods",
+            "namespace": "ns",
+            "name": uid,
+            "outcome": "WaitingForBinding",
+            "inputs": {"now": HEAD + int(at * SECOND), "uid": uid},
+            "summary": {"node": "n1"},
+        }
+        for uid, at in expected
+    ]

@@ -122,3 +122,18 @@ def test_event_is_dated_between_the_creation_of_its_pod_and_its_own(
     one = report("wrong", stored, dated + clock)
     assert odd(*pods, *honest, new("wrong", made), one) == (["wrong"] if is_odd else [])
     assert not odd(*pods, *honest, new("wrong", made), one, author="somebody else")
+
+
+def test_object_with_such_a_time_is_named():
+    times = ConditionTimes()
+    events = [each for n in range(1, 6) for each in waiting(f"p{n}", 100 * n, 100 * n)]
+    pods = [new(f"r{n}", 100 * n - 1) for n in range(1, 6)]
+    reports = [report(f"r{n}", 100 * n, 100 * n) for n in range(1, 6)]
+    wrong = [*waiting("wrong", 600, 600 + HOURS), new("late", 1000), report("late", 1001, 1100)]
+    for each in (*events, *pods, *reports, *wrong):
+        times.note(each, SCHEDULER)
+    words = "whose time is not of the clock of its writer"
+    assert sorted(times.odd()) == [
+        f"a condition {words}: {ObjectKey('', 'pods', 'default', 'wrong')}",
+        f"an Event {words}: {ObjectKey('', 'pods', 'default', 'late')}",
+    ]

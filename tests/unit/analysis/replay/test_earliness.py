@@ -33,10 +33,10 @@ def created(revision, key, came, losses=(), **content):
     )
 
 
-def early(
+def early_at(
     came, made, reason, first, *, act_losses=(), reason_losses=(), content=None, is_guessed=False
 ):
-    """The names of early acts: a claim that came at one time, and is made for its pod at another.
+    """The early acts: a claim that came at one time, and is made for its pod at another.
 
     `reason` is when the pod was recorded, `first` when the controller first looked at it here.
     """
@@ -51,7 +51,12 @@ def early(
     act = Act(event=claim, before=None, known=instant(came), user=CLAIMS, is_guessed=is_guessed)
     known = {instant(reason): pod, instant(came): claim}
     run = PacedRun(looks={instant(made): [look]})
-    return {each.key.name for each in early_acts(run, recorded, again, [act], known)}
+    return list(early_acts(run, recorded, again, [act], known))
+
+
+def early(*instants, **more):
+    """The names of early acts."""
+    return {each.key.name for each in early_at(*instants, **more)}
 
 
 GUESS = ("no_rv",)
@@ -74,3 +79,13 @@ ROWS = [
                          ids=[row[0] for row in ROWS])  # fmt: skip
 def test_act_before_its_reason_is_named(instants, more, names):
     assert early(*instants, **more) == names
+
+
+def test_early_act_names_its_reason_and_both_times():
+    (act,) = early_at(10, 15.1, 15, 15)
+    assert (act.key, act.uid, act.step.revision) == (CLAIM, "c", 1)
+    assert (act.came, act.caused) == (instant(10), instant(15))
+    assert (act.cause.key, act.cause.revision) == (POD, 2)
+    assert act.text == (
+        f"came at 1970-01-01T00:00:10.000000Z, before its reason: {POD} at revision 2"
+    )
