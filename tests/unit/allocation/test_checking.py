@@ -262,3 +262,93 @@ def test_value_that_differs_is_named_as_json(
     if selector is not None:
         allocation["nodeSelector"] = selector
     assert problem in [each.problem for each in judge.check(case, [allocation])]
+
+
+def published(
+    name: str, *devices: dict, pool: str = "p", generation: int = 2, **more: object
+) -> dict:
+    """A slice of driver `d` on node `n1`, unless `more` says otherwise."""
+    spec = {
+        "driver": "d",
+        "nodeName": "n1",
+        "pool": {"name": pool, "generation": generation, "resourceSliceCount": 1},
+        "devices": list(devices),
+        **more,
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+SHARED = {"name": "c", "allowMultipleAllocations": True}
+AMOUNT = {"capacity": {"memory": {"value": "1Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("quirks", "others", "shared", "consumable", "quirk"),
+    [
+        ({"q3", "q7", "q12"}, [], None, True, ""),
+        # Another driver has a pool of that name: the books may be those of the other one.
+        ({"q3"}, [published("x", driver="e")], None, True, "q3"),
+        (set(), [published("x", driver="e")], None, True, ""),
+        ({"q3"}, [published("x", driver="e", pool="other")], None, True, ""),
+        ({"q3"}, [published("x", pool="other")], None, True, ""),
+        ({"q3", "q12"}, [published("x", driver="e")], None, True, "q3"),
+        # Another node still reads slices of the generation before.
+        ({"q12"}, [published("x", nodeName="n2", generation=1)], None, True, "q12"),
+        ({"q3", "q7"}, [published("x", nodeName="n2", generation=1)], None, True, ""),
+        # A share without amounts gives the counters of its device back.
+        ({"q7"}, [], SHARED, True, "q7"),
+        ({"q3", "q12"}, [], SHARED, True, ""),
+        ({"q7"}, [], {**SHARED, **AMOUNT}, True, ""),
+        ({"q7"}, [], {"name": "c"}, True, ""),
+        ({"q7"}, [], SHARED, False, ""),
+    ],
+)
+def test_overdrawn_counter_is_explained_by_a_quirk_that_can_have_made_it(
+    quirks: set, others: list, shared: dict | None, consumable: bool, quirk: str
+) -> None:
+    use = [{"counterSet": "gpu", "counters": {"memory": {"value": "6Gi"}}}]
+    devices = [{"name": name, "consumesCounters": use} for name in ("a", "b")]
+    counters = [{"name": "gpu", "counters": {"memory": {"value": "10Gi"}}}]
+    own = published("s", *devices, *([shared] if shared else []), sharedCounters=counters)
+    exactly = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 2}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    case = Case(
+        node={"metadata": {"name": "n1"}},
+        claims=[{"metadata": {"name": "one", "namespace": "x"}, "spec": spec}],
+        classes={"c": {"metadata": {"name": "c"}, "spec": {}}},
+        slices=[own, *others],
+        selects=lambda *_: True,
+        gates={"DRAPartitionableDevices": True, "DRAConsumableCapacity": consumable},
+        quirks=frozenset(quirks),
+    )
+    result = {"request": "r", "driver": "d", "pool": "p"}
+    allocation = {
+        "devices": {"results": [{**result, "device": name} for name in ("a", "b")]},
+        "nodeSelector": {"nodeSelectorTerms": [ON_N1]},
+    }
+    (finding,) = judge.check(case, [allocation])
+    assert finding.problem == "counter memory of set gpu in pool d/p is overdrawn"
+    assert finding.quirk == quirk
+
+
+def test_request_of_which_two_alternatives_are_used_is_named_with_both() -> None:
+    alternatives = [
+        {"name": name, "deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
+        for name in ("b", "a")
+    ]
+    spec = {"devices": {"requests": [{"name": "r", "firstAvailable": alternatives}]}}
+    case = Case(
+        node={"metadata": {"name": "n1"}},
+        claims=[{"metadata": {"name": "one", "namespace": "x"}, "spec": spec}],
+        classes={"c": {"metadata": {"name": "c"}, "spec": {}}},
+        slices=[published("s", {"name": "a"}, {"name": "b"})],
+        selects=lambda *_: True,
+        gates={"DRAPrioritizedList": True},
+    )
+    results = [
+        {"request": f"r/{name}", "driver": "d", "pool": "p", "device": name} for name in ("a", "b")
+    ]
+    selector = {"nodeSelectorTerms": [ON_N1]}
+    allocation = {"devices": {"results": results}, "nodeSelector": selector}
+    problems = [each.problem for each in judge.check(case, [allocation])]
+    assert "request r mixes alternatives r/a, r/b" in problems

@@ -423,3 +423,118 @@ def test_first_dead_end_behind_each_beginning_is_remembered() -> None:
     assert (found.count, len(found.first)) == (4, dead_ends.FIRST_MAX)
     assert found.deepest is not None
     assert found.deepest.takes == ((0, 0), (1, 1), (2, 2))
+
+
+def of_node(
+    *counted: tuple[int, str, str, str, int, str],
+    pools: tuple[str, ...] = (),
+    is_short: bool = True,
+) -> summary.NodeCauses:
+    fields = ("claim", "request", "kind", "about", "devices", "example")
+    return summary.NodeCauses(
+        counted=tuple(
+            summary.Counted(**dict(zip(fields, each, strict=True)))  # type: ignore[arg-type]  # as named
+            for each in counted
+        ),
+        pools=pools,
+        is_short=is_short,
+        may_be_kept=True,
+    )
+
+
+def sum_of(*nodes: summary.NodeCauses, left_out: int = 0, bytes_max: int = 4_096) -> dict:
+    made = summary.CauseSummary()
+    made.left_out = left_out
+    for number, each in enumerate(nodes):
+        made.add(f"n{number}", each)
+    into: dict = {}
+    made.write(into, ["ns/a", "ns/b"], bytes_max)
+    return into
+
+
+def test_summary_of_no_node_says_nothing() -> None:
+    assert sum_of(left_out=3) == {}
+
+
+def test_summary_adds_up_equal_causes_and_names_the_most_frequent_problems_of_pools() -> None:
+    """Causes are equal in claim, request, kind and subject; those with most devices come first."""
+    found = sum_of(
+        of_node((0, "r", "taint", "t", 1, "a"), (1, "r", "taint", "t", 1, "a"), pools=("p", "q")),
+        of_node((0, "r", "taint", "t", 2, "b"), (0, "s", "selector", "", 1, "c"), pools=("q",)),
+        of_node((0, "r", "taint", "u", 1, "c"), is_short=False, pools=("o", "n", "m", "q", "p")),
+        of_node((0, "r", "taint", "t", 1, "d"), is_short=False),
+        of_node((0, "r", "taint", "t", 4, "e")),
+        left_out=7,
+    )
+    tainted = {"request": "r", "cause": "taint"}
+    assert found == {
+        "causesNodes": 5,
+        "causesNodesCut": 7,
+        "together": 2,
+        "pools": [
+            {"problem": "q", "count": 3},
+            {"problem": "p", "count": 2},
+            {"problem": "m", "count": 1},
+            {"problem": "n", "count": 1},
+        ],
+        "causes": [
+            {
+                **tainted,
+                "claim": "ns/a",
+                "about": "t",
+                "nodes": 4,
+                "devices": 8,
+                "examples": ["n0: a", "n1: b", "n3: d"],
+            },
+            {
+                **tainted,
+                "claim": "ns/a",
+                "about": "u",
+                "nodes": 1,
+                "devices": 1,
+                "examples": ["n2: c"],
+            },
+            {
+                "claim": "ns/a",
+                "request": "s",
+                "cause": "selector",
+                "nodes": 1,
+                "devices": 1,
+                "examples": ["n1: c"],
+            },
+            {
+                **tainted,
+                "claim": "ns/b",
+                "about": "t",
+                "nodes": 1,
+                "devices": 1,
+                "examples": ["n0: a"],
+            },
+        ],
+    }
+    assert sum_of(of_node()) == {"causesNodes": 1, "causes": []}
+
+
+def test_summary_leaves_out_examples_first_and_then_the_rarest_causes() -> None:
+    """Each step is taken only where the one before is a byte too large."""
+    causes = [(0, "r", "taint", f"t{number}", 9 - number, "d") for number in range(5)]
+    nodes = (of_node(*causes), of_node(*causes))
+
+    def size(tree: dict) -> int:
+        return len(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode())
+
+    whole = sum_of(*nodes)
+    assert [len(each["examples"]) for each in whole["causes"]] == [2] * 5
+    assert sum_of(*nodes, bytes_max=size(whole)) == whole
+    single = sum_of(*nodes, bytes_max=size(whole) - 1)
+    assert [each["examples"] for each in single["causes"]] == [["n0: d"]] * 5
+    assert sum_of(*nodes, bytes_max=size(single)) == single
+    none = sum_of(*nodes, bytes_max=size(single) - 1)
+    assert ["examples" in each for each in none["causes"]] == [False] * 5
+    assert sum_of(*nodes, bytes_max=size(none)) == none
+    two = sum_of(*nodes, bytes_max=size(none) - 1)
+    assert two == {**none, "causes": none["causes"][:2], "causesCut": 3, "causesDevicesCut": 36}
+    one = sum_of(*nodes, bytes_max=size(two) - 1)
+    assert one == {**none, "causes": none["causes"][:1], "causesCut": 4, "causesDevicesCut": 52}
+    left = sum_of(*nodes, bytes_max=1)
+    assert left == {"causesNodes": 2, "causes": [], "causesCut": 5, "causesDevicesCut": 70}

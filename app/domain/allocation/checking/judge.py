@@ -226,7 +226,7 @@ class _Judge:
         mine = [one for one in devices if one.ask.main == main]
         chosen = {one.ask.name: one.ask for one in mine}
         if len(chosen) > 1:
-            yield f"request {main} mixes alternatives {sorted(chosen)}", ""
+            yield f"request {main} mixes alternatives {', '.join(sorted(chosen))}", ""
             return
         if not chosen:
             if not any(_wants_nothing(ask) for ask in alternatives):
