@@ -10,7 +10,7 @@ from app.analysis.lint.findings import (
     LintSeverity,
 )
 from app.analysis.lint.subjects import PublishedPool, Subjects
-from app.domain.devices.model import Slice
+from app.domain.devices.model import Slice, value_text
 
 INCOMPLETE = LintRule(
     id="pool-incomplete",
@@ -167,4 +167,4 @@ def _choice(published: Slice) -> str:
     node = published.node
     if node.name:
         return f"nodeName {node.name}"
-    return "allNodes" if node.all_nodes else f"nodeSelector {dict(node.tree or {})}"
+    return "allNodes" if node.all_nodes else f"nodeSelector {value_text(node.tree or {})}"

@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def value_text(value: object) -> str:
-    """The value of an attribute or a capacity as JSON, but a single text without its quotes."""
+    """The value of a field of a slice as JSON, but a single text without its quotes."""
     return value if value and isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -71,3 +71,20 @@ def test_stored_slice_without_driver_or_pool_is_told_as_that(
 ) -> None:
     place = "ResourceSlice/excerpt"
     assert errors(stored=(slice_of("excerpt", **spec),)) == [("object-invalid", place, message)]
+
+
+def test_slice_for_other_nodes_is_named_with_its_selector_as_json() -> None:
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
+    chosen = {**SLICE, "nodeSelector": {"nodeSelectorTerms": terms}}
+    del chosen["nodeName"]
+    stored = (
+        slice_of("a", **SLICE, devices=[{"name": "gpu-0"}]),
+        slice_of("b", **chosen, devices=[{"name": "gpu-1"}]),
+    )
+    report = linting.lint(Subjects.of(stored), features=features_of(PROFILE))
+    messages = [each.message for each in report.findings if each.rule.id == "pool-node-mix"]
+    assert messages == [
+        'this slice selects nodes by nodeSelector {"nodeSelectorTerms": [{"matchExpressions": '
+        '[{"key": "zone", "operator": "In", "values": ["a"]}]}]}, ResourceSlice/a of the same '
+        "pool by nodeName n1"
+    ]
