@@ -11,6 +11,8 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
 from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.claims.claim_sync import ClaimAct
 from app.domain.controllers.claims.reconciler import CACHE_LAG, ClaimsReconciler
@@ -20,7 +22,9 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.work_queue import WorkQueue
-from app.domain.objects.write.commands import CreateObject
+from app.domain.log import EventType
+from app.domain.log.chain import canonical_json
+from app.domain.objects.write.commands import CreateObject, PatchObject
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, Cluster
@@ -455,3 +459,92 @@ def test_removed_pod_stays_in_the_emulated_cache_of_a_replay_for_a_while() -> No
     assert set(paced._lately_gone(lag)) == {uids["ends"]}
     assert set(paced._lately_gone(Instant(lag + CACHE_LAG))) == set()
     assert not live._lately_gone(first)
+
+
+def test_batch_of_which_some_writes_are_refused_is_made_again_without_them() -> None:
+    """A quota has room for two of five claims: the first pods get them, the others a report."""
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"scheduling", "garbage"})))
+    cluster.template()
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
+    hard = {"count/resourceclaims.resource.k8s.io": "2"}
+    cluster.apply({**quota, "spec": {"hard": hard}})
+    cluster.settle()
+    names = [f"p{number}" for number in range(5)]
+    for name in names:
+        cluster.pod(name, template="gpu")
+    cluster.settle()
+    owners = [
+        cluster.must("resourceclaims", name)["metadata"]["ownerReferences"][0]["name"]
+        for name in cluster.names("resourceclaims")
+    ]
+    assert sorted(owners) == names[:2]
+    assert [name for name in names if cluster.messages(name)] == names[2:]
+    assert all("exceeded quota: few" in text for text in cluster.messages())
+    assert cluster.claim_of("p0") != cluster.claim_of("p1")
+    cluster.delete("resourcequotas", "few")
+    cluster.wait(2)
+    assert len({cluster.claim_of(name) for name in names}) == 5
+
+
+def test_recorded_release_is_decided_again_at_its_recorded_instant() -> None:
+    """The instant of its inputs, although it was stored later; the stamp where there is none."""
+    cluster = settled()
+    cluster.finish("runs")
+    cluster.settle()
+    controller = ClaimsReconciler()
+    views = LiveViews(cluster.profile)
+    decision = next(
+        event
+        for event in cluster.line.events
+        if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "claims"
+    )
+    for event in cluster.line.events[: decision.stamp.observed]:
+        views.fold(event)
+    recorded = decision.object["inputs"]["now"]
+    stored = Instant(decision.stamp.time + SECOND)
+    stamp = replace(decision.stamp, time=stored)
+    body = {**decision.object, "inputs": {**decision.object["inputs"], "now": 0}}
+    for again, now in (
+        (replace(decision, stamp=stamp), recorded),
+        (replace(decision, stamp=stamp, body=canonical_json(body), tree=None), stored),
+    ):
+        plan = controller.redecide(views, again)
+        assert plan is not None
+        assert plan.decision is not None
+        assert plan.decision.inputs["now"] == now
+        assert plan.decision.outcome == decision.object["outcome"]
+        assert plan.cause == decision.object["cause"]
+
+
+@pytest.mark.parametrize(
+    ("fresh", "names"),
+    [
+        ([], None),
+        ([("b", "new")], [("b", "new")]),
+        ([("a", "new")], [("a", "new"), ("b", "old")]),
+        ([("b", "y"), ("a", "x")], [("a", "x"), ("b", "y")]),
+    ],
+)
+def test_names_of_claims_are_entered_in_the_order_of_the_pod(
+    fresh: list[tuple[str, str]], names: list[tuple[str, str]] | None
+) -> None:
+    """Those of other entries stay; a name that has no entry any more goes."""
+    known = [("b", "old"), ("gone", "older")] if fresh != [("b", "new")] else []
+    statuses = [{"name": entry, "resourceClaimName": name} for entry, name in known]
+    entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in "ab"]
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"claims"})))
+    cluster.pod(resourceClaims=entries)
+    if statuses:
+        status = {"status": {"resourceClaimStatuses": statuses}}
+        cluster.patch("pods", "pod", status, subresource="status")
+    pod = pods.facts_of(next(e for e in reversed(cluster.line.events) if e.key.name == "pod"))
+    write = pod_sync.enter_names(pod, fresh, ControllerQuirks())
+    if names is None:
+        assert write is None
+        return
+    assert write is not None
+    assert isinstance(write.command, PatchObject)
+    assert (write.command.key.name, write.command.subresource) == ("pod", "status")
+    assert write.command.body["status"]["resourceClaimStatuses"] == [
+        {"name": entry, "resourceClaimName": name} for entry, name in names
+    ]
