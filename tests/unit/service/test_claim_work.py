@@ -3,16 +3,20 @@
 The rows are stories of one claim and its pod, with the notes that follow from each write.
 """
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from app.analysis.replay.lateness import Delay
+from app.analysis.replay.traces import Trace
 from app.domain.controllers import registry
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.replays.deciding.claim_work import ClaimWork
-from app.service.replays.deciding.violations import SILENT, unsure_of, violations_of
+from app.service.replays.deciding.violations import SILENT, sure_of, unsure_of, violations_of
+from tests.unit.analysis.replay import test_earliness as earliness
 
 POD = ObjectKey("", "pods", "ns", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
@@ -152,3 +156,52 @@ def test_delay_that_may_be_an_outage_is_unsure_and_others_are_impossible():
     assert violations_of(recording, facts, mistimed)[str(other)] == "broken"
     assert unsure_of(mistimed) == {SILENT: 1}
     assert unsure_of([late]) == {}
+
+
+NODE = ObjectKey("", "nodes", "", "n")
+
+
+class LostLine:
+    """A recording that lost one line, about an object at an instant, or about a whole kind."""
+
+    def __init__(self, key=None, at=0, kinds=""):
+        self.kinds = kinds
+        self._key, self._at = key, at
+
+    def about(self, uids, keys, since, until, read):
+        is_within = since <= self._at <= until
+        return "a line is lost" if is_within and self._key in keys else ""
+
+
+@pytest.mark.parametrize(
+    ("lost", "cause", "is_sure"),
+    [
+        (LostLine(), None, True),
+        (LostLine(kinds="pods"), None, False),
+        (LostLine(kinds="pods"), EventType.OBJECT_UPDATED, False),
+        # Nothing but the creation of its pod is a reason to make a claim.
+        (LostLine(earliness.POD, earliness.instant(12)), None, True),
+        (LostLine(earliness.POD, earliness.instant(12)), EventType.OBJECT_UPDATED, False),
+        (LostLine(earliness.CLAIM, earliness.instant(12)), EventType.OBJECT_UPDATED, False),
+        (LostLine(earliness.POD, earliness.instant(10)), EventType.OBJECT_UPDATED, False),
+        (LostLine(earliness.POD, earliness.instant(15)), EventType.OBJECT_UPDATED, False),
+        (LostLine(earliness.POD, earliness.instant(9)), EventType.OBJECT_UPDATED, True),
+        (LostLine(earliness.POD, earliness.instant(16)), EventType.OBJECT_UPDATED, True),
+        (LostLine(NODE, earliness.instant(12)), EventType.OBJECT_UPDATED, True),
+        (LostLine(), EventType.OBJECT_UPDATED, True),
+    ],
+)
+def test_act_before_its_reason_is_sure_unless_the_reason_may_be_in_a_lost_line(
+    lost, cause, is_sure
+):
+    """The claim came at second 10, and its pod, the reason, at second 15."""
+    recorded = Trace()
+    pod = earliness.created(2, earliness.POD, 15)
+    recorded.add(pod, None, None)
+    owned = earliness.created(1, earliness.CLAIM, 10, ownerReferences=earliness.OWNER)
+    recorded.add(owned, None, "resource-claim-controller")
+    (early,) = earliness.early_at(10, 15.1, 15, 15)
+    if cause is not None:
+        early = dataclasses.replace(early, cause=structs.replace(pod, type=cause))
+    found = list(sure_of(SimpleNamespace(lacks=lost, trace=recorded), [early]))
+    assert found == ([early] if is_sure else [])
