@@ -11,7 +11,7 @@ from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.judging import Doubting
 from app.analysis.replay.unsure.lacks import Lacks
-from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp, doubts
 from app.domain.log.event import Origin
 from app.domain.log.records import Loss
 from tests.unit.analysis.replay.test_lacks import CLAIM, POD, at, event
@@ -172,3 +172,45 @@ def test_event_about_a_placement_may_name_the_node_otherwise(change, is_of_it):
     if given.get("ended"):
         again.removed["p"] = at(9)
     assert dependence.is_of_told_node(sides, recorded, again) is is_of_it
+
+
+LOST = "of it or of what it is about: a line is lost"
+OF_CLAIM = event(CLAIM, EventType.GAP_OBSERVED, losses=[Loss.GAP])
+UNSEEN = "it may have been written later, unseen"
+
+
+@pytest.mark.parametrize(
+    ("events", "aspect", "again", "reason"),
+    [
+        pytest.param([(10, event(POD))], Aspect.FINAL, ["b"], "", id="nothing is missing"),
+        pytest.param(
+            [(10, event(POD)), (60, GAP)], Aspect.FINAL, ["b"], UNSEEN, id="a gap after its line"
+        ),
+        pytest.param(
+            [(10, event(POD)), (60, GAP), (70, event(POD))],
+            Aspect.FINAL,
+            ["b"],
+            LOST,
+            id="a line of it is lost before its last",
+        ),
+        pytest.param(
+            [(10, event(POD)), (60, GAP)],
+            Aspect.FINAL,
+            [],
+            f"of it or of what it is about: {doubts.text_of(Loss.GAP)}",
+            id="the run has none",
+        ),
+        pytest.param(
+            [(10, event(POD)), (60, OF_CLAIM)], Aspect.FINAL, ["b"], "", id="of another object"
+        ),
+        pytest.param(
+            [(10, event(POD)), (60, OF_CLAIM)], Aspect.FINAL, [], "", id="of another, one side"
+        ),
+    ],
+)
+def test_end_of_an_object_is_unsure_where_it_may_have_been_written_unseen(
+    events, aspect, again, reason
+):
+    """The pod is on both sides, and differs at the end, second 100."""
+    sides = Sides(aspect=aspect, uid="p", recorded=["a"], again=again)
+    assert lack(sides, trace(), trace(), *events) == reason
