@@ -138,7 +138,9 @@ def read_edits(
     made: list[Edit] = [edits.DeleteEdit(name=name) for name in deletions]
     made += [_patch(text, limits) for text in patches]
     for file in files:
-        trees = manifests.read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        trees = manifests.read_documents(
+            file, limits, cure="raise REDRA_BLAST_BYTES_MAX", as_kubectl=True
+        )
         if not trees:
             raise InputError("it holds no object", place=str(file))
         made += edits.read_manifests(trees)

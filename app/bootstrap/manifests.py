@@ -9,6 +9,7 @@ from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
+from app.domain.objects.schema import decode
 from app.settings import Settings
 
 STANDARD_INPUT = "-"
@@ -24,19 +25,25 @@ def limits_of(settings: Settings) -> ImportLimits:
 
 
 def read_documents(
-    file: Path, limits: ImportLimits = ImportLimits(), *, cure: str = "split the file"
+    file: Path,
+    limits: ImportLimits = ImportLimits(),
+    *,
+    cure: str = "split the file",
+    as_kubectl: bool = False,
 ) -> list[tuple[str, Any]]:
     """The documents that are not empty, with their places; `-` is standard input.
 
     Raises InputError, also for keys that occur again in an object. `cure` is the advice when the
-    file is larger than `document_bytes_max`.
+    file is larger than `document_bytes_max`. `as_kubectl` reads scalars without quotes as kubectl
+    does: `n` and `off` are false, `1e3` is a number.
     """
     name = "standard input" if str(file) == STANDARD_INPUT else str(file)
     content = _content(file, name, limits.document_bytes_max, cure)
     notes = Notes()
+    scalar = decode.value_of if as_kubectl else None
     trees = [
         (f"{name}:{line}", tree)
-        for line, tree in documents.parse(content, name, limits, notes)
+        for line, tree in documents.parse(content, name, limits, notes, scalar=scalar)
         if tree is not None
     ]
     for refusal in notes.refusals:
@@ -63,7 +70,7 @@ def read_objects(settings: Settings, files: Sequence[Path]) -> list[tuple[str, o
     limits = limits_of(settings)
     trees: list[tuple[str, object]] = []
     for file in files:
-        read = read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        read = read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX", as_kubectl=True)
         if not read:
             raise InputError("it holds no object", place=str(file))
         for place, tree in read:

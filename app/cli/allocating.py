@@ -288,7 +288,8 @@ def _devices(
     if slices is not None:
         from app.bootstrap.manifests import read_documents
 
-        trees = [item for _, document in read_documents(slices) for item in _objects(document)]
+        documents = read_documents(slices, as_kubectl=True)
+        trees = [item for _, document in documents for item in _objects(document)]
         published = [tree for tree in trees if tree.get("kind") == "ResourceSlice"]
         if not published:
             raise InputError("it holds no ResourceSlice", place=str(slices))

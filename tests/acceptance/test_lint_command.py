@@ -44,6 +44,9 @@ items:
 """
 
 
+MODELS = ("small", "middle", "large")
+
+
 def alternative(model: str) -> str:
     """A class and two slices, with the same names for each model."""
     selector = f'device.attributes["board.example.com"].model == "{model}"'
@@ -59,8 +62,8 @@ def alternative(model: str) -> str:
         device = {"name": f"d-{number}", "attributes": {"model": {"string": model}}}
         spec = {
             "driver": "board.example.com",
-            "nodeName": "n",
-            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 2},
+            "nodeName": "node-a",
+            "pool": {"name": "node-a", "generation": 1, "resourceSliceCount": 2},
             "devices": [device],
         }
         trees.append(
@@ -75,7 +78,7 @@ def alternative(model: str) -> str:
 
 
 def test_alternatives_of_a_folder_are_told_once(tmp_path: Path) -> None:
-    for number, model in enumerate("xyz"):
+    for number, model in enumerate(MODELS):
         (tmp_path / f"case-{number}.yaml").write_text(alternative(model))
     code, out, _ = redra("lint", tmp_path, "-o", "json")
     findings = json.loads(out)["findings"]
@@ -91,7 +94,7 @@ def test_alternatives_of_a_folder_are_told_once(tmp_path: Path) -> None:
 
 def test_name_that_one_file_has_twice_is_told_each_time(tmp_path: Path) -> None:
     path = tmp_path / "all.yaml"
-    path.write_text("---\n".join(alternative(model) for model in "xyz"))
+    path.write_text("---\n".join(alternative(model) for model in MODELS))
     _, out, _ = redra("lint", path, "-o", "json")
     rules = [each["rule"] for each in json.loads(out)["findings"]]
     assert rules.count("object-duplicate") == 6
@@ -245,6 +248,24 @@ def test_object_of_no_kind_of_the_api_is_not_passed_over(
     assert code == bool(message)
     assert [each["rule"] for each in findings] == ["object-invalid"] * code
     assert all(message in each["message"] for each in findings)
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [("n", "bool"), ("off", "bool"), ("1e3", "number"), ("0o7", "number"), ('"n"', "")],
+)
+def test_name_that_kubectl_reads_as_no_text_is_refused(
+    tmp_path: Path, written: str, read_as: str
+) -> None:
+    path = tmp_path / "claim.yaml"
+    path.write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec:\n"
+        f"  devices: {{requests: [{{name: {written}, exactly: {{deviceClassName: a}}}}]}}\n"
+    )
+    code, out, _ = redra("lint", path, "-o", "json")
+    messages = [each["message"] for each in json.loads(out)["findings"]]
+    assert code == bool(read_as)
+    assert [f"cannot unmarshal {read_as} into" in message for message in messages] == [True] * code
 
 
 def test_object_that_the_api_refuses_is_named(tmp_path: Path) -> None:

@@ -49,8 +49,12 @@ def parse(
     notes: Notes | None = None,
     *,
     with_texts: bool = False,
+    scalar: yaml_documents.Scalar | None = None,
 ) -> Iterator[tuple[str, Any]]:
-    """Position and value of each document in `content`. Repeated keys of JSON are noted."""
+    """Position and value of each document in `content`. Repeated keys of JSON are noted.
+
+    `scalar` gives scalars of YAML without quotes their values instead of `yaml_documents.plain`.
+    """
     content = content.removeprefix(b"\xef\xbb\xbf")
     if content.lstrip()[:1] in (b"{", b"["):
         texts = _parse_json(content, place, limits)
@@ -66,7 +70,7 @@ def parse(
             yield from ((str(line), value) for line, value in values)
             return
     for line, value in yaml_documents.parse_documents(
-        content, place, limits, with_texts=with_texts
+        content, place, limits, with_texts=with_texts, scalar=scalar
     ):
         yield str(line), value
 

@@ -7,7 +7,7 @@ as does a number with an exponent and no decimal point (`1e3`), which in these f
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,9 @@ _OCTAL_OR_HEX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _INTEGER_DIGITS_MAX = 19
 _STANDARD = "tag:yaml.org,2002:"
+
+Scalar = Callable[[str], Any]
+"""The value of a scalar without quotes."""
 
 
 @dataclass(slots=True)
@@ -138,11 +141,13 @@ def parse_documents(
     *,
     first_line: int = 1,
     with_texts: bool = False,
+    scalar: Scalar | None = None,
 ) -> Iterator[tuple[int, Any]]:
     """The first line and the value of each document. Raises InputError with place and line.
 
     `first_line` is the number of the first line of `content` in its source. Documents that are one
-    text, as words between lines of `---` are, come only `with_texts`.
+    text, as words between lines of `---` are, come only `with_texts`. `scalar` gives scalars
+    without quotes their values instead of `plain`.
     """
     before = first_line - 1
     builder = _TreeBuilder(place, limits)
@@ -150,7 +155,7 @@ def parse_documents(
     try:
         for event in yaml.parse(content, Loader=yaml.CSafeLoader):
             if isinstance(event, ScalarEvent):
-                builder.add(_scalar(event, place), 1, event.anchor)
+                builder.add(_scalar(event, place, scalar or plain), 1, event.anchor)
                 if with_texts and not builder.stack and isinstance(builder.root, str):
                     yield line, builder.root
             elif isinstance(event, MappingStartEvent):
@@ -201,13 +206,13 @@ def _check_is_no_template(content: bytes, first: int, last: int, place: str) -> 
         )
 
 
-def _scalar(event: Any, place: str) -> Any:
+def _scalar(event: Any, place: str, value_of: Scalar) -> Any:
     tag = event.tag
     if tag is not None and tag != "!":
         return _tagged(tag, event.value, place)
     if event.style or tag == "!":
         return event.value
-    return plain(event.value)
+    return value_of(event.value)
 
 
 def plain(text: str) -> Any:

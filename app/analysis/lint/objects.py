@@ -25,7 +25,8 @@ INVALID = LintRule(
     reads="all kinds of resource.k8s.io, Node",
     means="The API server of the release refuses the object; a driver that publishes it publishes "
     "nothing.",
-    cure="Correct the field as the message says.",
+    cure="Correct the field as the message says. In YAML, n, off and 1e3 are texts only within "
+    "quotes.",
     reference="docs/parity/objects.md 3 to 10",
 )
 UNKNOWN_FIELD = LintRule(

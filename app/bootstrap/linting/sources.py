@@ -67,7 +67,7 @@ class _Sources:
 
         Returns whether it holds any document; others than those of lint count, too.
         """
-        documents = manifests.read_documents(path, self.limits)
+        documents = manifests.read_documents(path, self.limits, as_kubectl=True)
         for place, document in documents:
             source, _, line = place.rpartition(":")
             for prefix, tree in _objects(document):

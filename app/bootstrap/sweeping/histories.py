@@ -88,7 +88,7 @@ async def _fleet(fleet: SweepFleet, settings: Settings, folder: Path) -> bytes:
         for command in generation.publish(pool, (), lambda name: _uid(line, name)):
             line.submit(command, actor=fleets.ACTOR)
     for file in fleet.apply:
-        documents = manifests.read_documents(folder / file)
+        documents = manifests.read_documents(folder / file, as_kubectl=True)
         for edit in edits.read_manifests(documents):
             line.advance(Instant(line.now + APART))
             (command,) = edits.commands_of([edit], line.views.objects, profile, manager=MANAGER)

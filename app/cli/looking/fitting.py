@@ -164,7 +164,9 @@ def _of_files(
     documents = [
         document
         for one in files
-        for document in manifests.read_documents(one, limits, cure="raise REDRA_BLAST_BYTES_MAX")
+        for document in manifests.read_documents(
+            one, limits, cure="raise REDRA_BLAST_BYTES_MAX", as_kubectl=True
+        )
     ]
     body = {"objects": [tree for _, tree in documents]}
     parameters = {"namespace": namespace}

@@ -349,6 +349,14 @@ def _scalar(event: Any, *, is_key: bool) -> Any:
 
 
 def _plain(text: str, event: Any) -> Any:
+    value = value_of(text)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadRequest(f"the body is not JSON: {_place(event)}: {text} has no JSON form")
+    return value
+
+
+def value_of(text: str) -> Any:
+    """Returns the value of a scalar without quotes, as kubectl reads it; `.inf` is a float."""
     if len(text) > _DIGITS_MAX or is_text(text):
         return text
     if text in _NULLS:
@@ -364,7 +372,7 @@ def _plain(text: str, event: Any) -> Any:
         value = float(digits)
         # A whole float has no decimal point as JSON, so integer fields accept it.
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
-    raise BadRequest(f"the body is not JSON: {_place(event)}: {text} has no JSON form")
+    return float(text.replace(".", ""))
 
 
 def _integer(digits: str) -> int:
