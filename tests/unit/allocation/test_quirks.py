@@ -103,6 +103,28 @@ def test_q3_pools_of_one_name_share_their_books() -> None:
     check(slices, claims, "q3", broken=None, repaired=[["r0: d0", "r1: d0"]])
 
 
+@pytest.mark.parametrize(
+    ("other", "quirk"),
+    [
+        ([resource_slice("nic", device("eth0"), driver="nic.example.com")], ""),
+        (
+            [
+                resource_slice("b", device("e", consumesCounters=uses(x=1)), driver="b", count=2),
+                resource_slice("bs", driver="b", count=2, sharedCounters=[counter_set(x=1)]),
+            ],
+            "q3",
+        ),
+    ],
+)
+def test_pool_of_another_driver_explains_an_overdrawn_counter_if_it_has_books(
+    other: list, quirk: str
+) -> None:
+    pool = counted(*(device(name, consumesCounters=uses(x=1)) for name in ("d0", "d1")), x=1)
+    case = judged([*pool, *other], [claim(request("r0", 2))])
+    findings = checking.check(case, [{"devices": {"results": [result("d0"), result("d1")]}}])
+    assert [one.quirk for one in findings if "overdrawn" in one.problem] == [quirk]
+
+
 def test_q4_an_overdrawn_counter_blocks_devices_that_do_not_use_it() -> None:
     devices = [
         device("d0", consumesCounters=uses("s1", x=2)),

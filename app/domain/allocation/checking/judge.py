@@ -383,10 +383,14 @@ class _Judge:
 
     def _explains_counters(self, pool: UsablePool) -> str:
         """The quirk that allows a pool to be overdrawn: books that are shared, or not kept."""
+        # A book is opened for a device that draws counters; pools without such devices have none.
         names = {
             json_tree.text(tree, "spec", "driver")
             for tree in self.case.slices
             if json_tree.text(tree, "spec", "pool", "name") == pool.key[1]
+            and any(
+                each.get("consumesCounters") for each in json_tree.objects(tree, "spec", "devices")
+            )
         }
         if "q3" in self.case.quirks and len(names) > 1:
             return "q3"
