@@ -1,5 +1,6 @@
 """`redra allocate`, `redra cel`: the allocator and its selectors, without a database."""
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,8 @@ from app.domain.values import counts
 _FORMS = (Output.TEXT, Output.JSON)
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
+_TABLE_HEAD_BYTES = 1_024
+"""The part of a line in which a table on one line begins its cases."""
 
 
 class VariantName(StrEnum):
@@ -42,7 +45,10 @@ def register(root: typer.Typer) -> None:
 def allocate(
     scenarios: Annotated[
         Path,
-        typer.Argument(help="File of JSON lines, each with a name and an input; - reads stdin."),
+        typer.Argument(
+            help="File of JSON lines, each with a name and an input, or a table of cases as "
+            "`redra export --as go-allocator-case` writes it; - reads stdin."
+        ),
     ],
     results: Annotated[
         Path | None,
@@ -68,6 +74,9 @@ def allocate(
 ) -> None:
     """Run allocation scenarios in the form of the conformance data: one line in, one line out.
 
+    Each case of a table gives a line, which says in `asExpected` whether the answer is that of the
+    table. The exit code is 1 if one is not.
+
     Each answer also has `elapsedMs` (the time of the allocation alone) and `steps`. With --check,
     the exit code is 1 if an allocation breaks a rule that no known quirk explains.
     """
@@ -76,7 +85,7 @@ def allocate(
     from app.domain.allocation.reasons import explanation
     from app.domain.devices.cel_selectors import CelCompiler
 
-    broken = 0
+    broken = unexpected = 0
 
     def look(case: checking.Case, answer: Any, shown: dict[str, Any]) -> None:
         nonlocal broken
@@ -95,8 +104,14 @@ def allocate(
         on_answer=look if explain or check else None,
     )
 
-    def answer(scenario: dict[str, Any]) -> dict[str, Any]:
+    def answer(written: dict[str, Any]) -> dict[str, Any]:
+        nonlocal unexpected
+        is_case = "input" not in written and "node" in written
+        scenario = running.of_table_case(written, "case") if is_case else written
         shown = running.run(scenario, settings)
+        if is_case and isinstance(written.get("expected"), dict):
+            shown["asExpected"] = _is_expected(written["expected"], shown["results"][0])
+            unexpected += not shown["asExpected"]
         if explain and (marks := running.marks_that_matter(scenario, settings)):
             shown["upstreamQuirks"] = marks
         return shown
@@ -104,7 +119,23 @@ def allocate(
     _each_line(scenarios, results, answer)
     if broken:
         console.complain(f"{counts.of(broken, 'finding')} that no known quirk explains")
+    if unexpected:
+        console.complain(f"{counts.of(unexpected, 'answer')} other than the table expects")
+    if broken or unexpected:
         exit_codes.conclude(ExitCode.NO)
+
+
+def _is_expected(expected: dict[str, Any], shown: dict[str, Any]) -> bool:
+    """Whether an answer is that of a table: the allocations but for share IDs, or that it fails."""
+    wanted, got = expected.get("allocations"), shown.get("allocations")
+    is_failure = "error" in shown
+    return is_failure == bool(expected.get("error")) and _unshared(wanted) == _unshared(got)
+
+
+def _unshared(allocations: Any) -> bytes:
+    """Allocations as JSON with one share ID for all, which are random."""
+    text = msgspec.json.encode(allocations or None, order="sorted")
+    return re.sub(rb'"shareID":"[^"]*"', b'"shareID":""', text)
 
 
 def cel(
@@ -358,7 +389,7 @@ def _each_line(
 ) -> None:
     """Answer each JSON line. Raises InputError with line, column and cause for a bad line."""
     with _reading(source) as lines, _writing(target) as out, ProgressBar(source.name) as progress:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(_table_lines(lines), 1):
             if not line.strip():
                 continue
             place = f"{source}:{number}"
@@ -379,6 +410,24 @@ def _each_line(
                 raise InputError(problem.problem, place=where, cure=problem.cure) from problem
             out.write(msgspec.json.encode(answered) + b"\n")
             progress.to(number)
+
+
+def _table_lines(lines: IO[bytes]) -> Iterator[bytes]:
+    """The lines; of a table of cases, each case as one."""
+    first = next(lines, b"")
+    if first.rstrip() == b"{" or b'"cases":' in first[:_TABLE_HEAD_BYTES]:
+        whole = first + lines.read(LINE_BYTES_MAX) + lines.readline()
+        try:
+            table = msgspec.json.decode(whole)
+        except (msgspec.DecodeError, RecursionError):
+            table = None
+        if isinstance(table, dict) and isinstance(table.get("cases"), list):
+            yield from (msgspec.json.encode(case) for case in table["cases"])
+            return
+        yield from whole.splitlines(keepends=True)
+    else:
+        yield first
+    yield from lines
 
 
 def _json_problem(line: bytes, problem: msgspec.DecodeError) -> str:

@@ -12,7 +12,7 @@ SLICE = """
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: s}
-spec: {driver: d.com, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1},
+spec: {driver: d.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1},
   devices: [{name: d1, attributes: {x: {int: 3}}}]}
 """
 
@@ -246,3 +246,41 @@ def test_name_that_no_file_can_have_is_refused_in_one_line(line, tmp_path, capsy
     complaint = capsys.readouterr().err
     assert len(complaint.splitlines()) == 1
     assert LONG in complaint
+
+
+@pytest.mark.parametrize(
+    ("held", "expected", "is_expected"),
+    [
+        ({}, "d0", True),
+        ({}, "d1", False),
+        ({}, "", False),
+        ({"devices": [{"driver": "d.com", "pool": "p0", "device": "d0"}]}, "d1", True),
+        ({"devices": [{"driver": "d.com", "pool": "p0", "device": "d1"}]}, "d1", False),
+    ],
+)
+@pytest.mark.parametrize("indent", [2, None])
+def test_table_of_cases_is_answered_case_by_case(
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    held: dict,
+    expected: str,
+    is_expected: bool,
+    indent: int | None,
+) -> None:
+    """The table that `export --as go-allocator-case` writes, and that of upstream."""
+    (line,) = scenario(2).splitlines()
+    given = json.loads(line)["input"]
+    (node,) = given.pop("nodes")
+    result = {"request": "r", "driver": "d.com", "pool": "p0", "device": expected}
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+    allocation = {
+        "devices": {"results": [result]},
+        "nodeSelector": {"nodeSelectorTerms": [term]},
+    }
+    wanted = {"allocations": [allocation] if expected else None}
+    case = {"name": "one", **given, "node": node, "allocatedState": held, "expected": wanted}
+    table = json.dumps({"source": "redra", "count": 2, "cases": [case, case]}, indent=indent)
+    code, answers, error = run(tmp_path, capfd, "allocate", table)
+    assert [each["asExpected"] for each in answers] == [is_expected] * 2
+    assert code == (not is_expected)
+    assert ("2 answers other than the table expects" in error) == (not is_expected)

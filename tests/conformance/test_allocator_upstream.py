@@ -11,6 +11,7 @@ from app.domain.allocation import (
     AllocatorVariant,
     Failure,
     Features,
+    scenarios,
 )
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.values import quantity
@@ -107,3 +108,14 @@ def test_stable_variant_answers_alike_up_to_order(case: dict) -> None:
     if most is not None:
         unpruned = ask(case, variant=AllocatorVariant.STABLE, prune=False)
         assert unpruned.steps == most
+
+
+@together(rows(), itemgetter("name"), absent=absent)
+def test_case_as_a_scenario_has_the_same_answer(case: dict) -> None:
+    """As `redra allocate` answers a table."""
+    settings = scenarios.ScenarioSettings(compiler=COMPILER)
+    (shown,) = scenarios.run(scenarios.of_table_case(case, "case"), settings)["results"]
+    expected = case["expected"]
+    assert ("error" in shown) == bool(expected.get("error"))
+    found, wanted = shown["allocations"], expected.get("allocations")
+    assert (without_share_ids(found) or None) == (without_share_ids(wanted) or None)

@@ -130,7 +130,7 @@ def _allocated(objects: dict[ObjectKey, JsonObject], mine: set[ObjectKey]) -> Js
         for result in dra.results(tree):
             if result.share_id:
                 raise InputError(
-                    f"{key} holds a share of {result.text}, which a case does not say here",
+                    f"{key} holds a share of {result.text}, and this export writes no shares",
                     cure="minimise the history before, or export it as pytest",
                 )
             if not result.admin_access:

@@ -130,6 +130,41 @@ def run(scenario: JsonView, settings: ScenarioSettings) -> JsonObject:
     return output
 
 
+def of_table_case(case: JsonView, place: str) -> JsonObject:
+    """The scenario of one case of upstream's test table. Raises InputError.
+
+    The allocated state becomes a claim; the summed capacity of a device is that of its first share.
+    """
+    where = f"{place}.allocatedState"
+    state = _object(case.get("allocatedState") or {}, where)
+    sums = {
+        _device_of(each): each for each in _objects(state, "aggregatedCapacity", where, DEVICES_MAX)
+    }
+    shares = [
+        {**each, "consumedCapacity": {}, **sums.pop(_device_of(each), {})}
+        for each in _objects(state, "sharedDevices", where, DEVICES_MAX)
+    ]
+    shares += [{**each, "shareID": "sum"} for each in sums.values()]
+    results = [*_objects(state, "devices", where, DEVICES_MAX), *shares]
+    held = {
+        "metadata": {"name": "allocated", "namespace": "allocated", "uid": "allocated"},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+    parts = {name: case.get(name) or [] for name in ("claims", "classes", "slices")}
+    node = _object(case.get("node"), f"{place}.node")
+    world_input = {
+        **parts,
+        "features": case.get("features") or {},
+        "nodes": [node],
+        "allocatedClaims": [held] if results else [],
+    }
+    return {"name": case.get("name", ""), "input": world_input}
+
+
+def _device_of(result: JsonView) -> tuple[object, ...]:
+    return tuple(result.get(name) for name in ("driver", "pool", "device"))
+
+
 def marks_that_matter(scenario: JsonView, settings: ScenarioSettings) -> list[str]:
     """The defects of upstream that the answers depend on, by mark, sorted.
 
