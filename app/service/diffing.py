@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from anyio import lowlevel
 
-from app.analysis.diff import causes, compare, forks, outcomes
+from app.analysis.diff import causes, compare, forks, outcomes, rivals
 from app.analysis.diff.forks import ComparedFork, ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
+from app.analysis.diff.rivals import Contest
 from app.analysis.diff.sides import DiffBounds, Side
 from app.analysis.explain.pods import Steps
 from app.analysis.recordings import recorded_gates
@@ -171,7 +172,14 @@ async def carry_out(
         left = await _finishing(log, planned.a, left, events_max)
         right = await _finishing(log, planned.b, right, events_max)
     report = await _compared(left, right, comparison)
-    return report if isinstance(report, EndReport) else replace(report, doubts=planned.doubts)
+    if isinstance(report, EndReport):
+        return report
+    contests: list[Contest] = []
+    for each, side in ((planned.a, left), (planned.b, right)):
+        is_begun_here = each.is_fork and each.history.parent_revision == planned.common
+        if is_begun_here and (report.changes or report.switches):
+            contests += await drive(rivals.contests(side, comparison.bounds))
+    return replace(report, doubts=planned.doubts, contests=tuple(contests))
 
 
 async def report_of_fork(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.analysis.diff.report import DiffReport
-from app.analysis.diff.text import counts_text
+from app.analysis.diff.text import counts_text, order_notes
 from app.analysis.replay.unapplied import Unapplied
 from app.domain.log import ObjectKey
 from app.domain.values import timestamps
@@ -17,16 +17,22 @@ LINES_MAX = 50
 
 
 class ComparedFork(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison of a fork with its parent: as JSON, and its counts as a sentence."""
+    """The comparison of a fork with its parent: as JSON, its counts as a sentence, and notes."""
 
     is_same: bool
     counts: str
     report: JsonObject
+    notes: list[str] = []
 
 
 def compared_of(diff: DiffReport) -> ComparedFork:
     """The comparison in the form that forks are reported with."""
-    return ComparedFork(is_same=diff.is_same, counts=counts_text(diff), report=diff.to_json())
+    return ComparedFork(
+        is_same=diff.is_same,
+        counts=counts_text(diff),
+        report=diff.to_json(),
+        notes=order_notes(diff),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +91,7 @@ class ForkReport:
             yield f"not compared with {self.source}: {self.problem}"
         else:
             yield f"compared with {self.source}: {self.diff.counts}"
+            yield from self.diff.notes
             if not self.diff.is_same:
                 yield f"`redra diff {self.source} {self.fork}` shows why"
 

@@ -13,6 +13,7 @@ from app.analysis.diff.courses import Course
 from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.inputs import InputDifference
 from app.analysis.diff.refusals import RefusedCreation
+from app.analysis.diff.rivals import Contest
 from app.analysis.diff.sides import Side
 from app.analysis.diff.words import Rewritten
 from app.domain.log import ObjectKey, doubts
@@ -32,7 +33,8 @@ class DiffReport:
     `switches` and `changes` are the different settings and inputs of the two histories.
     `unexplained` counts the differences without a cause. `not_done` counts the inputs of A that
     could not be applied in B, where B is A decided again. `after_end` is what the longer of two
-    recordings has after the end of the other one.
+    recordings has after the end of the other one. `contests` are placements in a fork that follow
+    from an order of attempts which is not known.
     """
 
     a: Side
@@ -48,6 +50,7 @@ class DiffReport:
     refused: Mapping[ObjectKey, RefusedCreation] = field(default_factory=dict)
     doubts: tuple[Doubt, ...] = ()
     after_end: AfterEnd | None = None
+    contests: tuple[Contest, ...] = ()
 
     @property
     def is_same(self) -> bool:
@@ -133,6 +136,7 @@ class DiffReport:
                 for root, entries in self.texts()
                 for each in entries[: self.listed_max]
             ],
+            "orderNotKnown": [each.to_json() for each in self.contests[: self.listed_max]],
             "certainty": doubts.certainty(self.doubts),
             "doubts": msgspec.to_builtins(self.doubts),
         }

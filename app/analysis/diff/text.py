@@ -107,7 +107,21 @@ def notes_of(report: DiffReport) -> list[str]:
     notes += [f"not done in B, {count}: {why}" for why, count in sorted(report.not_done.items())]
     if report.unexplained:
         notes.append(f"no cause was found for {report.unexplained} of them")
-    return [*notes, *uncertainty.lines(report.doubts)]
+    return [*notes, *order_notes(report), *uncertainty.lines(report.doubts)]
+
+
+def order_notes(report: DiffReport) -> list[str]:
+    """The notes about placements that follow from an order of attempts which is not known."""
+    if not report.contests:
+        return []
+    notes = [each.text for each in report.contests[:NAMED_MAX]]
+    more = len(report.contests) - NAMED_MAX
+    if more > 0:
+        notes.append(f"and {counts.of(more, 'more placement')} of this kind: -o json")
+    return [
+        "in which order the pods are tried that waited at the moment of the fork is not known:",
+        *(f"  {note}" for note in notes),
+    ]
 
 
 def after_end_notes(report: DiffReport | EndReport) -> list[str]:

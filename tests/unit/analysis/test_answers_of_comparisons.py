@@ -8,7 +8,7 @@ from app.analysis.diff import answers, causes, text
 from app.analysis.diff.answers import ENTRIES_MAX, DiffForm
 from app.analysis.diff.causes import Proof, Root, RootKind
 from app.analysis.diff.classes import Class, Parted, PodAspect
-from app.analysis.diff.courses import Moment
+from app.analysis.diff.courses import Moment, Placement
 from app.analysis.diff.endings import AfterEnd
 from app.analysis.diff.forks import LINES_MAX, ComparedFork, ForkReport
 from app.analysis.diff.inputs import InputDifference, Verb, Write
@@ -16,6 +16,7 @@ from app.analysis.diff.matching import Pair
 from app.analysis.diff.outcomes import EndEntry, EndReport
 from app.analysis.diff.partings import Parting
 from app.analysis.diff.refusals import RefusedCreation
+from app.analysis.diff.rivals import Contest
 from app.analysis.diff.sides import Side, switches_of
 from app.analysis.replay.classes import Judgement
 from app.analysis.replay.unapplied import Unapplied
@@ -42,6 +43,25 @@ def named(name: str, **more: Any) -> Side:
 
 def after_end_of_a(subjects: str) -> AfterEnd:
     return AfterEnd(side="b", time=Instant(5 * SECOND), events=2, subjects=tuple(subjects))
+
+
+ORDER = "in which order the pods are tried that waited at the moment of the fork is not known:"
+
+
+def contest(name: str) -> Contest:
+    """A placement that another order of attempts gives to pod z."""
+    return Contest(
+        history="h",
+        pod=ObjectKey("", "pods", "ns", name),
+        placed=Placement(
+            at=Moment(Revision(7), Instant(5 * SECOND)), decided=Revision(6), node="n"
+        ),
+        rivals=(ObjectKey("", "pods", "ns", "z"),),
+    )
+
+
+def contested(name: str) -> str:
+    return f"  h places ns/{name} on n at {at(5)}; tried before it, ns/z would have had that place"
 
 
 def whole_pair() -> Pair:
@@ -116,6 +136,7 @@ def test_answer_as_json_has_both_courses_and_what_follows_from_what() -> None:
         "refused": [{"object": str(REFUSED), "by": str(QUOTA), "side": "b", "text": "why"}],
         "leftOut": 1,
         "texts": [],
+        "orderNotKnown": [],
         "certainty": "sure",
         "doubts": (),
     }
@@ -223,6 +244,9 @@ def test_counts_are_of_pods_by_their_gravest_class(
         ({"after_end": after_end_of_a("pqrst")},
          [f"after the end of A, at {at(5)}, B has 2 more events (p, q, r and 2 more): "
           "not compared"]),
+        ({"contests": (contest("p"), contest("q"))}, [ORDER, *map(contested, "pq")]),
+        ({"contests": tuple(map(contest, "pqrst"))},
+         [ORDER, *map(contested, "pqr"), "  and 2 more placements of this kind: -o json"]),
     ],
 )  # fmt: skip
 def test_notes_say_what_was_not_compared(more: dict[str, Any], notes: list[str]) -> None:
@@ -320,7 +344,20 @@ def test_fork_says_what_of_its_inputs_applied_and_how_it_differs() -> None:
     compared = answers.of(report(same=3, counts=NONE), DiffForm.FORK)
     assert compared["counts"] == "every decision is the same: 3 pods"
     assert (compared["is_same"], compared["report"]["outcome"]) == (True, "same")
-    diff = ComparedFork(is_same=False, counts="one differs", report={"x": 1})
+    assert (compared["notes"], compared["report"]["orderNotKnown"]) == ([], [])
+    unsure = answers.of(report(contests=(contest("p"),), counts=NONE), DiffForm.FORK)
+    assert unsure["notes"] == [ORDER, contested("p")]
+    assert unsure["report"]["orderNotKnown"] == [
+        {
+            "history": "h",
+            "pod": "pods/ns/p",
+            "node": "n",
+            "time": at(5),
+            "revision": 7,
+            "rivals": ["pods/ns/z"],
+        }
+    ]
+    diff = ComparedFork(is_same=False, counts="one differs", report={"x": 1}, notes=["a doubt"])
     made = ForkReport(
         source="prod",
         fork="what-if",
@@ -350,6 +387,7 @@ def test_fork_says_what_of_its_inputs_applied_and_how_it_differs() -> None:
         unlike,
         f"  {CLASS}",
         "compared with prod: one differs",
+        "a doubt",
         "`redra diff prod what-if` shows why",
     ]
     many = ForkReport(
