@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from app.analysis.replay.authors import UNNAMED
+from app.analysis.replay.instants import has_version
 from app.domain.log import Event, EventType
 from app.domain.objects import registry as kinds
 from app.domain.objects.profile import Profile
@@ -332,7 +333,8 @@ def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: I
 def hastened(inputs: Sequence[Input], removed: Set[str], skew: int) -> Sequence[Input]:
     """The inputs with the removals of some objects, by uid, earlier by the difference of clocks.
 
-    No removal comes before the last write about its object.
+    No removal comes before the last write about its object, and one with a version of its own has
+    its place.
     """
     if not removed:
         return inputs
@@ -340,7 +342,8 @@ def hastened(inputs: Sequence[Input], removed: Set[str], skew: int) -> Sequence[
     moved: list[Input] = []
     for each in inputs:
         uid = each.event.uid
-        if uid in removed and each.event.type is EventType.OBJECT_DELETED:
+        is_removal = each.event.type is EventType.OBJECT_DELETED
+        if is_removal and uid in removed and not has_version(each.event):
             each = replace(each, time=Instant(max(each.time - skew, last.get(uid, Instant(0)))))
         last[uid] = each.time
         moved.append(each)

@@ -89,9 +89,15 @@ def skew_shown(event: Event) -> int:
     nothing.
     """
     origin = event.stamp.origin
-    if origin is None or not origin.asked or is_derived(event) or Loss.NO_RV in origin.losses:
+    if origin is None or not origin.asked or is_derived(event) or not has_version(event):
         return 0
     return max(0, origin.asked - event.stamp.time)
+
+
+def has_version(event: Event) -> bool:
+    """Whether the place of an event in the order is that of its version in the store."""
+    origin = event.stamp.origin
+    return origin is None or Loss.NO_RV not in origin.losses
 
 
 def is_derived(event: Event) -> bool:

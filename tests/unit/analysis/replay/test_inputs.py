@@ -7,6 +7,7 @@ from app.analysis.replay.inputs import Input, beside_deletion, command_of, haste
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Origin
+from app.domain.log.records import Loss
 from app.domain.objects.write.commands import DeleteObject, ImportObject, Propagation
 from app.domain.values.timestamps import Instant
 
@@ -320,18 +321,30 @@ def test_nothing_is_left_beside_a_deletion_that_changes_nothing_else_or_is_not_t
     assert beside_deletion(more, another) is None
 
 
+UNPLACED = (Loss.NO_RV.value,)
+"""The losses of a write that only its time places among others."""
+
+
 @pytest.mark.parametrize(
-    ("removed", "skew", "expected"),
+    ("removed", "skew", "losses", "expected"),
     [
-        ((), 4, [("a", 1), ("b", 5), ("a", 8)]),
-        (("a",), 4, [("a", 1), ("a", 4), ("b", 5)]),
-        (("a",), 2, [("a", 1), ("b", 5), ("a", 6)]),
-        (("a",), 9, [("a", 1), ("a", 1), ("b", 5)]),
-        (("b",), 4, [("a", 1), ("b", 5), ("a", 8)]),
+        ((), 4, UNPLACED, [("a", 1), ("b", 5), ("a", 8)]),
+        (("a",), 4, UNPLACED, [("a", 1), ("a", 4), ("b", 5)]),
+        (("a",), 4, (), [("a", 1), ("b", 5), ("a", 8)]),
+        (("a",), 2, UNPLACED, [("a", 1), ("b", 5), ("a", 6)]),
+        (("a",), 9, UNPLACED, [("a", 1), ("a", 1), ("b", 5)]),
+        (("b",), 4, UNPLACED, [("a", 1), ("b", 5), ("a", 8)]),
     ],
-    ids=["none", "before another write", "less", "not before its own last write", "of no removal"],
+    ids=[
+        "none",
+        "before another write",
+        "with a version",
+        "less",
+        "not before its own last write",
+        "of no removal",
+    ],
 )
-def test_removal_comes_earlier_by_the_difference_of_clocks(removed, skew, expected):
+def test_removal_comes_earlier_by_the_difference_of_clocks(removed, skew, losses, expected):
     made = [
         Input(
             event=Event(
@@ -340,7 +353,12 @@ def test_removal_comes_earlier_by_the_difference_of_clocks(removed, skew, expect
                 key=POD,
                 uid=uid,
                 body=b"{}",
-                stamp=Stamp(time=Instant(at), actor=Actor(user="x"), verb="update"),
+                stamp=Stamp(
+                    time=Instant(at),
+                    actor=Actor(user="x"),
+                    verb="update",
+                    origin=Origin(source="audit", losses=losses),
+                ),
             ),
             before=None,
             time=Instant(at),
