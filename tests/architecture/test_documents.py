@@ -3,7 +3,7 @@
 import ast
 import re
 import shlex
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -271,3 +271,19 @@ def test_no_line_stands_on_two_pages() -> None:
                 pages[line.strip()].add(str(page.relative_to(ROOT)))
     assert len(pages) > 1_000
     assert {line: sorted(on) for line, on in pages.items() if len(on) > 1} == {}
+
+
+def test_no_line_stands_twice_on_a_page() -> None:
+    """A section that was moved within its page came back with a merge; options are generated."""
+    written = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    twice = {
+        str(page.relative_to(ROOT)): sorted(line for line, count in lines.items() if count > 1)
+        for page in written
+        if page.parent.name != "reference"
+        for lines in [Counter(page.read_text().splitlines())]
+    }
+    assert len(twice) > 50
+    long = {
+        page: [each for each in lines if len(each) > LONG_LINE] for page, lines in twice.items()
+    }
+    assert {page: lines for page, lines in long.items() if lines} == {}
