@@ -50,7 +50,7 @@ _UPON_PODS = ("binding", "eviction")
 _OF_A_CHANGE = ("at", "principal", "verb")
 
 _DELETE_OPTIONS = "DeleteOptions"
-"""The kinds of bodies that are no state of an object."""
+"""The kind of the body of a deletion request, which is no state of an object."""
 
 _MESSAGES = protobuf.parse_table(
     "khi",
