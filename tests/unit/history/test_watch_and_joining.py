@@ -107,20 +107,55 @@ def test_unmarked_list_ends_where_keys_stop_rising(tmp_path):
         assert any(note.endswith(": 2 events") for note in recorded.notes)
 
 
+def ended(code, message="too old"):
+    return watch("ERROR", {"kind": "Status", "apiVersion": "v1", "code": code, "message": message})
+
+
 def test_error_ends_the_stream_with_a_gap(tmp_path):
-    status = {"kind": "Status", "apiVersion": "v1", "code": 410, "message": "too old"}
-    path = write_lines(
-        tmp_path / "w.jsonl",
-        [
-            watch("ADDED", claim("a", 4)),
-            watch("ERROR", status),
-            watch("ADDED", claim("b", 5)),
-        ],
-    )
+    path = write_lines(tmp_path / "w.jsonl", [watch("ADDED", claim("a", 4)), ended(410)])
     records = read_records(path)
     assert brief(records) == [("BASELINE", "a"), ("GAP", "")]
     assert records[1].code == 410
     assert records[1].message == "too old"
+
+
+@pytest.mark.parametrize(
+    ("code", "appended", "expected"),
+    [
+        pytest.param(
+            410,
+            [("ADDED", "a", 4), ("ADDED", "b", 9), ("MODIFIED", "a", 12)],
+            [("GAP", ""), ("ADDED", "b"), ("MODIFIED", "a")],
+            id="its version is gone, and a list of known and new ones follows",
+        ),
+        pytest.param(
+            410,
+            [("ADDED", "b", 9)],
+            [("GAP", ""), ("DELETED", "a"), ("ADDED", "b")],
+            id="a list of new ones alone",
+        ),
+        pytest.param(
+            410,
+            [("MODIFIED", "a", 9), ("ADDED", "b", 12)],
+            [("MODIFIED", "a"), ("ADDED", "b")],
+            id="the client went on without a list",
+        ),
+        pytest.param(500, [("ADDED", "b", 9)], [("ADDED", "b")], id="another error"),
+        pytest.param(
+            500,
+            [("ADDED", "a", 7), ("ADDED", "b", 9)],
+            [("GAP", ""), ("MODIFIED", "a"), ("ADDED", "b")],
+            id="another error, and a list of known ones",
+        ),
+        pytest.param("x", [("ADDED", "b", 9)], [("ADDED", "b")], id="no code"),
+    ],
+)
+def test_what_follows_an_error_in_a_stream_is_read(code, appended, expected, tmp_path):
+    after = [watch(kind, claim(name, rv)) for kind, name, rv in appended]
+    path = write_lines(tmp_path / "w.jsonl", [watch("ADDED", claim("a", 4)), ended(code), *after])
+    records = read_records(path)
+    assert brief(records) == [("BASELINE", "a"), ("GAP", ""), *expected]
+    assert {record.order_key[0] for record in records} == {0}, "no store was restored"
 
 
 BEGUN = [("ADDED", "b", 40), ("ADDED", "d", 45), ("MODIFIED", "d", 50)]

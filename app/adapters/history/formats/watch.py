@@ -7,6 +7,7 @@ appended has such a seam within: there it lists objects again that it knows.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -41,6 +42,7 @@ class _Object(msgspec.Struct):
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""
     metadata: _WatchedMetadata = msgspec.field(default_factory=_WatchedMetadata)
+    code: Any = 0
 
 
 class _Event(msgspec.Struct):
@@ -111,12 +113,21 @@ class _Run:
 
 
 def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
-    """Read the identities in a file. Raises InputError naming a bad line."""
+    """Read the identities in a file. Raises InputError naming a bad line.
+
+    A watch whose version is gone ends with an error; its client lists anew before the next one.
+    """
     types: dict[TypeName, list[TypeSummary]] = {}
     runs: dict[TypeName, list[_Run]] = {}
+    is_expired = False
     for position, kind, item in _identities(source, notes):
         if kind == "ERROR":
-            break
+            is_expired = item.code == HTTPStatus.GONE and len(types) == 1
+            for *_, last in runs.values():
+                last.ended = True
+                if is_expired:
+                    last.recent.clear()
+            continue
         group, _ = kinds.split_version(item.api_version)
         name = (group, kinds.resource_of(item.kind))
         summary = types.setdefault(name, [TypeSummary()])[-1]
@@ -136,7 +147,9 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
         key = _key(item, f"{source.name}:{position}")
         if kind != "ADDED" or (run.recent and key <= run.recent[-1].key):
             run.recent.clear()
-        if kind == "ADDED" and summary.final.get(key, ("", ""))[0] == item.metadata.uid:
+        is_known = summary.final.get(key, ("", ""))[0] == item.metadata.uid
+        is_anew, is_expired = is_known or is_expired, False
+        if kind == "ADDED" and is_anew:
             summary, run = _list_anew(summary, run)
             types[name].append(summary)
             runs[name].append(run)
@@ -219,16 +232,16 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
     seen: dict[TypeName, int] = {}
     parts = {name: list(reversed(summaries)) for name, summaries in file.types.items()}
     newest: dict[TypeName, str] = {}
-    epoch = 0
+    epoch, last = 0, ""
     source = file.source.name
     for index, (position, stamp, kind, tree) in enumerate(_events(file.source, notes), start=1):
+        if kind == "ERROR":
+            yield _broken_off(file, position, index, tree, epoch, last)
+            notes.add(f"{source}: a watch ended with an error at line {position}")
+            continue
+        last = max(last, comparable_version(_version(tree)))
         if kind == "BOOKMARK":
             continue
-        if kind == "ERROR":
-            last = max((each.last for parts in file.types.values() for each in parts), default="")
-            yield _broken_off(file, position, index, tree, epoch, last)
-            notes.add(f"{source}: the stream ended with an error at line {position}")
-            return
         record = object_record(
             tree,
             _OPS[kind],
@@ -260,6 +273,10 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
             )
         newest[name] = version or newest.get(name, "")
         yield record
+
+
+def _version(tree: JsonObject) -> str:
+    return json_tree.text(tree, "metadata", "resourceVersion") or ""
 
 
 def _has_news(before: TypeSummary, after: TypeSummary) -> bool:
