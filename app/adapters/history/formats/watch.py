@@ -19,6 +19,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Record, comparable_version
 from app.domain.values import counts, json_tree, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -123,10 +124,10 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
     for position, kind, item in _identities(source, notes):
         if kind == "ERROR":
             is_expired = item.code == HTTPStatus.GONE and len(types) == 1
-            for *_, last in runs.values():
-                last.ended = True
+            for *_, latest in runs.values():
+                latest.ended = True
                 if is_expired:
-                    last.recent.clear()
+                    latest.recent.clear()
             continue
         group, _ = kinds.split_version(item.api_version)
         name = (group, kinds.resource_of(item.kind))
@@ -239,7 +240,7 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
             yield _broken_off(file, position, index, tree, epoch, last)
             notes.add(f"{source}: a watch ended with an error at line {position}")
             continue
-        last = max(last, comparable_version(_version(tree)))
+        last = max(last, comparable_version(meta.resource_version(tree)))
         if kind == "BOOKMARK":
             continue
         record = object_record(
@@ -273,10 +274,6 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
             )
         newest[name] = version or newest.get(name, "")
         yield record
-
-
-def _version(tree: JsonObject) -> str:
-    return json_tree.text(tree, "metadata", "resourceVersion") or ""
 
 
 def _has_news(before: TypeSummary, after: TypeSummary) -> bool:
