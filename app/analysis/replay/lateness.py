@@ -190,10 +190,12 @@ class Process:
         self,
         instants: Iterable[Instant],
         is_one: Callable[[Instant, Instant], bool] = _is_unknown,
+        is_led: Callable[[Instant, Instant], bool] = _is_unknown,
     ) -> None:
-        """`is_one` says whether nobody took over in a pause, as far as that is recorded."""
+        """What is recorded of Leases: `is_one` says whether nobody took over in a pause, `is_led`
+        whether some process was there in it."""
         self._instants = sorted(instants)
-        self.is_one = is_one
+        self.is_one, self.is_led = is_one, is_led
 
     def pause_before(self, at: Instant, least: int) -> tuple[Instant, Instant] | None:
         """The last pause that ended by an instant and was no shorter than `least`."""

@@ -109,3 +109,11 @@ class Handovers:
             any(term.holder[1] and term.first < begin and end < term.last for term in terms)
             for terms in held
         )
+
+    def is_led(self, user: str, begin: Instant, end: Instant) -> bool:
+        """Whether a Lease of the user shows that a process had it at some time between these."""
+        return begin <= end and any(
+            term.holder[1] and term.first <= end and begin <= term.last
+            for terms in self._terms.get(user, {}).values()
+            for term in terms
+        )

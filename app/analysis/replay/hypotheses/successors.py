@@ -55,8 +55,8 @@ class Successors:
     def gone_before(self, pod: str, again: Trace) -> Iterator[Hypothesis]:
         """A hypothesis about a pod that was gone before the next scheduler could try it.
 
-        The old one wrote nothing after it could have tried the pod, and no process is away for
-        longer than `LATE_AFTER`.
+        The old one sent nothing after it could have tried the pod, no Lease shows a process that
+        could have, and none is away for longer than `LATE_AFTER`.
         """
         recorded, scheduler = self._recorded, self._scheduler
         gone, placed = recorded.removed.get(pod), again.node_of.get(pod)
@@ -68,7 +68,10 @@ class Successors:
         if gone is None or placed is None or pod in recorded.node_of or is_nominated:
             return
         since = Instant(placed.time - tolerances.TABLE.unseen)
+        begin = Instant(placed.time + tolerances.TABLE.unseen)
+        end = Instant(gone - tolerances.TABLE.act_after)
         is_there = scheduler.is_seen(since, gone) or scheduler.is_one(since, gone)
+        is_there |= scheduler.is_led(begin, end)
         if not is_there and HANDED_OVER <= gone - since <= LATE_AFTER:
             yield Hypothesis(
                 reason=DifferenceClass.TIMING,

@@ -69,13 +69,23 @@ class Paces:
         return Timers(marked=marked, ended=gone, waits_ended=ended, processes=self._processes())
 
     def _processes(self) -> Mapping[str, Process]:
-        """The processes of the controllers; one runs all that the manager does."""
+        """The processes of the controllers; one runs all that the manager does.
+
+        A refused request shows that it is at work, too.
+        """
         written: dict[str, list[Instant]] = defaultdict(list)
         for act in self._recording.acts:
             written["" if act.user in MANAGED else act.user].append(act.requested)
-        holds = self._recording.overuse.handovers.is_one_process
+        for refused in self._recording.refusals:
+            user = "" if refused.user in MANAGED else refused.user
+            if user in written:
+                written[user].append(refused.at)
+        leases = self._recording.overuse.handovers
         running = {
-            user: Process(instants, partial(holds, user)) for user, instants in written.items()
+            user: Process(
+                instants, partial(leases.is_one_process, user), partial(leases.is_led, user)
+            )
+            for user, instants in written.items()
         }
         return {
             name: running["" if user in MANAGED else user]

@@ -515,19 +515,23 @@ def test_placement_may_rest_on_one_that_a_new_scheduler_lost(pause, is_proposed)
 
 
 @pytest.mark.parametrize(
-    ("gone", "written", "nominated", "is_held", "is_proposed"),
+    ("gone", "written", "nominated", "is_held", "led", "is_proposed"),
     [
-        pytest.param(108, (), (), False, True, id="nothing was written meanwhile"),
-        pytest.param(160, (), (), False, False, id="for longer than any process is away"),
-        pytest.param(108, (105,), (), False, False, id="the scheduler was there"),
-        pytest.param(108, (), (NOMINATED,), False, False, id="the pod was nominated"),
-        pytest.param(108, (), (), True, False, id="the same process holds the Lease"),
-        pytest.param(99, (), (), False, False, id="gone when it was placed here"),
-        pytest.param(None, (), (), False, False, id="never removed"),
+        pytest.param(108, (), (), False, (), True, id="nothing was written meanwhile"),
+        pytest.param(160, (), (), False, (), False, id="for longer than any process is away"),
+        pytest.param(108, (105,), (), False, (), False, id="the scheduler was there"),
+        pytest.param(108, (), (NOMINATED,), False, (), False, id="the pod was nominated"),
+        pytest.param(108, (), (), True, (), False, id="the same process holds the Lease"),
+        pytest.param(120, (), (), False, (103.5, 110), False, id="one renewed its Lease"),
+        pytest.param(120, (), (), False, (111, 200), False, id="the next one had it soon"),
+        pytest.param(108, (), (), False, (90, 101), True, id="the old one had it until then"),
+        pytest.param(108, (), (), False, (107, 200), True, id="the next one had it too late"),
+        pytest.param(99, (), (), False, (), False, id="gone when it was placed here"),
+        pytest.param(None, (), (), False, (), False, id="never removed"),
     ],
 )
 def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
-    gone, written, nominated, is_held, is_proposed
+    gone, written, nominated, is_held, led, is_proposed
 ) -> None:
     recorded, again = traces()
     again.node_of["pod"] = step(POD, facts.Bound("n"), at=101)
@@ -535,7 +539,12 @@ def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
         recorded.removed["pod"] = Instant(gone * SECOND)
     recorded.writes["pod"] = [step(POD, fact, at=90) for fact in nominated]
     instants = [Instant(at * SECOND) for at in (90, *written, 200)]
-    proposals = Proposals(recorded, scheduler=Process(instants, lambda *_: is_held))
+
+    def is_led(begin: Instant, end: Instant) -> bool:
+        first, last = (int(at * SECOND) for at in led or (0, -1))
+        return begin <= end and first <= end and begin <= last
+
+    proposals = Proposals(recorded, scheduler=Process(instants, lambda *_: is_held, is_led))
     for uid in ("pod", "claim"):
         root = Sides(aspect=Aspect.DEVICES, uid=uid, recorded=[], again=["a"])
         pod = Sides(aspect=Aspect.NODES, uid="pod", recorded=[], again=["n"])

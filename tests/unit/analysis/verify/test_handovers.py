@@ -82,3 +82,25 @@ def test_other_process_may_have_taken_over_in_a_pause(may_be: bool, lines: list[
             writes.append(number)
     assert handovers.may_lie_between("s", writes[0], writes[-1]) == may_be
     assert not handovers.may_lie_between("other", writes[0], writes[-1])
+
+
+@pytest.mark.parametrize(
+    ("holder", "begin", "end", "is_led"),
+    [
+        (ONE, 15, 18, True),
+        (ONE, 0, 10, True),
+        (ONE, 20, 30, True),
+        (ONE, 0, 9, False),
+        (ONE, 21, 30, False),
+        (ONE, 18, 15, False),
+        ("cp-1", 15, 18, False),
+    ],
+)
+def test_process_with_the_lease_is_there_between_its_first_and_its_last_line(
+    holder: str, begin: int, end: int, is_led: bool
+) -> None:
+    handovers = Handovers()
+    for at in (10, 20):
+        handovers.note_lease(lease(holder), Instant(at))
+    assert handovers.is_led("s", Instant(begin), Instant(end)) is is_led
+    assert not handovers.is_led("m", Instant(begin), Instant(end))
