@@ -41,7 +41,7 @@ _KUBELET = "system:node:"
 _SYSTEM = "system:"
 
 _SLOWER = 2
-"""A binding, or an answer, may take so many times as long as the slowest recorded one."""
+"""A binding may take so many times as long as the slowest recorded one."""
 
 _STAMPED = frozenset(("managedFields", "resourceVersion"))
 """The metadata that each write of a status changes."""
@@ -88,7 +88,6 @@ class LastAllocations:
         self._given: dict[ObjectKey, _ClaimLine] = {}
         self._bound: dict[ObjectKey, _Binding] = {}
         self._slowest: int | None = None
-        self._answered_in = 0
         self._lost: dict[ObjectKey, WriteSpan] = {}
         self._ends_at = Instant(0)
 
@@ -99,9 +98,6 @@ class LastAllocations:
         if not event.is_about_object:
             return
         self._ends_at = max(self._ends_at, stamp.time)
-        if stamp.origin is not None and stamp.origin.asked:
-            took = stamp.origin.answered - stamp.origin.asked
-            self._answered_in = max(took, self._answered_in)
         if key.resource == "resourceclaims":
             claim, last = cluster.claims.get(key), self._written.get(key)
             if claim is not None and last is not None and claim.held_since == last.time:
@@ -141,15 +137,11 @@ class LastAllocations:
         """Whether the answer to the end of a pod may come after the end of the log.
 
         The pod was removed, or finished, before the write of its claim at `begin`, by an older
-        version. Later writes of the claim change nothing about that. Its answer is later than
-        those of all other requests if it took longer: as a rule no more than twice as long as the
-        slowest recorded one.
+        version. Later writes of the claim change nothing about that.
         """
         binding = self._bound.get(pod)
-        if binding is not None and binding.revision >= begin.revision:
-            return False
-        soon = min(IN_FLIGHT, _SLOWER * self._answered_in) if self._answered_in else IN_FLIGHT
-        if self._ends_at - begin.time > soon:
+        is_by_binding = binding is not None and binding.revision >= begin.revision
+        if is_by_binding or self._ends_at - begin.time > IN_FLIGHT:
             return False
         return self.are_lost({pod: WriteSpan(Instant(begin.time - IN_FLIGHT), begin.time)})
 
