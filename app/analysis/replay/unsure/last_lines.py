@@ -18,7 +18,7 @@ from app.analysis.replay.authors import COLLECTOR, SCHEDULER
 from app.analysis.replay.facts import consumers
 from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER
-from app.analysis.verify.invariants.violations import IN_FLIGHT
+from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE, IN_FLIGHT
 from app.domain.controllers import pods
 from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
 from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
@@ -123,6 +123,7 @@ class LastLines:
     """Lines about pods that come too late or never, and when they were written."""
     _has_reports: bool = False
     _ends_at: Instant = Instant(0)
+    _longest: int = 0
     lost: list[WriteSpan] = field(default_factory=list)
     """When the lines were written that `found` gave."""
 
@@ -131,6 +132,9 @@ class LastLines:
         if not event.is_about_object:
             return
         self._ends_at = max(self._ends_at, known)
+        origin = event.stamp.origin
+        if origin is not None and origin.asked:
+            self._longest = max(self._longest, origin.answered - origin.asked)
         self._note_acts(event, known)
         key, is_end = event.key, event.type is EventType.OBJECT_DELETED
         if key.resource == "resourceclaims":
@@ -295,6 +299,11 @@ class LastLines:
         soon = 0 if slowest is None else act.known - tolerances.TABLE.times_slower * slowest
         return WriteSpan(Instant(max(each.written, soon)), act.sent)
 
+    def _answered_within(self) -> int:
+        """How long the answer to a write may have come after the acts that follow from it."""
+        longest = max(tolerances.TABLE.times_slower * self._longest, CLOCK_TOLERANCE)
+        return min(IN_FLIGHT, longest)
+
     def has_ended(self, uid: str) -> bool:
         """Whether the recording has the end of an object: no later write is possible."""
         key = self._key_of.get(uid, _NO_KEY)
@@ -311,7 +320,7 @@ class LastLines:
             span = self._lost_in(each)
             if span is None or (each.lines > 1 and not are_others_lost):
                 continue
-            if each.is_at_end and self._ends_at - _acted(each) > IN_FLIGHT:
+            if each.is_at_end and self._ends_at - _acted(each) > self._answered_within():
                 continue
             if not self._hides(span):
                 continue

@@ -13,6 +13,7 @@ from app.analysis.verify.invariants.known import KnownClaim
 from app.analysis.verify.invariants.looks import Looks
 from app.analysis.verify.invariants.readiness import READY
 from app.analysis.verify.invariants.violations import (
+    CLOCK_TOLERANCE,
     IN_FLIGHT,
     Moment,
     Violation,
@@ -90,6 +91,7 @@ class LastAllocations:
         self._slowest: int | None = None
         self._lost: dict[ObjectKey, WriteSpan] = {}
         self._ends_at = Instant(0)
+        self._longest = 0
 
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
@@ -98,6 +100,8 @@ class LastAllocations:
         if not event.is_about_object:
             return
         self._ends_at = max(self._ends_at, stamp.time)
+        if stamp.origin is not None and stamp.origin.asked:
+            self._longest = max(self._longest, stamp.origin.answered - stamp.origin.asked)
         if key.resource == "resourceclaims":
             claim, last = cluster.claims.get(key), self._written.get(key)
             if claim is not None and last is not None and claim.held_since == last.time:
@@ -137,11 +141,13 @@ class LastAllocations:
         """Whether the answer to the end of a pod may come after the end of the log.
 
         The pod was removed, or finished, before the write of its claim at `begin`, by an older
-        version. Later writes of the claim change nothing about that.
+        version. Later writes of the claim change nothing about that. The write that ended it took
+        no longer than twice the slowest request of the log, as far as clocks say.
         """
         binding = self._bound.get(pod)
         is_by_binding = binding is not None and binding.revision >= begin.revision
-        if is_by_binding or self._ends_at - begin.time > IN_FLIGHT:
+        longest = max(_SLOWER * self._longest, CLOCK_TOLERANCE)
+        if is_by_binding or self._ends_at - begin.time > min(IN_FLIGHT, longest):
             return False
         return self.are_lost({pod: WriteSpan(Instant(begin.time - IN_FLIGHT), begin.time)})
 

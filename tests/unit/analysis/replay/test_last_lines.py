@@ -140,6 +140,7 @@ LATER = [state(OTHER)] * 16
         ((RUNNING, USED, FREED, *LATER), []),
         # a deletion without a grace period may be answered after the end of the log
         ((RUNNING, USED, FREED), [POD]),
+        ((RUNNING, USED, FREED, *LATER[:2]), []),  # no request takes that long here
         ((RUNNING, USED, state(CLAIM, "alice", **reserved())), []),
         # a kubelet ends a pod in several lines; the last one may be lost
         ((RUNNING, DELETED, *LATER), []),
