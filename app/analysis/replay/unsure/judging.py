@@ -85,6 +85,7 @@ class Doubting:
         unlike = self.aftermath.of(again)
         return (
             self.lacks.about(related, keys, begun, done, read, unlike, own=min(done, never))
+            or self._unseen_allocation(sides, again)
             or self._lack_at_end(sides, related, keys, first)
             or self._lack_within(sides, again)
             or self._lack_after(sides, again, first)
@@ -282,6 +283,17 @@ class Doubting:
         if not is_place or self.lacks.omissions.ownerless.isdisjoint(uids):
             return ""
         return "the owner of a pod is of a kind that is not recorded, and pods are spread by it"
+
+    def _unseen_allocation(self, sides: Sides, again: Trace) -> str:
+        """The missing record of the write in which a claim got devices that only the run shows.
+
+        It comes after the attempt: the scheduler sends it later than the run may give the devices.
+        """
+        made = again.allocations.get(sides.uid, ())
+        if sides.aspect is not Aspect.DEVICES or sides.recorded or len(made) != 1:
+            return ""
+        (step,) = made
+        return self.lacks.of((step.uid,), (step.key,), step.time, Instant(step.time + IN_FLIGHT))
 
     def _lack_at_end(
         self, sides: Sides, uids: Set[str], keys: Set[ObjectKey], first: Instant
