@@ -117,7 +117,9 @@ AREAS = {
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/test_changed_worlds.py",
+            f"{UNIT}/service/test_claim_work.py",
             f"{UNIT}/service/test_unanswered_writes.py",
+            f"{UNIT}/service/test_whole_runs.py",
             "tests/conformance/test_decide_altered.py",
             "tests/conformance/test_decide_nodes.py",
             "tests/conformance/test_decide_ourselves.py",
@@ -141,6 +143,7 @@ AREAS = {
             f"{UNIT}/service/test_replaced_controllers.py",
             f"{UNIT}/service/test_shared_steps.py",
             f"{UNIT}/service/test_unanswered_writes.py",
+            f"{UNIT}/service/test_whole_runs.py",
             "tests/acceptance/test_diff_command.py",
             "tests/conformance/test_decide_altered.py",
             "tests/conformance/test_decide_nodes.py",
