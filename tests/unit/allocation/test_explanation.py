@@ -16,6 +16,7 @@ from tests.worlds.builders import (
     counter_set,
     device,
     distinct,
+    first_available,
     holding,
     match,
     node,
@@ -24,6 +25,7 @@ from tests.worlds.builders import (
     result,
     taint,
     uses,
+    wish,
 )
 
 INDEX = 'device.attributes["gpu.example.com"].index'
@@ -538,3 +540,33 @@ def test_summary_leaves_out_examples_first_and_then_the_rarest_causes() -> None:
     assert one == {**none, "causes": none["causes"][:1], "causesCut": 4, "causesDevicesCut": 52}
     left = sum_of(*nodes, bytes_max=1)
     assert left == {"causesNodes": 2, "causes": [], "causesCut": 5, "causesDevicesCut": 70}
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        (
+            [claim(first_available("r0", a=wish(3), b=wish(4)))],
+            "claim ns/claim: request r0/a wants 3 devices, 2 of 2 can be taken; "
+            "request r0/b wants 4 devices, 2 of 2 can be taken",
+        ),
+        (
+            [claim(request("r0"), request("r1", 3), request("r2", 4))],
+            "claim ns/claim: request r1 wants 3 devices, 2 of 2 can be taken",
+        ),
+        (
+            [claim(request("r0"), name="a"), claim(request("r1", 3), name="b")],
+            "claim ns/b: request r1 wants 3 devices, 2 of 2 can be taken",
+        ),
+        (
+            [claim(first_available("r0", a=wish(3), b=wish(1)), request("r1", 3))],
+            "claim ns/claim: request r1 wants 3 devices, 2 of 2 can be taken",
+        ),
+    ],
+)
+def test_first_request_that_is_short_alone_is_named_with_all_its_alternatives(
+    claims: list, words: str
+) -> None:
+    slices = [resource_slice("s", device("d0"), device("d1"))]
+    found = reasons(slices, claims)
+    assert found.text == f"cannot allocate all claims: {words}"
