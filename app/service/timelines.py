@@ -18,6 +18,7 @@ from app.domain.values.selectors import SelectorError
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
+from app.service.folding import keyed_events
 from projections.timeline import TimelineProjection, named
 from projections.timeline_kinds import DECISION
 
@@ -27,12 +28,14 @@ FINDING = "Finding"
 _TURN_MAX = 100
 """Events that are folded before the reader yields to the loop: a few milliseconds."""
 
-
 _EVENTS_FOR_A_ROW = (16, 256)
 """The numbers of events at the end of a log that are read for each of the last rows, in turn."""
 
 _MORE = 16
 """The factor by which more events of an object are read when none of the newest is about it."""
+
+_EVENTS_FOR_A_LOOK = 8
+"""The number of events that are read in order in the time in which one is looked up by its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,8 @@ class TimelineReader:
 
     `page_max` events are read at a time. A window is read without what lies after it; one that is
     shorter than what lies before it also without that, unless the scope asks what objects were and
-    `objects_at` does not say it.
+    `objects_at` does not say it. Of a scope of one name only the events of its keys are read, where
+    these are few.
     Findings are separate rows (`app/service/replays/findings.py`).
     """
 
@@ -191,7 +195,12 @@ class TimelineReader:
         """The same rows, grouped by the page of events they come from; a group may be empty."""
         head = await self._log.head(self._info.id)
         if not self.revision and head.revision:
-            await self._begin(head.revision)
+            looked_up = await self._begin(head.revision)
+            if looked_up is not None:
+                for first in range(0, len(looked_up), _TURN_MAX):
+                    yield await self._rows(looked_up[first : first + _TURN_MAX])
+                await self._skip_to(head.revision)
+                return
         while self.revision < head.revision:
             until = head.revision
             if self._end is not None and self._end < until:
@@ -213,8 +222,12 @@ class TimelineReader:
             self.revision, self._ended = events[-1].revision, events[-1].stamp.time
             yield rows
 
-    async def _begin(self, head: Revision) -> None:
-        """Find the end of a window, and begin after what lies before it, if that is longer."""
+    async def _begin(self, head: Revision) -> list[Event] | None:
+        """Find the end of a window, and begin after what lies before it, if that is longer.
+
+        The result is the events of the keys of a scope of one name, unless reading in order costs
+        less.
+        """
         scope, history = self._scope, self._info.id
         if scope.final:
             self._end = Revision(scope.final)
@@ -230,22 +243,33 @@ class TimelineReader:
             after = max(after, await self._log.revision_at(history, Instant(scope.since - 1)))
         after = min(after, head)
         end = head if self._end is None else min(head, self._end)
-        if scope.labels or not _is_worth_skipping(after, end):
-            return
+        is_skipped = not scope.labels and _is_worth_skipping(after, end)
+        if keyed_events.has_one_name(scope):
+            most = (end - after if is_skipped else end) // _EVENTS_FOR_A_LOOK
+            events = await keyed_events.of_one_name(
+                self._log, history, scope, until=Revision(end), most=most
+            )
+            if events is not None:
+                seen = {event.key for event in events}
+                self._before = _BeforeWindow(self._log, history, Revision(end), seen)
+                return events
+        if not is_skipped:
+            return None
         if scope.needs_uses:
             last = None if self._objects_at is None else await self._objects_at(Revision(after))
             if last is None:
-                return
+                return None
             self._selector.begin(last)
         ends = [
             *await self._log.read(history, after=Revision(0), limit=1),
             *await self._log.read(history, after=Revision(after - 1), limit=1),
         ]
         if len(ends) < 2:
-            return  # the history was deleted
+            return None  # the history was deleted
         self._before = _BeforeWindow(self._log, history, Revision(after))
         self._began, self._ended = (event.stamp.time for event in ends)
         self.revision = Revision(after)
+        return None
 
     async def _skip_to(self, head: Revision) -> None:
         """Leave out the events after a window, up to the head."""
@@ -284,7 +308,7 @@ class TimelineReader:
         """
         is_part = self._before is not None or self._has_skipped
         if is_part and not self.knows_all_names:
-            whole = replace(self._scope, since=None, until=None, first=0, final=0)
+            whole = replace(self._scope, resource="", since=None, until=None, first=0, final=0)
             reader = TimelineReader(self._log, self._info, whole, page_max=self._page_max)
             async for _ in reader.pages():
                 pass
@@ -298,12 +322,14 @@ class _BeforeWindow:
     Each is read from the log when an event of the window needs it.
     """
 
-    def __init__(self, log: EventLog, history: HistoryId, until: Revision) -> None:
-        """`until` is the last revision before the window."""
+    def __init__(
+        self, log: EventLog, history: HistoryId, until: Revision, seen: Iterable[ObjectKey] = ()
+    ) -> None:
+        """`until` is the last revision before the window; objects that are `seen` need no state."""
         self._log = log
         self._history = history
         self._until = until
-        self._seen: set[ObjectKey] = set()
+        self._seen = set(seen)
         self._causes: dict[int, str] = {}
 
     async def prepare(self, view: TimelineProjection, events: Iterable[Event]) -> None:

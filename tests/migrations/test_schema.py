@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from app.adapters.postgres import migrating, schema, tables
+from app.adapters.postgres import migrating, schema, statements, tables
 from app.adapters.postgres.database import open_database
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
 from tests.conftest import say, with_database
@@ -35,6 +35,7 @@ REVISIONS = [
     "0009",
     "0010",
     "0011",
+    "0012",
 ]
 
 
@@ -122,6 +123,18 @@ async def test_two_at_once_migrate_once(empty_database_url: str):
         tasks.start_soon(migrate)
         tasks.start_soon(migrate)
     assert answers == [schema.newest()] * 2
+
+
+async def test_warnings_about_a_name_are_read_by_their_index(database_url: str):
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    await connection.execute(
+        f"PREPARE warnings (bigint, bigint, bigint, text) AS {statements.WARNINGS}"
+    )
+    plan = await connection.fetch("EXPLAIN EXECUTE warnings(1, 100, 10, 'web')")
+    await connection.close()
+    (scan,) = (row[0] for row in plan if "log_events_p" in row[0])
+    assert "_log_warned_revision_idx" in scan
 
 
 async def test_log_lies_in_parts_by_history(database_url: str):
@@ -212,7 +225,7 @@ async def test_empty_database_is_refused_in_words(empty_database_url: str):
 
 async def test_older_schema_is_refused_in_words(empty_database_url: str):
     await migrating.migrate(empty_database_url, revision="0001")
-    with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0011"):
+    with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0012"):
         async with open_database(empty_database_url):
             pass
 

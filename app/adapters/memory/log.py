@@ -24,6 +24,7 @@ from app.domain.log.event import GENESIS, UNFINISHED, KeyFilter, LoggedChange
 from app.domain.log.forks import has_forks
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, to_stored
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -261,7 +262,13 @@ class MemoryLog:
         last: dict[ObjectKey, Revision] = {}
         for key, events in self._store.history(history).by_key.items():
             end = bisect_right(events, until, key=_revision)
-            if end and wanted.takes(key):
+            if wanted.about:
+                is_wanted = key.resource == "events" and any(
+                    _warns_about(event, wanted.about) for event in events[:end]
+                )
+            else:
+                is_wanted = wanted.takes(key)
+            if end and is_wanted:
                 last[key] = events[end - 1].revision
         order = sorted(last, key=lambda key: -last[key]) if newest_first else sorted(last)
         return order[:limit]
@@ -313,6 +320,14 @@ def _name_taken(name: str) -> AlreadyExists:
 
 def _revision(event: Event) -> Revision:
     return event.revision
+
+
+def _warns_about(event: Event, name: str) -> bool:
+    """Whether an event creates an Event object that warns about an object of a name."""
+    if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
+        return False
+    body = core.event_object(event.object)
+    return (body.involved_object.name or body.regarding.name) == name
 
 
 def _last_about_object(events: list[Event], revision: Revision) -> Event | None:

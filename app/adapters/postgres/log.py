@@ -296,6 +296,12 @@ class PostgresLog:
         """The first wanted keys, sorted, or those with the latest events."""
         async with self._database.connection() as connection:
             line = await self._line(connection, history)
+            if wanted.about:
+                most, about = None if newest_first else limit, wanted.about
+                given = [(part.history, min(until, part.until), most, about) for part in line]
+                statement = statements.WARNINGS
+                rows = [row for one in given for row in await connection.fetch(statement, *one)]
+                return rows_of.keys(rows, newest_first=newest_first)[:limit]
             name = wanted.name or wanted.prefix
             last = wanted.name or wanted.prefix + _LAST_CHARACTER
             kind = (limit, wanted.group, wanted.resource, name, last, wanted.prefix)
@@ -305,10 +311,8 @@ class PostgresLog:
             for statement, after, ends_if_few in statements.ways_to_keys(
                 *(bool(place), newest_first, [limit * span for span in spans], until)
             ):
-                given = [(part.history, min(until, part.until), *kind, after) for part in line]
-                rows = [
-                    row for one in given for row in await connection.fetch(statement, *one, *place)
-                ]
+                of = [(part.history, min(until, part.until), *kind, after, *place) for part in line]
+                rows = [row for one in of for row in await connection.fetch(statement, *one)]
                 keys = rows_of.keys(rows, newest_first=newest_first)[:limit]
                 if (len(keys) < limit) is ends_if_few:
                     break

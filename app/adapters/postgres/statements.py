@@ -70,25 +70,16 @@ _READABLE = "greatest(least({0}, '9999-12-31 23:59:59.999999+00'), '0001-01-01 0
 
 _CREATED, _TIME = _READABLE.format("created"), _READABLE.format("time")
 
-HISTORIES = f"""
-SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision, beginning,
-       is_fork
-FROM histories WHERE name NOT LIKE '~%' ORDER BY name
-"""  # noqa: S608 (constants only)
+_HISTORY = f"""SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision,
+beginning, is_fork FROM histories WHERE name"""  # noqa: S608 (constants only)
+
+HISTORIES = f"{_HISTORY} NOT LIKE '~%' ORDER BY name"
 """All histories, except those that are still being created."""
 
-UNFINISHED = f"""
-SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision, beginning,
-       is_fork
-FROM histories WHERE name LIKE '~%' ORDER BY name
-"""  # noqa: S608 (constants only)
+UNFINISHED = f"{_HISTORY} LIKE '~%' ORDER BY name"
 """The histories that are still being created."""
 
-HISTORY_BY_NAME = f"""
-SELECT history, name, seed, settings, {_CREATED}, parent, parent_revision, beginning,
-       is_fork
-FROM histories WHERE name = $1
-"""  # noqa: S608 (constants only)
+HISTORY_BY_NAME = f"{_HISTORY} = $1"
 """One history. ($1 is the name here.)"""
 
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
@@ -351,6 +342,18 @@ def keys(*, by_namespace: bool, newest_first: bool) -> str:
     {order} LIMIT $3
     """  # noqa: S608 (constants only)
 
+
+WARNINGS = """
+WITH warning AS MATERIALIZED (SELECT "group", resource, namespace, name, revision FROM log_events
+    WHERE history = $1 AND revision <= $2 AND log_warned(object::text) COLLATE "C" IN ($4, '')
+    AND resource = 'events' AND type = 'ObjectCreated' AND strpos(object::text, '"Warning"') > 0)
+SELECT "group", resource, namespace, name, max(revision) AS last FROM warning
+GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT $3
+"""
+"""Keys of Event objects up to $2, at most $3, that warn about an object of name $4, or may do so.
+
+The conditions are those of `log_events_warned`; an order in them would lead to another index.
+"""
 
 KEY_SPANS = (16, 64, 256)
 """How many events, for each wanted key, are looked through for the keys with the latest events.

@@ -121,6 +121,16 @@ Index(
     *(log_events.c[name] for name in ("history", "group", "resource", "namespace", "name")),
     log_events.c.revision.desc(),
 )
+Index(
+    "log_events_warned",
+    log_events.c.history,
+    text("log_warned(object::text)"),
+    log_events.c.revision,
+    postgresql_where=text(
+        "resource = 'events' AND type = 'ObjectCreated'"
+        """ AND strpos(object::text, '"Warning"') > 0"""
+    ),
+)
 
 signed_heads = Table(
     "signed_heads",

@@ -83,7 +83,9 @@ class ObjectKey(NamedTuple):
 class KeyFilter(NamedTuple):
     """The wanted keys: those of a kind, and of the parts that are not empty.
 
-    `prefix` is the beginning of the name.
+    `prefix` is the beginning of the name. With `about`, the wanted keys are those of Event objects,
+    of any group, that were created to warn about an object of that name: all of them, and perhaps
+    others.
     """
 
     group: str
@@ -91,6 +93,7 @@ class KeyFilter(NamedTuple):
     namespace: str = ""
     name: str = ""
     prefix: str = ""
+    about: str = ""
 
     def takes(self, key: ObjectKey) -> bool:
         """Whether the key is wanted."""
