@@ -16,6 +16,8 @@ from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from app.service import timelines
 from app.service.folding import keyed_events
+from tests.imports import import_once
+from tests.shared_data import shared_path
 from tests.unit.analysis.test_scope import CountingLog, crossed, ended_story, with_gaps
 
 _PODS, _CLAIMS = api_resources.PODS, api_resources.RESOURCE_CLAIMS
@@ -159,3 +161,24 @@ async def test_timeline_that_was_looked_up_goes_on(monkeypatch: pytest.MonkeyPat
                 await log.append(info.id, expected=head, events=events[middle:])
                 rows.append([*read, *await reader.read(), reader.extent])
             assert rows[0] == rows[1], (seed, scope)
+
+
+async def test_timelines_of_objects_of_a_recording_are_looked_up() -> None:
+    log = MemoryLog(MemoryStore())
+    path = shared_path("histories", "e-taints")
+    info = (await import_once(log, [path], name="h")).history
+    whole = await timelines.timeline(log, info, page_max=500)
+    assert {"Warning", "PodScheduled"} <= {row["kind"] for row in whole}
+    subjects = {
+        ObjectKey(row["api_group"], row["resource"], row["namespace"], row["name"]) for row in whole
+    }
+    for subject in sorted(subjects)[::4]:
+        scope = scope_of((subject.group, subject.resource), subject.name, subject.namespace)
+        events = await keyed_events.of_one_name(log, info.id, scope, until=Revision(658), most=82)
+        assert events is not None
+        reader = timelines.TimelineReader(log, info, scope, page_max=500)
+        assert await reader.read() == [
+            row
+            for row in whole
+            if subject == (row["api_group"], row["resource"], row["namespace"], row["name"])
+        ]
