@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -19,6 +19,9 @@ from app.cli.exit_codes import ExitCode
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.values import counts
+
+if TYPE_CHECKING:
+    from app.domain.allocation.scenarios import OnAnswer, ScenarioSettings
 
 _FORMS = (Output.TEXT, Output.JSON)
 
@@ -80,10 +83,9 @@ def allocate(
     Each answer also has `elapsedMs` (the time of the allocation alone) and `steps`. With --check,
     the exit code is 1 if an allocation breaks a rule that no known quirk explains.
     """
-    from app.domain.allocation import Allocation, AllocatorVariant, Quirks, checking
+    from app.domain.allocation import Allocation, checking
     from app.domain.allocation import scenarios as running
     from app.domain.allocation.reasons import explanation
-    from app.domain.devices.cel_selectors import CelCompiler
 
     broken = unexpected = 0
 
@@ -96,27 +98,40 @@ def allocate(
             shown["findings"] = checking.findings_tree(findings)
             broken += sum(not finding.quirk for finding in findings)
 
-    settings = running.ScenarioSettings(
-        compiler=CelCompiler(detailed_errors=True),
-        quirks=_quirks(Quirks, quirk or []),
-        variant=None if allocator is VariantName.AUTO else AllocatorVariant(allocator.value),
-        timer=time.perf_counter,
-        on_answer=look if explain or check else None,
-    )
+    settings = _settings(allocator, quirk or [], look if explain or check else None)
 
     def answer(written: dict[str, Any]) -> dict[str, Any]:
         nonlocal unexpected
         is_case = "input" not in written and "node" in written
         scenario = running.of_table_case(written, "case") if is_case else written
         shown = running.run(scenario, settings)
-        if is_case and isinstance(written.get("expected"), dict):
-            shown["asExpected"] = _is_expected(written["expected"], shown["results"][0])
-            unexpected += not shown["asExpected"]
+        unexpected += is_case and not _as_expected(shown, written.get("expected"))
         if explain and (marks := running.marks_that_matter(scenario, settings)):
             shown["upstreamQuirks"] = marks
         return shown
 
     _each_line(scenarios, results, answer)
+    _conclude(broken, unexpected)
+
+
+def _settings(
+    allocator: VariantName, quirks: list[str], on_answer: "OnAnswer | None"
+) -> "ScenarioSettings":
+    from app.domain.allocation import AllocatorVariant, Quirks
+    from app.domain.allocation import scenarios as running
+    from app.domain.devices.cel_selectors import CelCompiler
+
+    return running.ScenarioSettings(
+        compiler=CelCompiler(detailed_errors=True),
+        quirks=_quirks(Quirks, quirks),
+        variant=None if allocator is VariantName.AUTO else AllocatorVariant(allocator.value),
+        timer=time.perf_counter,
+        on_answer=on_answer,
+    )
+
+
+def _conclude(broken: int, unexpected: int) -> None:
+    """Say how many answers are wrong, and set the exit code."""
     if broken:
         console.complain(f"{counts.of(broken, 'finding')} that no known quirk explains")
     if unexpected:
@@ -125,11 +140,17 @@ def allocate(
         exit_codes.conclude(ExitCode.NO)
 
 
-def _is_expected(expected: dict[str, Any], shown: dict[str, Any]) -> bool:
-    """Whether an answer is that of a table: the allocations but for share IDs, or that it fails."""
-    wanted, got = expected.get("allocations"), shown.get("allocations")
-    is_failure = "error" in shown
-    return is_failure == bool(expected.get("error")) and _unshared(wanted) == _unshared(got)
+def _as_expected(shown: dict[str, Any], expected: Any) -> bool:
+    """Add to the answer of a case whether it is that of the table; true where the table has none.
+
+    The allocations are compared but for share IDs, or that the allocator fails.
+    """
+    if not isinstance(expected, dict):
+        return True
+    (result,) = shown["results"]
+    is_alike = _unshared(expected.get("allocations")) == _unshared(result["allocations"])
+    shown["asExpected"] = is_alike and bool(expected.get("error")) == ("error" in result)
+    return bool(shown["asExpected"])
 
 
 def _unshared(allocations: Any) -> bytes:
