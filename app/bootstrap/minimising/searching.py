@@ -194,11 +194,13 @@ def _shown(source: Source, settings: Settings, keep: Predicate) -> tuple[Materia
     """The material whose whole shows the predicate: decided here, or else as recorded.
 
     What a predicate about pods or rules leaves open is what the recording shows, where it shows it:
-    the controllers here may let the same pod wait for another cause.
+    the controllers here may let the same pod wait for another cause. A served history may hold the
+    writes of a scheduler from outside, so its violations count as those of a recording.
     """
     as_recorded: tuple[Material, Judge, Judged] | None = None
     meant = keep
-    if source.is_recording and isinstance(keep, PodCondition | predicates.ViolationPredicate):
+    is_of_others = source.is_recording and isinstance(keep, PodCondition)
+    if is_of_others or isinstance(keep, predicates.ViolationPredicate):
         as_recorded = _judged_whole(source, source.recorded, settings, keep)
         if as_recorded is not None:
             meant = as_recorded[1].predicate
