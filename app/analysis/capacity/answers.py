@@ -21,6 +21,7 @@ class DeviceCause(msgspec.Struct, frozen=True, kw_only=True):
 
     `cause` is a kind of cause such as `allocated`, `counters` or `taint`, or `suitable` for devices
     that no cause excludes by itself. `about` is the subject of the cause, such as the taint.
+    `devices` adds up what the nodes say: one that several nodes see counts once for each of them.
     """
 
     claim: str = ""
