@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from itertools import groupby
 from types import MappingProxyType
 
-from app.analysis.diff import matching
+from app.analysis.diff import matching, orders
 from app.analysis.diff.classes import Class, Parted, PodAspect
 from app.analysis.diff.courses import Course
 from app.analysis.diff.inputs import DELETED, InputDifference
@@ -136,13 +136,15 @@ class PodDifference:
 class Known:
     """The possible causes: changes from outside, and different switches.
 
-    `refused` are objects that one side refuses because of one of the changes.
+    `refused` are objects that one side refuses because of one of the changes. `are_recordings` is
+    whether both sides were decided elsewhere, so that no decision is in their logs.
     """
 
     changes: Mapping[ObjectKey, InputDifference]
     switches: tuple[str, ...]
     within: int
     refused: Mapping[ObjectKey, RefusedCreation] = field(default_factory=dict)
+    are_recordings: bool = False
 
     def root(self, change: InputDifference) -> Root:
         """A change as a root; what is refused on a side is missing for what refuses it."""
@@ -239,10 +241,18 @@ class Linking:
             self._follow(difference, self._resolved(difference, causes, precedence))
             if difference.roots or difference.parents:
                 return
-        if _is_made_apart(difference.pair, self._known.within):
+        if difference.pair.is_made_apart(self._known.within):
             self._follow(difference, self._of_existence(difference))
         if not difference.roots and not difference.parents:
-            difference.roots.append(_fallback(self._known))
+            difference.roots.append(self._of_order(difference) or _fallback(self._known))
+
+    def _of_order(self, difference: PodDifference) -> Root | None:
+        """The order of two attempts, if it is another one in each of two recordings."""
+        if not self._known.are_recordings or difference.parted.aspect is not PodAspect.PLACEMENT:
+            return None
+        pairs = (each.pair for each in self._differences)
+        text = orders.turned(difference.pair, pairs, difference.parted.time, self._known.within)
+        return Root(kind=RootKind.RUN, name=orders.NAME, text=text) if text else None
 
     def _follow(self, difference: PodDifference, causes: Iterable[Root | PodDifference]) -> None:
         """Sets the first root among causes, or the differences among them."""
@@ -422,13 +432,6 @@ def _of_existence(
         same = (mine.key.namespace, mine.owner.kind, mine.owner.name)
         if same == (course.key.namespace, course.owner.kind, course.owner.name):
             yield other
-
-
-def _is_made_apart(pair: Pair, within: int) -> bool:
-    """Whether a controller made the pod at another time on the other side."""
-    if pair.a is None or pair.b is None or pair.a.owner is None:
-        return False
-    return abs(pair.a.created.time - pair.b.created.time) > within
 
 
 def _removals(difference: PodDifference, known: Known) -> Iterator[Root]:

@@ -58,6 +58,10 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         switches=switched(a, b),
         within=bounds.within,
         refused=refusals.refused(sides, changes, bounds.within),
+        are_recordings=not any(each.shows_decisions for each in courses.values())
+        and a.was_decided_elsewhere
+        and b.was_decided_elsewhere
+        and not a.common,
     )
     yield
     open_differences = [

@@ -156,6 +156,11 @@ class Courses:
         """All pods, in the order in which they appeared."""
         return list(self.by_uid.values())
 
+    @property
+    def shows_decisions(self) -> bool:
+        """Whether the side has decisions about pods in its log."""
+        return bool(self._decided)
+
     def fold(self, event: Event) -> None:
         """Applies the next event."""
         if event.type is EventType.DECISION_RECORDED:

@@ -43,6 +43,12 @@ class Pair:
         """The course on side `a` or `b`."""
         return self.a if which == "a" else self.b
 
+    def is_made_apart(self, within: int) -> bool:
+        """Whether a controller made the pod at another time on the other side."""
+        if self.a is None or self.b is None or self.a.owner is None:
+            return False
+        return abs(self.a.created.time - self.b.created.time) > within
+
 
 def pairs(left: Iterable[Course], right: Iterable[Course]) -> list[Pair]:
     """All pods of both sides once: those of the first in order, then those only in the second."""
