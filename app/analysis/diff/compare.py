@@ -285,9 +285,9 @@ def _explained(
             if any(map(holds, candidates[-1].causes)):
                 return candidates[-1]
         if difference.parted.aspect is PodAspect.MESSAGES:
-            by_message = divergences.of_message(moments[0], holds)
-            if by_message.causes:
-                return by_message
+            by_message = [divergences.of_message(each, holds) for each in moments]
+            if shown := next((each for each in by_message if each.causes), None):
+                return shown
         on_way = _on_their_way({name: each.revision for name, each in moments[0].items()}, courses)
         if any(map(holds, on_way.causes)):
             return on_way
