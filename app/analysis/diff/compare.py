@@ -58,10 +58,7 @@ def compare(a: Side, b: Side, bounds: DiffBounds = DiffBounds()) -> Steps[DiffRe
         switches=switched(a, b),
         within=bounds.within,
         refused=refusals.refused(sides, changes, bounds.within),
-        are_recordings=not any(each.shows_decisions for each in courses.values())
-        and a.was_decided_elsewhere
-        and b.was_decided_elsewhere
-        and not a.common,
+        are_recordings=_are_recordings(a, b, courses),
     )
     yield
     open_differences = [
@@ -129,6 +126,13 @@ def switched(a: Side, b: Side) -> tuple[str, ...]:
         for name in {**left, **right}
         if left.get(name) != right.get(name)
     )
+
+
+def _are_recordings(a: Side, b: Side, courses: Mapping[str, Courses]) -> bool:
+    """Whether both sides are recordings of their own, without any decision of redra."""
+    are_decided_elsewhere = a.was_decided_elsewhere and b.was_decided_elsewhere
+    shows_none = not any(each.shows_decisions for each in courses.values())
+    return are_decided_elsewhere and shows_none and not a.common
 
 
 def _is_open(difference: PodDifference, known: Known) -> bool:
