@@ -36,6 +36,7 @@ ALONE = (
     "counts",
     "idling",
     "pacing",
+    "panning",
     "minimising",
     "sweeping",
     "recording",
