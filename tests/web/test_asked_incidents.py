@@ -53,7 +53,9 @@ async def test_patch_after_which_a_held_device_matches_no_more_is_the_cause_of_a
     made, name = with_patch(attribute, value)
     findings, said = await answers(made, "pod", "before")
     causes = [one["causes"] for one in findings if one["kind"] == "ChangedDevices"]
-    assert causes == [[f"ResourceSlicePatch {name} was written after the allocation"]] * is_told
+    assert [[one.partition(" at ")[0] for one in each] for each in causes] == [
+        [f"ResourceSlicePatch {name} was written after the allocation, by redra:incidents"]
+    ] * is_told
     assert any(f"the claim keeps it: patch {name} " in line for line in said) == is_told
 
 

@@ -34,6 +34,7 @@ from tests.web.test_incident_stories import HOME, stored, texts
 D = "d.test"
 NODES = ("n1", "n2")
 HOST = "kubernetes.io/hostname"
+BY_THEM = "by redra:incidents at 2026-01-02T03:00:07Z"
 BEGUN = "by redra:incidents at 2026-01-02T03:00:00Z"
 
 
@@ -711,13 +712,13 @@ OTHER_PATCH = patch("other", driver="e.test", int=1)
 AGED = {
     "patch-deleted": (
         aged(LIFTED, {"delete": "resourceslicepatch/lift"}),
-        ["ResourceSlicePatch lift was deleted after the allocation"]),
+        [f"ResourceSlicePatch lift was deleted after the allocation, {BY_THEM}"]),
     "patch-sets-less": (
         aged(LIFTED, {"apply": [patch("lift", int=2)]}),
-        ["ResourceSlicePatch lift was written after the allocation"]),
+        [f"ResourceSlicePatch lift was written after the allocation, {BY_THEM}"]),
     "patch-of-another-driver-now": (
         aged(LIFTED, {"apply": [patch("lift", driver="e.test", int=4)]}),
-        ["ResourceSlicePatch lift was written after the allocation"]),
+        [f"ResourceSlicePatch lift was written after the allocation, {BY_THEM}"]),
     "another-patch-deleted": (
         aged([*LIFTED, OTHER_PATCH], {"delete": "resourceslicepatch/other"}), None),
     "patch-deleted-and-published": (
@@ -727,10 +728,10 @@ AGED = {
     "another-patch-deleted-and-class-changed": (
         aged([selecting(3), OTHER_PATCH], {"delete": "resourceslicepatch/other"},
              {"apply": [selecting(5)]}, selectors=[]),
-        ["DeviceClass c was written after the allocation"]),
+        [f"DeviceClass c was written after the allocation, {BY_THEM}"]),
     "class-made-anew-with-more": (
         aged([selecting(3)], {"delete": "deviceclass/c"}, {"apply": [selecting(5)]}, selectors=[]),
-        ["DeviceClass c was written after the allocation"]),
+        [f"DeviceClass c was written after the allocation, {BY_THEM}"]),
     "class-made-anew-with-less": (
         aged([selecting(3)], {"delete": "deviceclass/c"}, {"apply": [selecting(2)]}, selectors=[]),
         None),

@@ -11,6 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
+from app.analysis.explain import sources
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.reasons import listed
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
@@ -277,15 +278,17 @@ def _patched_as(views: LiveViews, patch: JsonObject, one: Slice, device: Device)
 
 
 def _lines(causes: Mapping[ObjectKey, Event]) -> Iterator[str]:
-    """A sentence for each kind of cause and what happened to it."""
-    names: dict[tuple[str, str], list[str]] = {}
+    """A sentence for each kind of cause and what happened to it; a single write has its author."""
+    writes: dict[tuple[str, str], list[Event]] = {}
     for key, event in causes.items():
         how = "deleted" if event.type is EventType.OBJECT_DELETED else "written"
-        names.setdefault((how, _NOUNS[key[:2]]), []).append(key.name)
-    for (how, noun), those in names.items():
+        writes.setdefault((how, _NOUNS[key[:2]]), []).append(event)
+    for (how, noun), those in writes.items():
+        names = sorted(event.key.name for event in those)
         was = counts.verb(len(those), "was")
-        subject = f"{counts.plural(len(those), noun)} {listed(sorted(those), len(those))}"
-        yield f"{subject} {was} {how} after the allocation"
+        subject = f"{counts.plural(len(those), noun)} {listed(names, len(names))}"
+        by = f", {sources.by(those[0])}" if len(those) == 1 else ""
+        yield f"{subject} {was} {how} after the allocation{by}"
 
 
 def is_patched_away(one: Slice, device: Device, wishes: Collection[SelectingRequest]) -> bool:
