@@ -203,7 +203,7 @@ async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str)
     return [
         sources.made(
             event,
-            f"before that pod {event.key.namespace}/{event.key.name} was deleted{_unsaid(event)}",
+            f"before that, pod {event.key.namespace}/{event.key.name} was deleted{_unsaid(event)}",
         )
         for event in await evidence.before(revision, evidence.bounds.cause_pods_events_max)
         if event.type is EventType.OBJECT_DELETED
