@@ -341,11 +341,11 @@ class LastLines:
         Lines stand in the order of answers: those of these writes may come after the end.
         """
         for line, span in self._shown:
-            if self._ends_at - span.until <= IN_FLIGHT and self._hides(span):
+            if self._ends_at - span.until <= self._answered_within() and self._hides(span):
                 yield line
         for uid, each in self._unseen.items():
             span = WriteSpan(Instant(each.act.sent - IN_FLIGHT), each.act.known)
-            if self._ends_at - each.act.known <= IN_FLIGHT and self._hides(span):
+            if self._ends_at - each.act.known <= self._answered_within() and self._hides(span):
                 yield LostLine(each.key, uid, span.since)
                 yield LostLine(each.made, each.made_uid, span.since)
 
