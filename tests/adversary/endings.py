@@ -140,7 +140,7 @@ def claim_before_the_answer_to_the_creation_of_its_pod(log: Log) -> None:
     ends_with_a_claim(log)
 
 
-@alteration("ends", (QUICKSTART, TAINTS), verify=None, decide=FAILS)
+@alteration("ends", (QUICKSTART, TAINTS), verify=AGREES, decide=FAILS)
 def claim_in_the_last_line_for_a_pod_that_never_was(log: Log) -> None:
     """The same, and no version is left that the creation of the pod could have (2.2)."""
     ends_with_a_claim(log)

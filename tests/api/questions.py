@@ -205,6 +205,7 @@ _SAME = {"compare": "diff", "rehearsal": "rehearsal"}
 _PAGES = {
     routes.LANDING: _nothing,
     "behaviours": _nothing,
+    "fork": _nothing,
     "jobs": _nothing,
     "report": _nothing,
     **{

@@ -199,8 +199,8 @@ VALID = [
         "ResourceSlice",
         {
             "driver": "d.example.com",
-            "nodeName": "n",
-            "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+            "nodeName": "node",
+            "pool": {"name": "node", "generation": 1, "resourceSliceCount": 1},
             "devices": [
                 {
                     "name": "d1",

@@ -40,7 +40,7 @@ def driver_died_and_its_slice_stayed(new):
     return Invented(
         about="job",
         told=("FailedPrepareDynamicResources", f"DRA driver {driver} is not registered",
-              rf"pod drivers/{plugin}\b.{{0,120}}was deleted, by redra"),
+              rf"pod drivers/{plugin}\b.{{0,120}}was deleted.{{0,40}}, by redra"),
         off=("kubelet",),
         steps=(
             {"apply": [space("lab"), space("drivers"), class_of("c", driver), node(here),

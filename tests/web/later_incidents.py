@@ -21,7 +21,7 @@ def driver_went_with_its_slices(new):
     return Invented(
         about="job",
         told=(rf"slice {name}\b.{{0,80}}{here}.{{0,80}}was deleted, by redra",
-              rf"pod drivers/{plugin}\b.{{0,120}}was deleted, by redra"),
+              rf"pod drivers/{plugin}\b.{{0,120}}was deleted.{{0,40}}, by redra"),
         steps=(
             {"apply": [space("lab"), space("drivers"), class_of("c", driver), node(here),
                        slice_of(name, driver, here, [{"name": "x"}], nodeName=here),

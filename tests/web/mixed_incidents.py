@@ -137,7 +137,7 @@ def stopped_driver_keeps_a_pod_from_ending(new):
     return Invented(
         about="job",
         told=(rf"DRA driver {driver} is not registered",
-              rf"pod drivers/{plugin}\b.{{0,120}}was deleted, by redra",
+              rf"pod drivers/{plugin}\b.{{0,120}}was deleted.{{0,40}}, by redra",
               r"terminating|deletion was asked for"),
         off=("kubelet",),
         steps=(

@@ -17,7 +17,7 @@ ROWS = [
      "compared character by character"),
     (night_incidents.node_was_registered_anew, '"delete": "node/', '"delete": "namespace/',
      "made anew"),
-    (night_incidents.drivers_write_one_attribute_in_two_types, '{"int": 0}', '{"int": 1}',
+    (night_incidents.drivers_write_one_attribute_in_two_types, '{"int": 0}', '{"string": "1"}',
      r"\((int|string)\)"),
     (night_incidents.class_is_misspelled, "gpu-lagre-682", "unlike", "do you mean"),
     (night_incidents.toleration_is_misspelled, "x.test/miantenance", "y.org/power", "tolerates"),

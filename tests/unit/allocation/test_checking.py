@@ -280,18 +280,23 @@ def published(
 
 SHARED = {"name": "c", "allowMultipleAllocations": True}
 AMOUNT = {"capacity": {"memory": {"value": "1Gi"}}}
+DRAWING = {
+    "name": "d9",
+    "consumesCounters": [{"counterSet": "s", "counters": {"slots": {"value": "1"}}}],
+}
 
 
 @pytest.mark.parametrize(
     ("quirks", "others", "shared", "consumable", "quirk"),
     [
         ({"q3", "q7", "q12"}, [], None, True, ""),
-        # Another driver has a pool of that name: the books may be those of the other one.
-        ({"q3"}, [published("x", driver="e")], None, True, "q3"),
-        (set(), [published("x", driver="e")], None, True, ""),
-        ({"q3"}, [published("x", driver="e", pool="other")], None, True, ""),
-        ({"q3"}, [published("x", pool="other")], None, True, ""),
-        ({"q3", "q12"}, [published("x", driver="e")], None, True, "q3"),
+        # Another driver draws counters of a pool of that name: the books may be those of it.
+        ({"q3"}, [published("x", DRAWING, driver="e")], None, True, "q3"),
+        ({"q3"}, [published("x", {"name": "d9"}, driver="e")], None, True, ""),
+        (set(), [published("x", DRAWING, driver="e")], None, True, ""),
+        ({"q3"}, [published("x", DRAWING, driver="e", pool="other")], None, True, ""),
+        ({"q3"}, [published("x", DRAWING, pool="other")], None, True, ""),
+        ({"q3", "q12"}, [published("x", DRAWING, driver="e")], None, True, "q3"),
         # Another node still reads slices of the generation before.
         ({"q12"}, [published("x", nodeName="n2", generation=1)], None, True, "q12"),
         ({"q3", "q7"}, [published("x", nodeName="n2", generation=1)], None, True, ""),

@@ -233,7 +233,9 @@ def test_wait_of_a_pod_ends_when_the_scheduler_binds_it_or_gives_its_claim_back(
 def timed(inputs: Sequence[Input] = (), acts: Sequence[Act] = (), removed: Any = None) -> Any:
     """What timers read of a recording without Leases."""
     overuse = SimpleNamespace(handovers=Handovers())
-    return SimpleNamespace(inputs=inputs, acts=acts, removed=removed or {}, overuse=overuse)
+    return SimpleNamespace(
+        inputs=inputs, acts=acts, refusals=[], removed=removed or {}, overuse=overuse
+    )
 
 
 def test_namespace_is_marked_by_the_first_write_that_shows_it() -> None:

@@ -301,7 +301,7 @@ class LastLines:
 
     def _answered_within(self) -> int:
         """How long the answer to a write may have come after the acts that follow from it."""
-        longest = max(tolerances.TABLE.times_slower * self._longest, CLOCK_TOLERANCE)
+        longest = tolerances.TABLE.times_slower * self._longest or CLOCK_TOLERANCE
         return min(IN_FLIGHT, longest)
 
     def has_ended(self, uid: str) -> bool:
@@ -341,11 +341,11 @@ class LastLines:
         Lines stand in the order of answers: those of these writes may come after the end.
         """
         for line, span in self._shown:
-            if self._ends_at - span.until <= self._answered_within() and self._hides(span):
+            if self._ends_at - span.until <= IN_FLIGHT and self._hides(span):
                 yield line
         for uid, each in self._unseen.items():
             span = WriteSpan(Instant(each.act.sent - IN_FLIGHT), each.act.known)
-            if self._ends_at - each.act.known <= self._answered_within() and self._hides(span):
+            if self._ends_at - each.act.known <= IN_FLIGHT and self._hides(span):
                 yield LostLine(each.key, uid, span.since)
                 yield LostLine(each.made, each.made_uid, span.since)
 

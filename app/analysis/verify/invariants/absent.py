@@ -146,7 +146,7 @@ class LastAllocations:
         """
         binding = self._bound.get(pod)
         is_by_binding = binding is not None and binding.revision >= begin.revision
-        longest = max(_SLOWER * self._longest, CLOCK_TOLERANCE)
+        longest = _SLOWER * self._longest or CLOCK_TOLERANCE
         if is_by_binding or self._ends_at - begin.time > min(IN_FLIGHT, longest):
             return False
         return self.are_lost({pod: WriteSpan(Instant(begin.time - IN_FLIGHT), begin.time)})
