@@ -221,16 +221,18 @@ class LastLines:
     def _note_unseen(self, event: Event, act: _Act) -> None:
         """Notes the pod of a claim that is made, or the node of an Event, without a line before.
 
-        The answer to the creation of the pod or node may come when the recording has ended.
+        The answer to the creation of the pod or node may come when the recording has ended. Where
+        another object of the name is there, its removal would lack a line, too.
         """
         if event.key.resource == "events":
             about: meta.Owner | meta.Reference = core.event_object(event.object).subject
         else:
             about = next(iter(meta.owners(event.object)), meta.Owner())
-        is_known = about.uid in self._key_of or about.uid in self._ended
-        if about.kind in _UNSEEN and not is_known:
-            namespace = "" if about.kind == "Node" else event.key.namespace
-            key = ObjectKey("", _UNSEEN[about.kind], namespace, about.name)
+        if about.kind not in _UNSEEN or about.uid in self._key_of or about.uid in self._ended:
+            return
+        namespace = "" if about.kind == "Node" else event.key.namespace
+        key = ObjectKey("", _UNSEEN[about.kind], namespace, about.name)
+        if key not in self._living:
             self._unseen.setdefault(about.uid, _Unseen(key, event.key, event.uid, act))
 
     def _note_named_before(self, event: Event, act: _Act) -> None:
