@@ -349,7 +349,7 @@ def _print_opinion(opinion: Mapping[str, Any] | None) -> None:
         f"{opinion['disagreed']} disagree"
     )
     for each in opinion["disagreements"][:SHOWN_MAX]:
-        console.say(f"  device {each['device']}: {_side(each['expression'])}")
+        console.say(f"  device {each['device']}: {console.side(each['expression'])}")
         error = f" ({each['error']})" if each["error"] else ""
         console.say(f"    redra: {each['redra']}{error}, {by}: {each['second']}")
     for reason, count in opinion["unsaid"].items():
@@ -440,15 +440,15 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     gravest = [
         difference for difference in report["differences"] if difference["class"] == "unexplained"
     ]
-    for counted in (gravest or report["differences"])[:SHOWN_MAX]:
+    shown = (gravest or report["differences"])[:SHOWN_MAX]
+    for counted in shown:
         detail = f" ({counted['detail']})" if counted["detail"] else ""
-        users = (
-            f", written by {', '.join(map(records.named_author, counted['users']))}"
-            if counted["users"]
-            else ""
-        )
-        console.say(f"{counted['aspect']}, {counted['subject']}{users}: {counted['class']}{detail}")
-    if len(report["differences"]) > SHOWN_MAX:
+        users = ", ".join(map(records.named_author, counted["users"]))
+        besides = f"; written to by {users}" if users else ""
+        console.say(f"{counted['aspect']}, {counted['subject']}: {counted['class']}{detail}")
+        recorded, again = console.sides(counted["recorded"], counted["again"])
+        console.say(f"  recorded {recorded}, again {again}{besides}")
+    if len(report["differences"]) > len(shown):
         console.say("all differences with both sides: -o json")
     _print_doubts(report)
     console.say(f"{report['outcome']} (runs to prove classes: {report['runsToProveClasses']})")
@@ -468,7 +468,8 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
     for difference in compared["differences"][:SHOWN_MAX]:
         console.say(
             f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
-            f"recorded {_side(difference['recorded'])}, again {_side(difference['again'])}"
+            f"recorded {console.side(difference['recorded'])}, "
+            f"again {console.side(difference['again'])}"
         )
         if difference["judgement"]:
             console.say(f"    {difference['judgement']}")
@@ -484,8 +485,3 @@ def _tallied(users: Mapping[str, int]) -> str:
     return ", ".join(
         f"{records.named_author(user) or 'nobody named'} ({users[user]})" for user in order
     )
-
-
-def _side(value: object) -> str:
-    """The value of one side, as JSON on one line."""
-    return "nothing" if value is None else msgspec.json.encode(value).decode()
