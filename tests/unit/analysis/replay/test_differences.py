@@ -146,3 +146,48 @@ def test_that_an_allocation_has_a_time_counts_where_dates_are_compared() -> None
         compared = differences.compare(sides[0], again, with_dates=True)
         assert (key in compared.different) is differs
         assert key not in differences.compare(sides[0], again).different
+
+
+END = Instant(10)
+
+
+def at(second: int, made: Any) -> Any:
+    return replace(made, time=Instant(second))
+
+
+GIVEN = [at(2, allocation("a")), at(4, allocation("b"))]
+BOUND = step(facts.Bound("a"))
+
+
+@pytest.mark.parametrize(
+    ("aspect", "theirs", "ours", "is_otherwise"),
+    [
+        (Aspect.NODES, [], [at(11, BOUND)], False),
+        (Aspect.NODES, [], [at(10, BOUND)], True),
+        (Aspect.NODES, [BOUND], [at(11, step(facts.Bound("b")))], True),
+        (Aspect.NODES, [BOUND], [], True),
+        (Aspect.NODES, [BOUND], [at(11, BOUND)], False),
+        (Aspect.EVICTIONS, [], [at(11, BOUND)], False),
+        (Aspect.EVICTIONS, [], [at(10, BOUND)], True),
+        (Aspect.EVICTIONS, [BOUND], [], True),
+        (Aspect.DEVICES, [], [at(11, allocation("a"))], False),
+        (Aspect.DEVICES, [], [at(10, allocation("a"))], True),
+        (Aspect.DEVICES, [], [at(10, allocation("a")), at(11, allocation("b"))], True),
+        (Aspect.DEVICES, GIVEN, [*GIVEN, at(11, allocation("c"))], False),
+        (Aspect.DEVICES, GIVEN, [*GIVEN, at(9, allocation("c"))], True),
+        (Aspect.DEVICES, GIVEN, [GIVEN[0], at(11, allocation("c"))], True),
+        (Aspect.DEVICES, GIVEN, [GIVEN[0], at(11, allocation("c")), at(12, GIVEN[1])], True),
+        (Aspect.DEVICES, GIVEN, GIVEN[:1], True),
+        (Aspect.DEVICES, GIVEN, [], True),
+        # words are no placement
+        (Aspect.SAID, [step(NOTED)], [at(9, step(NOTED_AGAIN))], False),
+        (Aspect.CONDITIONS, [], [at(9, step(READY))], False),
+    ],
+)
+def test_what_a_run_goes_on_with_after_the_end_is_not_placed_otherwise(
+    aspect: Aspect, theirs: list[Any], ours: list[Any], is_otherwise: bool
+) -> None:
+    there, here = (trace(aspect, *side) if side else trace() for side in (theirs, ours))
+    compared = differences.compare(there, here)
+    expected = {UID: POD} if is_otherwise else {}
+    assert differences.placed_otherwise(compared, there, here, END) == expected

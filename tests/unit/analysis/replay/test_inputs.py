@@ -206,11 +206,20 @@ def test_entries_of_lists_are_merged_by_their_names(before, after, ours, merged)
     assert merge(before, after, ours) == merged
 
 
-@pytest.mark.parametrize(("asked", "version"), [("v1beta1", "v1beta1"), ("", "v2"), (None, "v2")])
-def test_deletion_is_in_the_version_of_its_request_or_else_of_the_object(asked, version):
+@pytest.mark.parametrize(
+    ("asked", "stored", "version"),
+    [
+        ("v1beta1", "example.com/v2", "v1beta1"),
+        ("", "example.com/v2", "v2"),
+        (None, "example.com/v2", "v2"),
+        ("", "v1", "v1"),
+        (None, "v1", "v1"),
+    ],
+)
+def test_deletion_is_in_the_version_of_its_request_or_else_of_the_object(asked, stored, version):
     """A log line names the version of a request; without one, the object has that of its writer."""
     origin = None if asked is None else Origin(source="audit", version=asked)
-    tree = {"apiVersion": "example.com/v2", **pod(node="n")}
+    tree = {"apiVersion": stored, **pod(node="n")}
     removed = event(tree, type_=EventType.OBJECT_DELETED, verb="delete")
     removed.stamp = msgspec.structs.replace(removed.stamp, origin=origin)
     command = command_of(Input(event=removed, before=tree, time=NOW), tree)

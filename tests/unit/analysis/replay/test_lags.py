@@ -343,3 +343,15 @@ def _calls_for(writes):
         sys.setprofile(before)
     assert found[-1] < writes[0]
     return calls
+
+
+@pytest.mark.parametrize(
+    ("made", "sent_at"), [(9, 9), (10, 14), (11, 14), (12, 16), (13, 16), (20, 16)]
+)
+def test_request_is_sent_no_earlier_than_those_that_were_made_before(made, sent_at):
+    """Two requests waited: one from 10 to 14, one from 12 to 16."""
+    pairs = [(Instant(sent * SECOND), Instant(at * SECOND)) for sent, at in ((14, 10), (16, 12))]
+    waiting = [Instant(number * SECOND // 50) for number in range(10 * 50, 16 * 50 + 1)]
+    waits = Waits(pairs, waiting)
+    assert waits.passed(Instant(made * SECOND)) == sent_at * SECOND
+    assert Waits([], waiting).passed(Instant(made * SECOND)) == made * SECOND

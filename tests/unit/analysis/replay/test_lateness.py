@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay import facts
+from app.analysis.replay import facts, tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, EVICTION, SCHEDULER
@@ -15,6 +15,7 @@ from app.analysis.replay.lateness import (
     PacedRun,
     Process,
     Silences,
+    Timers,
     late_acts,
     late_attempts,
     successions,
@@ -337,3 +338,47 @@ def test_act_whose_object_the_run_did_not_write_then_is_left_out() -> None:
     run = PacedRun(acts=list(acts))
     run.keep_written(trace)
     assert run.acts == acts[:1]
+
+
+PAUSE = tolerances.TABLE.replaced_after / SECOND
+SOON = tolerances.TABLE.act_after / SECOND
+
+
+@pytest.mark.parametrize(
+    ("written", "at", "is_first"),
+    [
+        ((0, PAUSE), PAUSE, True),
+        ((0, PAUSE), PAUSE + SOON, True),
+        ((0, PAUSE), PAUSE + SOON + 0.001, False),
+        ((0, PAUSE - 0.001), PAUSE, False),
+        ((0, PAUSE), PAUSE - 0.001, False),
+        ((0, PAUSE, PAUSE + 1), PAUSE + SOON, True),
+        ((0, 2 * PAUSE, 3 * PAUSE), 3 * PAUSE, True),
+        ((0,), PAUSE, False),
+        ((), PAUSE, False),
+    ],
+)
+def test_act_soon_after_a_pause_may_be_the_first_of_a_new_process(written, at, is_first):
+    timers = Timers(processes={"rule-status": Process(map(instant, written))})
+    assert timers.is_first_look(instant(at), "rule-status") is is_first
+    assert not timers.is_first_look(instant(at), "eviction"), "nothing is known of its process"
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "last", "back"),
+    [
+        ((0, 1, 1 + PAUSE, 20), 0, 20, 1 + PAUSE),
+        ((0, 1, PAUSE, 20), 0, 20, None),
+        ((0, 1, 2), 0, 2 + PAUSE, 2 + PAUSE),
+        ((0, PAUSE, 3 * PAUSE, 5 * PAUSE), 0, 3 * PAUSE, 3 * PAUSE),
+        ((0, PAUSE, 3 * PAUSE, 5 * PAUSE), PAUSE, 2 * PAUSE - 1, None),
+        ((), 3, 3 + PAUSE, 3 + PAUSE),
+        ((), 3, 2 + PAUSE, None),
+    ],
+)
+def test_process_begins_anew_at_its_last_return(written, first, last, back):
+    timers = Timers(processes={"claims": Process(map(instant, written))})
+    expected = None if back is None else instant(back)
+    assert timers.begun_anew("claims/pods", instant(first), instant(last)) == expected
+    assert timers.begun_anew("claims", instant(first), instant(last)) == expected
+    assert timers.begun_anew("eviction", instant(first), instant(last)) is None

@@ -6,8 +6,11 @@ nobody saw. The meaning of each set is in the docstring of `Variant`.
 
 import pytest
 
-from app.analysis.replay.attempts import Placing, Try
+from app.analysis.replay.acts import Act
+from app.analysis.replay.attempts import Placing, PodCourse, Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
+from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import Process, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, Readiness
 from app.analysis.replay.steering import NEVER, TRIED_WITHIN, SteeredPace
@@ -443,3 +446,136 @@ def test_pod_without_claims_waits_for_itself_alone(claim: int | None, is_first: 
         turns.follow(event)
     assert turns.precedes("a", "b", SOON) is is_first
     assert not turns.precedes("b", "a", SOON)
+
+
+def test_plan_is_under_way_until_the_recording_has_it_stored() -> None:
+    """What a run of the recording notes of that, a changed world keeps to."""
+    recorded = RecordedPace()
+    pace = SteeredPace(recorded, Variant(), KEYS)
+    assert pace.stored_at("claims", NOW) is None
+    for until, expected in ((LATER, LATER), (NOW, None), (Instant(NOW - 1), None)):
+        recorded.stored_at = until
+        assert pace.stored_at("claims", NOW) == expected
+    recorded.stored_at = LATER
+    pace.begin_step()
+    assert pace.stored_at("claims", NOW) is None, "another step begins"
+    changed = SteeredPace(recorded, Variant(), KEYS, pace.readiness)
+    assert changed.stored_at("claims", NOW) == LATER
+    assert changed.stored_at("garbage", NOW) is None
+
+
+GONE = Instant(NOW + 500)
+
+
+@pytest.mark.parametrize(
+    ("now", "passed", "expected"),
+    [
+        (NOW, (), GONE + 1),
+        (GONE, (), GONE + 1),
+        (LATER, (), LATER),
+        (NOW, ((LATER, NOW),), LATER),
+        (NOW, ((GONE, NOW),), GONE + 1),
+        (NOW, ((LATER, LATER),), GONE + 1),
+    ],
+    ids=[
+        "after its deletion",
+        "at its deletion",
+        "not in the past",
+        "when the limit lets it through",
+        "the limit passed it before",
+        "a later request waited",
+    ],
+)
+def test_placement_that_left_no_write_is_written_when_its_pod_is_gone(
+    now: Instant, passed: tuple[tuple[Instant, Instant], ...], expected: Instant
+) -> None:
+    recorded = RecordedPace()
+    recorded.waits = Waits(passed, ())
+    hidden = SteeredPace(recorded, Variant(hidden=frozenset({("pod", GONE)})), KEYS)
+    assert hidden.bind_delay("pod", now) == (expected, expected)
+    usual = RecordedPace().bind_delay("pod", now)
+    assert hidden.bind_delay("other", now) == usual
+    assert SteeredPace(recorded, Variant(), KEYS).bind_delay("pod", now) == usual
+
+
+def course_until(last: Instant) -> PodCourse:
+    """One placement, which was tried by an instant."""
+    tried, placing = AttemptOutcome(node="n"), Placing(began=NOW)
+    return PodCourse([Try(instant=NOW, first=NOW, last=last, tried=tried, placing=placing)])
+
+
+@pytest.mark.parametrize(
+    ("ends", "now", "expected"),
+    [
+        ({"a": LATER}, NOW, LATER),
+        ({"a": LATER}, LATER, None),
+        ({"a": LATER, "b": Instant(LATER - 1)}, NOW, LATER),
+        ({"b": Instant(LATER - 1)}, NOW, LATER - 1),
+        ({"a": LAST}, NOW, LATER + 500),
+        ({"d": LATER}, NOW, None),
+        ({}, NOW, None),
+    ],
+    ids=[
+        "after the one before",
+        "that one is over",
+        "after all before",
+        "after another one",
+        "no later than its own deletion",
+        "not after the one behind",
+        "none is recorded",
+    ],
+)
+@pytest.mark.parametrize("is_limited", [False, True])
+def test_pod_whose_placement_left_no_write_is_tried_after_those_before_it(
+    ends: dict[str, Instant], now: Instant, expected: Instant | None, is_limited: bool
+) -> None:
+    recorded = RecordedPace()
+    recorded._pods = {name: course_until(last) for name, last in ends.items()}
+    turns = FirstTurns()
+    for number, name in enumerate(("a", "b", "pod", "d"), 1):
+        turns.follow(written(number, "pod", name, {"spec": {}}))
+    hidden = frozenset({("pod", Instant(LATER + 500))})
+    variant = Variant(hidden=hidden, is_limited=is_limited)
+    for known in (turns, None):
+        pace = SteeredPace(recorded, variant, KEYS, turns=known)
+        assert pace.not_before(*TURNS["attempt"], now) == now
+        due = pace.put_off("pod", AttemptOutcome(node="n"), now)
+        assert due == (expected if is_limited and known else None)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "is_before"),
+    [
+        ((0, 2), (0, 1), True),
+        ((0, 2), (0, 3), False),
+        ((0, 2), (5, 3), True),
+        ((5, 2), (5, 3), False),
+        ((5, 2), (0, 1), False),
+    ],
+)
+def test_pods_before_another_one_in_the_queue_have_priority_or_were_named_first(
+    own: tuple[int, int], other: tuple[int, int], is_before: bool
+) -> None:
+    """Each has a priority and the revision at which it was made."""
+    turns = FirstTurns()
+    for name, (priority, made) in {"own": own, "other": other}.items():
+        turns.follow(written(made, "pod", name, {"spec": {"priority": priority}}))
+    assert list(turns.before("own")) == (["other"] if is_before else [])
+    assert list(turns.before("unknown")) == []
+
+
+def test_new_process_looks_at_the_rules_that_the_variant_names_as_often_as_it_began_anew() -> None:
+    key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", "r")
+    recorded = RecordedPace()
+    for seconds in (5, 60, 61, 70, 100):
+        at = Instant(seconds * SECOND)
+        event = rule(observed=2)
+        act = Act(event=event, before=None, known=at, user="", is_guessed=False)
+        recorded._note(("rule-status", ("r", "u")), act)
+    process = Process(Instant(each * SECOND) for each in (0, 5, 60, 61, 70, 100))
+    timers = Timers(processes={"rule-status": process})
+    keys = {"u": key, "v": key._replace(name="s"), "p": POD._replace(name="r")}
+    for names, expected in (({"r"}, [60, 61, 100]), ({"s"}, []), ((), [])):
+        variant = Variant(begun_anew=frozenset(names))
+        looks = SteeredPace(recorded, variant, keys, timers=timers).looks_anew()
+        assert list(looks) == [(("r", "u"), at * SECOND) for at in expected]

@@ -59,6 +59,12 @@ MADE, BOUND, RUNNING = pod(user="alice"), pod("n1"), pod("n1", "kubelet", "patch
 READY, WAITS = claim("True"), claim("False")
 
 
+def removed(write):
+    """The removal of a claim, whose line shows this last state."""
+    key, _, _, parts = write
+    return key, "controller", "delete", parts
+
+
 @pytest.mark.parametrize(
     ("is_proved", "wait", "writes"),
     [
@@ -84,6 +90,11 @@ READY, WAITS = claim("True"), claim("False")
         (False, 5, [MADE, GIVEN, refused(), READY, BOUND]),
         # another allocation
         (False, 5, [MADE, GIVEN, BOUND, FREE, GIVEN, READY]),
+        # the state in the line of a removal is no report, and another claim may have the name
+        (False, 5, [MADE, GIVEN, BOUND, removed(READY)]),
+        (False, 5, [MADE, GIVEN, BOUND, removed(GIVEN), GIVEN, READY]),
+        (True, 5, [MADE, GIVEN, removed(GIVEN), GIVEN, BOUND, READY]),
+        (True, 5, [MADE, GIVEN, BOUND, READY, removed(READY)]),
     ],
 )
 def test_binding_before_its_devices_are_ready_is_too_early(is_proved, wait, writes):
@@ -131,7 +142,8 @@ def early(writes, wait, *, is_any=False):
     audit, before = UnreadyBindings(lacks), {}
     for event in lines(writes, wait):
         audit.after(event, before.get(event.key), event.stamp.time)
-        before[event.key] = event.object
+        is_gone = event.type is EventType.OBJECT_DELETED
+        before[event.key] = None if is_gone else event.object
     return list(audit.problems())
 
 
@@ -145,6 +157,9 @@ def lines(writes, wait):
         stamp = Stamp(time=now, actor=Actor(user=user), verb=verb, origin=origin)
         type_ = EventType.OBJECT_UPDATED if key in known else EventType.OBJECT_CREATED
         known.add(key)
+        if verb == "delete":
+            type_ = EventType.OBJECT_DELETED
+            known.discard(key)
         metadata = {"name": key.name, "namespace": key.namespace, "uid": f"uid-{key.name}"}
         body = canonical_json({"metadata": metadata, **parts})
         uid = f"uid-{key.name}"
