@@ -1,0 +1,285 @@
+"""What a run makes of recorded writes from outside: at once, later, at their turn, or not at all.
+
+A changed world here is one whose API refuses some recorded writes; everything else follows.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+
+import msgspec
+import pytest
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.inputs import Input
+from app.analysis.replay.variants import Variant
+from app.analysis.replay.writers import DECIDED, Writers
+from app.bootstrap.control_planes import ControlPlanes
+from app.domain.controllers.registry import ControllerOptions
+from app.domain.errors import Rejected
+from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.replays.deciding import run as running
+from app.service.replays.deciding.altered import Alteration
+from app.service.replays.deciding.run import Run
+from app.service.replays.deciding.runs import Runs
+from app.service.replays.replaying import ReplayBounds
+from tests.cluster import T0, USER, Cluster
+from tests.unit.analysis.replay.test_recording import recording_of
+
+POD = ObjectKey("", "pods", "default", "a")
+OUTSIDE = ControllerOptions(off=frozenset({"replica-sets", "deployments"}))
+
+
+def runs_of(cluster: Cluster, change: Callable[[Event], Event] = lambda event: event) -> Runs:
+    """The runs of what happened, where `change` alters the recorded events.
+
+    The first of the two revisions of a removal is left out, as other sources do.
+    """
+    kept = (event for event in cluster.line.events if not is_first_half(event))
+    cluster.line.events[:] = [change(event) for event in kept]
+    recording = recording_of(cluster)
+    recording.finish()
+    return Runs(
+        recording,
+        ControlPlanes(HistoryInfo(id=HistoryId(1), name="h"), names=DECIDED),
+        Writers(DECIDED),
+        cluster.line.head.revision,
+        Instant(recording.last + tolerances.TABLE.afterwards),
+        lambda step, revision, until: None,
+        ReplayBounds(),
+    )
+
+
+def is_first_half(event: Event) -> bool:
+    is_change = event.type is EventType.OBJECT_UPDATED
+    return is_change and event.object["metadata"].get("deletionGracePeriodSeconds") == 0
+
+
+async def changed(runs: Runs, refused: Collection[tuple[str, str]]) -> Run:
+    """A world whose API refuses these writes: pairs of verb and name."""
+    control = await runs.run(Variant(), is_control=True)
+
+    def admit(recorded: Input, command: Command, objects: ObjectsReader) -> Command:
+        event = recorded.event
+        if (event.stamp.verb, event.key.name) in refused:
+            raise Rejected(f"no {event.stamp.verb}")
+        return command
+
+    alteration = Alteration(
+        edits=lambda objects: (), actor=USER, control=control.readiness, admit=admit
+    )
+    return await runs.run(Variant(), keep_events=True, alteration=alteration)
+
+
+def seconds(event: Event) -> float:
+    return (event.stamp.time - T0) / SECOND
+
+
+def told(run: Run) -> list[str]:
+    """What the run has of its inputs about pods: the second, the verb and the name of each."""
+    return [
+        f"{seconds(event):g} {event.stamp.verb} {event.key.name}"
+        for event in run.timeline.events
+        if event.key.resource == "pods" and event.stamp.actor == USER and not is_first_half(event)
+    ]
+
+
+def owned(cluster: Cluster, name: str) -> None:
+    """A pod of the ReplicaSet `web`, as its recorded controller made it."""
+    uid = cluster.must("replicasets", "web")["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid}
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "ownerReferences": [{**owner, "controller": True}]},
+            "spec": {"containers": [{"name": "main", "image": "busybox:1"}]},
+        }
+    )
+
+
+def replicas() -> Cluster:
+    """A ReplicaSet of two pods; those that go are replaced by others."""
+    cluster = Cluster(options=OUTSIDE)
+    labels = {"app": "web"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "busybox:1"}]},
+    }
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    cluster.create("apps/v1", "ReplicaSet", "web", spec=spec)
+    owned(cluster, "a")
+    owned(cluster, "b")
+    cluster.wait(10).kill("a")
+    owned(cluster, "c")
+    cluster.wait(10).patch("pods", "c", {"metadata": {"labels": {"of": "c"}}})
+    cluster.wait(10).kill("b")
+    owned(cluster, "d")
+    cluster.wait(10).patch("pods", "d", {"metadata": {"labels": {"of": "d"}}})
+    return cluster
+
+
+BEGUN = ["0 create a", "0 create b"]
+NOT_NEEDED = {running._NOT_NEEDED: 2}
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected", "not_done"),
+    [
+        (
+            [],
+            [
+                *BEGUN, "10 delete a", "10 create c", "20 patch c",
+                "30 delete b", "30 create d", "40 patch d",
+            ],
+            {},
+        ),
+        (  # its set lacks a pod when `b` goes: then `c` is made, with what was written about it
+            [("delete", "a")],
+            [*BEGUN, "30 delete b", "30 create c", "30 patch c"],
+            {"a write from outside that is refused here: no delete": 1, **NOT_NEEDED},
+        ),
+        (
+            [("delete", "a"), ("delete", "b")],
+            BEGUN,
+            {"a write from outside that is refused here: no delete": 2, running._NOT_NEEDED: 4},
+        ),
+        (
+            [("delete", "b")],
+            [*BEGUN, "10 delete a", "10 create c", "20 patch c"],
+            {"a write from outside that is refused here: no delete": 1, **NOT_NEEDED},
+        ),
+        (  # nothing is left to be changed or deleted of what was not made
+            [("create", "c"), ("create", "b")],
+            ["0 create a", "10 delete a", "30 create d", "40 patch d"],
+            {
+                "a write from outside that is refused here: no create": 2,
+                running._GONE: 2,
+            },
+        ),
+    ],
+)  # fmt: skip
+async def test_pod_of_a_set_is_made_where_its_set_lacks_one(
+    refused: list[tuple[str, str]], expected: list[str], not_done: dict[str, int]
+) -> None:
+    run = await changed(runs_of(replicas()), refused)
+    assert told(run) == expected
+    assert run.not_done == Counter(not_done)
+    assert Counter(each.why for each in run.unapplied) == run.not_done
+
+
+async def test_write_to_an_object_that_another_one_replaced_is_left_out() -> None:
+    """The name is that of the pod before, which was not deleted here."""
+    cluster = Cluster(options=OUTSIDE)
+    cluster.pod("a")
+    cluster.wait(10).kill("a")
+    cluster.pod("a")
+    cluster.wait(10).patch("pods", "a", {"metadata": {"labels": {"of": "a"}}})
+    run = await changed(runs_of(cluster), [("delete", "a")])
+    assert told(run) == ["0 create a"]
+    assert {why.partition(":")[0]: count for why, count in run.not_done.items()} == {
+        "a write from outside that is refused here": 1,
+        "a creation from outside of an object whose name another one has here": 1,
+        running._ANOTHER: 1,
+    }
+
+
+async def test_other_changes_beside_a_deletion_are_made_by_their_writer() -> None:
+    """A line without the request shows the mark of the deletion and a label in one write."""
+    cluster = Cluster(options=OUTSIDE)
+    cluster.node("n1")
+    cluster.pod("a")
+    cluster.wait(10).delete("pods", "a", grace_seconds=30)
+    cluster.wait(1)
+
+    def labelled(event: Event) -> Event:
+        if event.key != POD or "deletionTimestamp" not in event.object["metadata"]:
+            return event
+        tree = event.object
+        tree = {**tree, "metadata": {**tree["metadata"], "labels": {"of": "a"}}}
+        stamp = msgspec.structs.replace(event.stamp, verb="patch")
+        made = msgspec.structs.replace(event, body=canonical_json(tree), stamp=stamp)
+        made.forget_tree()
+        return made
+
+    run = await runs_of(cluster, labelled).run(Variant(), keep_events=True)
+    about = [
+        (event.stamp.actor.user, event.stamp.verb, event.object["metadata"])
+        for event in run.timeline.events
+        if event.key.resource == "pods" and seconds(event) == 10
+    ]
+    assert [(user, verb) for user, verb, _ in about] == [("alice", "patch")] * 2
+    assert ["deletionTimestamp" in metadata for _, _, metadata in about] == [True, True]
+    assert ["labels" in metadata for _, _, metadata in about] == [False, True]
+
+
+def unplaced() -> Cluster:
+    """A pod without a node, which a user deletes after ten seconds."""
+    cluster = Cluster(options=OUTSIDE)
+    cluster.pod("a")
+    cluster.settle().wait(10).kill("a")
+    cluster.create("v1", "Namespace", "other")
+    return cluster
+
+
+def derived(event: Event) -> Event:
+    """The event in a source that has no time of its own for writes."""
+    origin = Origin(source="watch", time_quality="derived")
+    return msgspec.structs.replace(event, stamp=msgspec.structs.replace(event.stamp, origin=origin))
+
+
+COARSE = tolerances.TABLE.coarse / SECOND
+
+
+@pytest.mark.parametrize(
+    ("variant", "is_derived", "until", "removed"),
+    [
+        ("", True, None, 10),
+        ("postponed", True, None, 10 + COARSE),
+        ("postponed", False, None, 10),
+        ("removed_last", True, 14, 14),
+        ("removed_last", True, None, 10),
+        ("removed_last", False, 14, 14),
+    ],
+)
+async def test_removal_is_applied_as_late_as_its_time_is_unsure(
+    variant: str, is_derived: bool, until: float | None, removed: float
+) -> None:
+    cluster = unplaced()
+    uid = next(event.uid for event in cluster.line.events if event.key == POD)
+    runs = runs_of(cluster, derived if is_derived else lambda event: event)
+    if until is not None:
+        span = (Instant(T0 + 10 * SECOND), Instant(T0 + int(until * SECOND)))
+        runs.recording.undated.within = {uid: span}
+    chosen = Variant(**{variant: frozenset({uid})}) if variant else Variant()
+    run = await runs.run(chosen, keep_events=True)
+    gone = [each for each in run.timeline.events if each.type.value == "ObjectDeleted"]
+    assert [(each.uid, seconds(each)) for each in gone] == [(uid, removed)]
+    assert run.not_done == {}
+
+
+@pytest.mark.parametrize("is_skipped", [False, True])
+async def test_pod_may_be_tried_between_the_two_revisions_of_its_removal(is_skipped: bool) -> None:
+    """The scheduler says that it skips the pod; the recording need not have the first revision."""
+    cluster = unplaced()
+    uid = next(event.uid for event in cluster.line.events if event.key == POD)
+    variant = Variant(skipped=frozenset({uid}) if is_skipped else frozenset())
+    run = await runs_of(cluster).run(variant, keep_events=True)
+    about = [event for event in run.timeline.events if event.uid == uid and seconds(event) == 10]
+    assert [(event.stamp.verb, event.stamp.actor.user, event.type.value) for event in about] == [
+        ("delete", "" if is_skipped else "alice", "ObjectUpdated"),
+        ("delete", "alice", "ObjectDeleted"),
+    ]
+    metadata = about[0].object["metadata"]
+    assert metadata["deletionTimestamp"] == "2026-01-02T03:00:10Z"
+    assert metadata["deletionGracePeriodSeconds"] == 0
+    said = [
+        event.object.get("message") or event.object.get("note")
+        for event in run.timeline.events
+        if event.key.resource == "events" and seconds(event) == 10
+    ]
+    assert [text.startswith("skip schedule deleting pod") for text in said] == [True] * is_skipped
