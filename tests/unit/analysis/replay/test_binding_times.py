@@ -10,8 +10,14 @@ from typing import Any, cast
 import pytest
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.attempts import Placing
+from app.analysis.replay.acts import Act
+from app.analysis.replay.attempts import Placing, PodCourse, Try
 from app.analysis.replay.pace import RecordedPace
+from app.domain.controllers.garbage import namespaces
+from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
 from app.domain.values.timestamps import Instant
 
 BEGAN = Instant(1_000_000_000)
@@ -122,3 +128,111 @@ def test_placement_is_later_than_the_last_end_of_others_on_its_devices(
     tries = {"pod": SimpleNamespace(placings=[placing])}
     RecordedPace._note_freed(cast(Any, SimpleNamespace(_freed=known, _tries=tries)))
     assert placing.free_at == (free_at or 0)
+
+
+def result(device: str, **parts: Any) -> dict[str, Any]:
+    return {"request": "r", "driver": "d", "pool": "p", "device": device, **parts}
+
+
+def allocated(*results: dict[str, Any]) -> dict[str, Any]:
+    return {"status": {"allocation": {"devices": {"results": list(results)}}}}
+
+
+A, OTHER = result("a"), result("b")
+FREE: dict[str, Any] = {"status": {}}
+DELETED, UPDATED = EventType.OBJECT_DELETED, EventType.OBJECT_UPDATED
+
+
+@pytest.mark.parametrize(
+    ("before", "type_", "after", "freed"),
+    [
+        (allocated(A, OTHER), UPDATED, FREE, {"p/a", "p/b"}),
+        (allocated(A), DELETED, allocated(A), {"p/a"}),
+        (allocated(A), DELETED, FREE, {"p/a"}),
+        (allocated(A), UPDATED, allocated(A), set()),
+        (allocated(A), UPDATED, allocated(OTHER), set()),
+        (FREE, UPDATED, FREE, set()),
+        (FREE, DELETED, allocated(A), set()),
+        (None, DELETED, allocated(A), set()),
+        # others may have them at the same time
+        (allocated(A, result("b", adminAccess=True)), UPDATED, FREE, {"p/a"}),
+        (allocated(A, result("b", adminAccess=False)), UPDATED, FREE, {"p/a", "p/b"}),
+        (allocated(result("a", consumedCapacity={}), OTHER), UPDATED, FREE, {"p/b"}),
+    ],
+)
+@pytest.mark.parametrize("resource", ["resourceclaims", "pods"])
+def test_devices_of_a_claim_are_free_when_its_release_was_requested(
+    before: dict[str, Any] | None,
+    type_: EventType,
+    after: dict[str, Any],
+    freed: set[str],
+    resource: str,
+) -> None:
+    key = ObjectKey("resource.k8s.io", resource, "ns", "c")
+    stamp = Stamp(
+        time=Instant(9), actor=Actor(user="u"), verb="update", origin=Origin(source="x", asked=7)
+    )
+    event = Event(
+        revision=Revision(1), type=type_, key=key, uid="c", body=canonical_json(after), stamp=stamp
+    )
+    pace = RecordedPace()
+    act = Act(event=event, before=before, known=Instant(9), user="u", is_guessed=False)
+    pace._learn_freed(act)
+    assert pace._freed == ({name: [7] for name in freed} if resource == "resourceclaims" else {})
+
+
+@pytest.mark.parametrize(
+    ("written", "entered", "is_before"),
+    [
+        (5, {"other": 6}, True),
+        (5, {"other": 5}, False),
+        (5, {"other": 4}, False),
+        (0, {"other": 6}, False),  # its version is not known
+        (5, {}, False),
+        (5, {"pod": 6}, False),
+    ],
+)
+def test_placement_that_was_written_before_another_pod_was_there_is_older(
+    written: int, entered: dict[str, int], is_before: bool
+) -> None:
+    pace = RecordedPace(entered=entered)
+    failed = Try(instant=BEGAN, first=BEGAN, last=BEGAN, tried=AttemptOutcome(message="none"))
+    tried = AttemptOutcome(node="n")
+    placing = Placing(began=BEGAN, written=written)
+    placed = Try(instant=BEGAN, first=BEGAN, last=BEGAN, tried=tried, placing=placing)
+    assert not pace.is_decided_before("pod", "other")
+    for tries, number, is_left in (
+        ([placed], 0, True),
+        ([failed, placed], 0, True),
+        ([failed, placed], 1, True),
+        ([placed, failed], 1, False),
+        ([failed], 0, False),
+    ):
+        pace._pods["pod"] = PodCourse(tries, number=number)
+        assert pace.is_decided_before("pod", "other") is (is_before and is_left)
+
+
+def test_acts_about_a_namespace_are_over_when_another_one_of_its_name_begins() -> None:
+    pace = RecordedPace()
+    queue, key = namespaces.NAME, ("ns",)
+    stamp = Stamp(time=BEGAN, actor=Actor(user="u"), verb="update")
+    event = Event(
+        revision=Revision(1),
+        type=UPDATED,
+        key=ObjectKey("", "namespaces", "", "ns"),
+        uid="n",
+        body=b"{}",
+        stamp=stamp,
+    )
+    places = [(queue, key), (f"{queue}/content", ("ns", "", "pods")), (queue, ("other",))]
+    places.append(("claims", ("ns", "c")))
+    for place in places:
+        for later in (0, 5, 9):
+            at = Instant(BEGAN + later)
+            act = Act(event=event, before=None, known=at, user="u", is_guessed=False)
+            pace._note(place, act)
+    before = Instant(BEGAN - 1)
+    pace.pass_over("ns", Instant(BEGAN + 5))
+    pace.pass_over("ns", Instant(BEGAN + 3))
+    nexts = [pace.next_act(*place, before) for place in places]
+    assert nexts == [BEGAN + 9, BEGAN + 9, BEGAN, BEGAN]

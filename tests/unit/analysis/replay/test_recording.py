@@ -1,13 +1,20 @@
 """What a recording notes of its events besides traces; the rows are read from the raw objects."""
 
-from app.analysis.replay.authors import SCHEDULER
+import pytest
+
+from app.analysis.replay.authors import SCHEDULER, UNNAMED
 from app.analysis.replay.recording import Recording, ReportTime
 from app.analysis.replay.unsure.lacks import Lacks
-from app.analysis.replay.writers import Writers
+from app.analysis.replay.writers import DECIDED, Writers
 from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
-from app.domain.log import Event, EventType
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
+from app.domain.objects.profile import Profile
+from app.domain.values import api_resources
+from app.domain.values.timestamps import Instant
 from tests.cluster import USER, Cluster
 
 FINISHED = {"status": {"phase": "Failed"}}
@@ -113,3 +120,56 @@ def node_reasons(events: list[Event]) -> list[int]:
             instants.append(event.stamp.time)
         before = now
     return instants
+
+
+@pytest.mark.parametrize(
+    ("phase", "node", "user", "uid", "is_by_anyone"),
+    [
+        ("Failed", "gone", UNNAMED, "u", True),
+        ("Succeeded", "gone", UNNAMED, "u", True),
+        ("Running", "gone", UNNAMED, "u", False),
+        ("Failed", "n1", UNNAMED, "u", False),
+        ("Failed", "gone", "alice", "u", False),
+        ("Failed", "gone", UNNAMED, "another", False),
+    ],
+    ids=["failed", "succeeded", "runs", "on a node", "by a user", "last seen under this name"],
+)
+def test_removal_of_an_ended_pod_without_a_node_may_be_by_anyone(
+    phase: str, node: str, user: str, uid: str, is_by_anyone: bool
+) -> None:
+    """Its writer is left open then; other writes from outside are not traced."""
+    schemas = rules_for(Profile()).schemas
+    recording = Recording(Writers(DECIDED), LiveViews(Profile()), {}, Lacks(()), schemas)
+    made = {
+        "apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": node}, "status": {"phase": phase},
+    }  # fmt: skip
+    writes = [
+        (ObjectKey(*api_resources.NODES, "", "n1"), "n", {"kind": "Node"}, "alice"),
+        (ObjectKey(*api_resources.PODS, "ns", "p"), uid, made, "alice"),
+        (ObjectKey(*api_resources.PODS, "ns", "p"), "u", made, user),
+    ]
+    for number, (key, of, tree, writer) in enumerate(writes, 1):
+        is_last = number == len(writes)
+        stamp = Stamp(
+            time=Instant(number),
+            actor=Actor(user=writer),
+            verb="delete" if is_last else "create",
+            origin=Origin(source="watch"),
+        )
+        metadata = {"namespace": key.namespace, "name": key.name, "uid": of}
+        event = Event(
+            revision=Revision(number),
+            type=EventType.OBJECT_DELETED if is_last else EventType.OBJECT_CREATED,
+            key=key,
+            uid=of,
+            body=canonical_json({**tree, "metadata": metadata}),
+            stamp=stamp,
+        )
+        recording.take(event, Instant(number))
+    recording.finish()
+    *_, removal = recording.inputs
+    assert removal.event.type is EventType.OBJECT_DELETED
+    assert removal.traced_as == ("" if is_by_anyone else None)
+    assert removal.may_have_come_to_pass is is_by_anyone
+    assert [step.writer for step in recording.trace.writes.get("u", ())] == [""] * is_by_anyone
+    assert all(each.traced_as is None for each in recording.inputs[:-1])
