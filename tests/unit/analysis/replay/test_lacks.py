@@ -318,3 +318,65 @@ def test_what_a_lost_creation_led_to_may_come_after_the_line_that_shows_the_obje
         told.append([bool(between(lacks, *span, keys=(CLAIM,))) for span in spans])
         told.append([key for key, _, _ in lacks.lines()])
     assert told == [[True, True, True, False], [CLAIM], [True, False, False, False], []]
+
+
+OTHER = ObjectKey("resource.k8s.io", "resourceclaims", "other", "c")
+IN_NAMESPACE = "an object in its namespace is not recorded whole"
+NO_NAMESPACE = "its namespace is not recorded"
+NO_END = "when its namespace was to end is not recorded"
+
+
+@pytest.mark.parametrize(
+    ("key", "last", "said"),
+    [(CLAIM, 9, ""), (CLAIM, 10, IN_NAMESPACE), (CLAIM, 40, IN_NAMESPACE), (OTHER, 40, "")],
+)
+def test_end_of_a_namespace_depends_on_all_objects_in_it(key, last, said):
+    lacks = lacks_after(
+        (10, event(key, losses=[Loss.TRUNCATED_BODY])), (20, event(key)), (30, event(SLICE))
+    )
+    assert lacks.within("default", at(last)) == said
+
+
+@pytest.mark.parametrize(
+    ("end", "first", "said"), [(20, 19, ""), (20, 20, NO_END), (20, 30, NO_END), (None, 10**9, "")]
+)
+def test_namespace_that_no_line_shows_is_lacking_and_its_end_is_not_known(end, first, said):
+    lacks = Lacks(())
+    namespace = ObjectKey("", "namespaces", "", "default")
+    assert not lacks.is_any
+    lacks.note_implied(TEMPLATE)
+    assert not lacks.is_any, "a template says what its claims have"
+    lacks.note_implied(namespace)
+    if end is not None:
+        lacks.note_implied(namespace, at(end))
+    assert lacks.is_any
+    assert lacks.within("default", at(1)) == NO_NAMESPACE
+    assert lacks.in_ending("default", at(first)) == said
+    assert lacks.within("other", at(1)) == lacks.in_ending("other", at(first)) == ""
+
+
+@pytest.mark.parametrize(
+    ("gap", "key", "instant", "is_there"),
+    [
+        (CLAIM, CLAIM, 10, True),
+        (CLAIM, CLAIM, 11, False),
+        (CLAIM, CLAIM._replace(name="d"), 5, False),
+        (CLAIM._replace(name=""), CLAIM, 5, True),
+        (CLAIM._replace(name=""), OTHER, 5, False),
+        (CLAIM._replace(namespace="", name=""), OTHER, 5, True),
+        (CLAIM._replace(namespace="", name=""), POD, 5, False),
+        (ObjectKey("", "", "", ""), POD, 10, True),
+    ],
+)
+def test_act_may_be_done_later_where_its_object_is_not_recorded(gap, key, instant, is_there):
+    lacks = lacks_after((1, event(POD)), (10, event(gap, EventType.GAP_OBSERVED)))
+    said = "it may have been done later, where nothing was recorded"
+    assert lacks.after(key, at(instant)) == (said if is_there else "")
+
+
+def test_last_write_of_an_object_is_its_last_line_but_no_gap():
+    lacks = lacks_after(
+        (10, event(POD)), (20, event(POD)), (30, event(POD, EventType.GAP_OBSERVED))
+    )
+    assert lacks.last_written(POD) == at(20)
+    assert lacks.last_written(CLAIM) < at(0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay.authors import SCHEDULER, UNNAMED
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER, UNNAMED
 from app.analysis.replay.recording import Recording, ReportTime
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.writers import DECIDED, Writers
@@ -173,3 +173,162 @@ def test_removal_of_an_ended_pod_without_a_node_may_be_by_anyone(
     assert removal.may_have_come_to_pass is is_by_anyone
     assert [step.writer for step in recording.trace.writes.get("u", ())] == [""] * is_by_anyone
     assert all(each.traced_as is None for each in recording.inputs[:-1])
+
+
+POD_KEY = ObjectKey(*api_resources.PODS, "ns", "p")
+CLAIM_KEY = ObjectKey(*api_resources.RESOURCE_CLAIMS, "ns", "c")
+GIVEN = {"status": {"allocation": {"devices": {"results": []}}}}
+BOUND = {"spec": {"nodeName": "n"}}
+
+
+def line(
+    key: ObjectKey,
+    tree: dict[str, object] | None = None,
+    *,
+    type_: EventType = EventType.OBJECT_CREATED,
+    user: str = "alice",
+    verb: str = "create",
+) -> Event:
+    metadata = {"namespace": key.namespace, "name": key.name, "uid": key.name}
+    return Event(
+        revision=Revision(1),
+        type=type_,
+        key=key,
+        uid=key.name,
+        body=canonical_json({**(tree or {}), "metadata": metadata}),
+        stamp=Stamp(
+            time=Instant(1), actor=Actor(user=user), verb=verb, origin=Origin(source="watch")
+        ),
+    )
+
+
+def empty() -> Recording:
+    schemas = rules_for(Profile()).schemas
+    return Recording(Writers(DECIDED), LiveViews(Profile()), {}, Lacks(()), schemas)
+
+
+def taken(*lines: Event) -> Recording:
+    recording = empty()
+    for number, each in enumerate(lines, 1):
+        recording.take(each, Instant(number))
+    recording.finish()
+    return recording
+
+
+UPDATED = EventType.OBJECT_UPDATED
+GAP = EventType.GAP_OBSERVED
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([line(POD_KEY), line(POD_KEY, BOUND, type_=UPDATED)],
+         {"a binding by alice, taken as recorded": 1}),
+        ([line(POD_KEY), line(POD_KEY, BOUND, type_=UPDATED, user=UNNAMED)], {}),
+        ([line(POD_KEY), line(POD_KEY, BOUND, type_=UPDATED, user=SCHEDULER)], {}),
+        ([line(POD_KEY, BOUND)], {}),
+        ([line(POD_KEY, BOUND), line(POD_KEY, BOUND, type_=UPDATED)], {}),
+        ([line(CLAIM_KEY), line(CLAIM_KEY, GIVEN, type_=UPDATED)],
+         {"an allocation by alice, taken as recorded": 1}),
+        ([line(CLAIM_KEY, GIVEN)], {}),
+        ([line(POD_KEY), line(CLAIM_KEY, GIVEN, verb="baseline")],
+         {"an allocation by alice before the object was first seen": 1}),
+        # the state at the beginning is that of both sides
+        ([line(CLAIM_KEY, GIVEN, verb="baseline")],
+         {"an allocation by an unknown author before the object was first seen": 1}),
+        ([line(ObjectKey("", "", "", ""), type_=GAP)], {"the recording has a gap": 1}),
+        ([line(POD_KEY, type_=GAP), line(CLAIM_KEY, type_=GAP)], {"the recording has a gap": 2}),
+        ([line(ObjectKey("", "events", "ns", "e"), type_=GAP)], {"the recording has a gap": 1}),
+        ([line(ObjectKey("", "secrets", "ns", "s"), type_=GAP)], {}),
+        ([line(ObjectKey("example.com", "things", "ns", "t"), type_=GAP)], {}),
+    ],
+)  # fmt: skip
+def test_what_others_decided_and_what_was_not_seen_is_not_compared(
+    lines: list[Event], expected: dict[str, int]
+) -> None:
+    recording = taken(*lines)
+    assert dict(recording.not_comparable) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "is_certain"),
+    [
+        (ObjectKey(*api_resources.NAMESPACES, "", "ns"), False),
+        (ObjectKey(*api_resources.NAMESPACES, "", "default"), True),
+        (ObjectKey(*api_resources.NAMESPACES, "", "kube-system"), True),
+        (ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, "ns", "t"), False),
+    ],
+)
+def test_object_that_no_line_shows_is_an_input_of_unsure_content(
+    key: ObjectKey, is_certain: bool
+) -> None:
+    recording = empty()
+    recording.take_implied(line(key, verb="baseline"), Instant(1))
+    ending = {"metadata": {"deletionTimestamp": "2026-01-02T03:00:00Z"}}
+    end = line(key, type_=UPDATED, verb="delete")
+    end.body = canonical_json({"metadata": {**end.object["metadata"], **ending["metadata"]}})
+    end.forget_tree()
+    recording.take_implied(end, Instant(5))
+    assert [each.event.key for each in recording.inputs] == [key, key]
+    kind = "namespace" if key.resource == "namespaces" else "template of claims"
+    counted = {} if is_certain else {f"a {kind} that no line shows": 1}
+    assert dict(recording.not_comparable) == counted
+    is_ending = [bool(recording.lacks.in_ending(key.name, Instant(at))) for at in (4, 5)]
+    assert is_ending == [False, key.resource == "namespaces"]
+
+
+def test_writers_without_a_line_and_owners_of_unknown_kinds_are_counted() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
+    owned = line(POD_KEY)
+    owned.body = canonical_json(
+        {"metadata": {**owned.object["metadata"], "ownerReferences": [owner]}}
+    )
+    owned.forget_tree()
+    for lines, ownerless in (([line(POD_KEY)], set()), ([owned], {POD_KEY.name})):
+        recording = taken(*lines, line(CLAIM_KEY, user=CLAIMS))
+        assert recording.imposed == {(COLLECTOR, uid) for uid in ownerless}
+        unseen = sorted(recording.lacks.omissions.controllers)
+        assert len(unseen) > 2, "of one controller of their manager there is a line"
+        recording.note_unseen_writers(frozenset((*unseen[:2], "nobody")))
+        reason = "whether the owner of an object exists, of whose kind no line is recorded"
+        assert dict(recording.not_comparable) == {
+            **{f"all that {name} does, of which no line is recorded": 1 for name in unseen[:2]},
+            **({reason: 1} if ownerless else {}),
+        }
+
+
+def claimed(*names: str) -> dict[str, object]:
+    named = [{"name": name, "resourceClaimName": f"p-{name}"} for name in names]
+    return {"status": {"resourceClaimStatuses": named}}
+
+
+def made_for(pod: str) -> dict[str, object]:
+    owner = {"kind": "Pod", "name": pod, "uid": pod, "controller": True}
+    return {"ownerReferences": [owner]}
+
+
+@pytest.mark.parametrize(
+    ("owner", "names", "writer", "known"),
+    [
+        ("p", ["a"], SCHEDULER, 3),
+        ("other", ["a"], SCHEDULER, None),
+        ("p", [], SCHEDULER, None),
+        ("p", ["a"], "alice", None),
+    ],
+    ids=["lost", "no claim of it", "no names", "by another writer"],
+)
+def test_attempt_that_shows_the_names_of_claims_shows_that_their_line_is_lost(
+    owner: str, names: list[str], writer: str, known: int | None
+) -> None:
+    """The claim was made at 2, so they were named by 3; the attempt came at 4."""
+    claim = line(CLAIM_KEY, user=CLAIMS)
+    claim.body = canonical_json({"metadata": {**claim.object["metadata"], **made_for(owner)}})
+    claim.forget_tree()
+    other = line(CLAIM_KEY._replace(name="d"), user=CLAIMS)
+    recording = taken(
+        line(POD_KEY), claim, other, line(POD_KEY, claimed(*names), type_=UPDATED, user=writer)
+    )
+    added = [act for act in recording.acts if act.is_guessed and act.user == CLAIMS]
+    assert [(act.event.key, act.known) for act in added] == (
+        [] if known is None else [(POD_KEY, known)]
+    )
