@@ -4,12 +4,13 @@ A changed world here is one whose API refuses some recorded writes; everything e
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import pytest
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import DECIDED, Writers
@@ -283,3 +284,91 @@ async def test_pod_may_be_tried_between_the_two_revisions_of_its_removal(is_skip
         if event.key.resource == "events" and seconds(event) == 10
     ]
     assert [text.startswith("skip schedule deleting pod") for text in said] == [True] * is_skipped
+
+
+def of_scheduler(events: Sequence[Event], *, resource: str) -> list[tuple[float, str]]:
+    """When the scheduler wrote which objects about the pod, and how."""
+    return [
+        (seconds(event), event.type.value)
+        for event in events
+        if event.key.resource == resource and event.stamp.actor.user == SCHEDULER
+    ]
+
+
+MADE, AGAIN = "ObjectCreated", "ObjectUpdated"
+
+
+def refused_twice() -> Cluster:
+    """A pod that is refused at once, and again when a node comes that it does not fit on."""
+    cluster = Cluster(options=OUTSIDE)
+    cluster.pod("a", requests={"cpu": "8"})
+    cluster.settle().wait(20)
+    cluster.node("n1", cpu="1")
+    cluster.settle().wait(20)
+    cluster.node("n2", cpu="2")
+    cluster.settle().wait(20)
+    return cluster
+
+
+def later(kind: str, by: float) -> Callable[[Event], Event]:
+    """The scheduler's Events of a type are recorded so many seconds after their attempt."""
+
+    def change(event: Event) -> Event:
+        is_report = event.key.resource == "events" and event.stamp.actor.user == SCHEDULER
+        if not is_report or event.type.value != kind:
+            return event
+        at = Instant(event.stamp.time + int(by * SECOND))
+        return msgspec.structs.replace(event, stamp=msgspec.structs.replace(event.stamp, time=at))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "names", "expected"),
+    [
+        (MADE, 1, (), [0, 0]),
+        (MADE, 1, ("reported",), [1, 0]),
+        (MADE, 1, ("repeated",), [0, 0]),
+        (AGAIN, 3, ("repeated",), [0, 3]),
+        (AGAIN, 3, ("reported",), [0, 0]),
+        (AGAIN, 3, ("reported", "repeated"), [0, 3]),
+        (MADE, -3, ("reported",), [0, 0]),
+    ],
+)
+async def test_report_is_written_when_it_was_recorded(
+    kind: str, by: float, names: Sequence[str], expected: list[float]
+) -> None:
+    """Only the reports that the variant names are, and none before its attempt."""
+    cluster = refused_twice()
+    uid = next(event.uid for event in cluster.line.events if event.key == POD)
+    made = of_scheduler(cluster.line.events, resource="events")
+    runs = runs_of(cluster, later(kind, by))
+    run = await runs.run(Variant(**{name: frozenset({uid}) for name in names}), keep_events=True)
+    found = of_scheduler(run.timeline.events, resource="events")
+    late = dict(zip((MADE, AGAIN), expected, strict=True))
+    assert found == [(at + late[how], how) for at, how in made]
+    assert {how for _, how in found} == {MADE, AGAIN}
+    assert run.not_done == {}
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+@pytest.mark.parametrize("is_unreported", [False, True])
+async def test_no_more_conditions_are_written_than_were_recorded(
+    kept: int, is_unreported: bool
+) -> None:
+    """Those of the last attempts may have reached the server after the deletion of the pod."""
+    cluster = refused_twice()
+    written = [event for event in cluster.line.events if is_of_attempt(event)]
+    assert len(written) == 3
+    gone = {event.revision for event in written[kept:]}
+    cluster.line.events[:] = [each for each in cluster.line.events if each.revision not in gone]
+    uid = written[0].uid
+    runs = runs_of(cluster)
+    variant = Variant(unreported=frozenset({uid}) if is_unreported else frozenset())
+    run = await runs.run(variant, keep_events=True)
+    made = [event for event in run.timeline.events if is_of_attempt(event)]
+    assert len(made) == (kept if is_unreported else 3)
+
+
+def is_of_attempt(event: Event) -> bool:
+    return event.key == POD and event.stamp.actor.user == SCHEDULER

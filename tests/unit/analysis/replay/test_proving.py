@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from app.analysis.replay import differences, facts
+from app.analysis.replay.attempts import Placing, PodCourse, Try
 from app.analysis.replay.authors import EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import End, Sought
 from app.analysis.replay.differences import Aspect
@@ -21,8 +22,11 @@ from app.analysis.replay.proving.prover import Prover
 from app.analysis.replay.proving.runs import IsOver, MadeRun
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.log import ObjectKey
+from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.values.timestamps import Instant
 
 GROUP = "resource.k8s.io"
@@ -74,6 +78,7 @@ class Proof:
         variant: Variant | None = None,
         runs_max: int = 60,
         sought: Sought | None = None,
+        pace: RecordedPace | None = None,
         **evidence: object,
     ) -> None:
         self.variants: list[Variant] = []
@@ -90,7 +95,7 @@ class Proof:
             recorded=there,
             end=End(at=Instant(1_000), later=Trace()),
             evidence=Evidence(**evidence),  # type: ignore[arg-type]  # named by the test
-            races=Races(there, RecordedPace()),
+            races=Races(there, pace or RecordedPace()),
             run=run,
             compare=differences.compare,
             variant=variant,
@@ -495,3 +500,130 @@ def test_placement_that_a_switch_leaves_ends_the_search_for_its_effect() -> None
     sought = Sought(reason="q1", explained={"p1": ("c1",)}, placed=("p1",))
     proof = Proof(recorded, plane, chosen=[switched(q1=False)], sought=sought)
     assert (proof.judged, proof.runs) == ({}, 1)
+
+
+# what no run can decide
+
+NO_CLASSES = Lacks(
+    (Doubt(code=NEVER_SEEN, affects=Affects.CONTENT, kind="deviceclasses", count=0, text=""),)
+)
+
+
+def test_nothing_is_tried_where_a_kind_is_missing_that_all_decisions_need() -> None:
+    """An allocation that no order allows stays one, and so does an impossible fact."""
+    recorded = {P1: "a", P2: "a", C1: "a"}
+    proof = Proof(
+        recorded,
+        lambda variant: differing(recorded, dict.fromkeys(("p1", "p2", "c1"), False)),
+        lacks=NO_CLASSES,
+        overused={"p1": "device d is held twice"},
+        impossible={key_of("p2"): "bound twice"},
+        others=[switched(q1=True)],
+    )
+    assert proof.judged == {
+        "p1": ("unexplained", "violation: device d is held twice"),
+        "p2": ("unexplained", "bound twice"),
+        "c1": ("not comparable", "the recording has no deviceclasses"),
+    }
+    assert proof.runs == 0
+
+
+@pytest.mark.parametrize("impossible", ["", "bound twice"])
+def test_impossible_fact_is_the_detail_of_what_nothing_explains(impossible: str) -> None:
+    recorded = {P1: "a"}
+    proof = Proof(
+        recorded,
+        lambda variant: differing(recorded, {"p1": False}),
+        impossible={key_of("p1"): impossible} if impossible else {},
+    )
+    assert proof.judged == {"p1": ("unexplained", impossible or UNPROVED)}
+
+
+# the turn of a competitor
+
+
+def attempt(first: int, last: int, *, is_placed: bool = True) -> Try:
+    outcome = AttemptOutcome(node="n") if is_placed else AttemptOutcome(message="none")
+    placing = Placing(began=Instant(first)) if is_placed else None
+    at, until = Instant(first), Instant(last)
+    return Try(instant=at, first=at, last=until, tried=outcome, placing=placing)
+
+
+FOLLOWS = ("follows from another difference", "gone when an earlier difference is as recorded")
+LATER = ("race: order of waiting pods", "pods/ns/p2 wanted the same and was tried after it")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "spoiled", "expected"),
+    [
+        pytest.param([], False, {"p1": LATER, "p2": FOLLOWS}, id="never placed"),
+        pytest.param([attempt(3, 10)], False, {"p1": LATER, "p2": FOLLOWS}, id="at that time"),
+        pytest.param([attempt(1, 5)], False, {"p1": LATER, "p2": FOLLOWS}, id="perhaps after it"),
+        pytest.param([attempt(1, 4)], False, {}, id="surely before it"),
+        pytest.param(
+            [attempt(1, 4, is_placed=False)], False, {"p1": LATER, "p2": FOLLOWS}, id="refused"
+        ),
+        pytest.param([], True, {}, id="something else differs then"),
+    ],
+)
+def test_competitor_that_is_tried_after_the_pod_explains_its_placement(
+    theirs: list[Try], spoiled: bool, expected: dict[str, tuple[str, str]]
+) -> None:
+    """The recorded attempt of the pod was made between 5 and 9; both want one node."""
+    pace = RecordedPace()
+    pace._pods = {"p1": PodCourse([attempt(5, 9)]), "p2": PodCourse(theirs)}
+    recorded = {P1: "a", C1: "x"}
+
+    def plane(variant: Variant) -> Answers:
+        if ("p2", 10) in variant.held:
+            return {P1: "a", C1: "y" if spoiled else "x"}
+        return {C1: "x", P2: "a"}
+
+    proof = Proof(recorded, plane, pace=pace)
+    unexplained = {"p1": ("unexplained", UNPROVED), "p2": ("unexplained", UNPROVED)}
+    assert proof.judged == (expected or unexplained)
+    held = {("p2", 10)} if expected else set()
+    assert proof.variant.held == held
+
+
+# rules
+
+RULED = (Aspect.CONDITIONS, "c1"), (Aspect.CONDITIONS, "c2")
+
+
+@pytest.mark.parametrize(
+    ("is_on", "forbidden", "agreeing", "expected"),
+    [
+        pytest.param(True, {}, "p1", {}, id="no rule forbids anything"),
+        pytest.param(True, {"c1": True}, "", {}, id="turned on, nothing changes"),
+        pytest.param(True, {"c1": True}, "p1 spoiled", {}, id="turned on, something else differs"),
+        pytest.param(
+            True,
+            {"c1": True, "c2": False},
+            "c1 c2",
+            {"c1": "released bug C24", "c2": FOLLOWS[0]},
+            id="the taint of a rule and that of a slice",
+        ),
+        pytest.param(False, {}, "", {}, id="turned off, nothing changes"),
+        pytest.param(False, {}, "p1 spoiled", {}, id="turned off, something else differs"),
+        pytest.param(False, {}, "p1 c1", {"p1": "c24", "c1": "c24"}, id="turned off, two agree"),
+    ],
+)
+def test_quirk_of_rules_is_kept_where_its_run_gives_more_of_what_was_recorded(
+    is_on: bool, forbidden: dict[str, bool], agreeing: str, expected: dict[str, str]
+) -> None:
+    recorded = {P1: "a", **dict.fromkeys(RULED, "a"), C2: "a"}
+
+    def plane(variant: Variant) -> Answers:
+        is_turned = "c24" in variant.switches.quirks
+        agrees = {uid: is_turned and uid in agreeing for uid in ("p1", "c1", "c2")}
+        answers = dict(differing(recorded, agrees))
+        answers[C2] = "b" if is_turned and "spoiled" in agreeing else "a"
+        return answers
+
+    proof = Proof(recorded, plane, rules_seen=switched(c24=is_on), forbidden=forbidden)
+    assert proof.reasons == {**dict.fromkeys(("p1", "c1", "c2"), "unexplained"), **expected}
+    kept = Switches(quirks={"c24": is_on}) if expected else Switches()
+    assert proof.variant.switches == kept
+    tried = any(each.switches.quirks for each in proof.variants)
+    assert tried is (bool(forbidden) or not is_on)
