@@ -1,5 +1,7 @@
 """Which delays of acts a recording explains; the rows were written before the judge."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from app.analysis.replay import facts, tolerances
@@ -21,11 +23,15 @@ from app.analysis.replay.lateness import (
     successions,
 )
 from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Succession
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
+from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
+from app.domain.log.records import Loss
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.replays.deciding.violations import delays_of
 
 BUSY = tuple(range(11, 100, 5))
 """Instants at which another controller of the same process writes."""
@@ -382,3 +388,95 @@ def test_process_begins_anew_at_its_last_return(written, first, last, back):
     assert timers.begun_anew("claims/pods", instant(first), instant(last)) == expected
     assert timers.begun_anew("claims", instant(first), instant(last)) == expected
     assert timers.begun_anew("eviction", instant(first), instant(last)) is None
+
+
+EVERYTHING = ObjectKey("", "", "", "")
+LATE_POD = ObjectKey("", "pods", "default", "a")
+FREE = ObjectKey("", "pods", "default", "free")
+
+
+def noted(key, seconds, *, gap=False, asked=None, odd=False):
+    """A line that others could see from an instant on."""
+    losses = (Loss.TIMES_CONTRADICT.value,) if odd else ()
+    asked = instant(seconds if asked is None else asked)
+    origin = Origin(source="x", losses=losses, asked=asked, answered=asked)
+    line = Event(
+        revision=Revision(7 if odd else 5),
+        type=EventType.GAP_OBSERVED if gap else EventType.OBJECT_UPDATED,
+        key=key,
+        uid=key.name,
+        body=b"{}",
+        stamp=Stamp(time=instant(seconds), actor=Actor(user="u"), verb="patch", origin=origin),
+    )
+    return line, instant(seconds)
+
+
+def doubt(code, kind=""):
+    return Doubt(code=code, affects=Affects.TIME, kind=kind, count=1, text="")
+
+
+OF_TIMES = doubt(Loss.TIMES_CONTRADICT)
+
+
+@pytest.mark.parametrize(
+    ("doubts", "lines", "delayed"),
+    [
+        pytest.param((), [], {"a", "p"}, id="nothing is missing"),
+        pytest.param((doubt(NEVER_SEEN, "devices"),), [], set(), id="a kind is missing"),
+        pytest.param((OF_TIMES,), [], set(), id="a clock is wrong"),
+        pytest.param(
+            (OF_TIMES,),
+            [noted(LATE_POD, 5, asked=150, odd=True), noted(FREE, 6), noted(FREE, 7)],
+            {"p"},
+            id="the time of its own line is odd",
+        ),
+        pytest.param(
+            (OF_TIMES,),
+            [noted(FREE, 5, asked=150, odd=True), noted(FREE, 6), noted(FREE, 7)],
+            {"a", "p"},
+            id="the time of another pod was odd before",
+        ),
+        pytest.param(
+            (OF_TIMES,),
+            [noted(FREE, 25, asked=150, odd=True), noted(FREE, 26), noted(FREE, 27)],
+            {"a"},
+            id="the time of another pod is odd, which may be why one waits",
+        ),
+        pytest.param((), [noted(LATE_POD, 12, gap=True)], set(), id="the pod was not seen"),
+        pytest.param((), [noted(EVERYTHING, 12, gap=True)], set(), id="nothing was seen"),
+        pytest.param(
+            (), [noted(LATE_POD, 120, gap=True)], {"a", "p"}, id="it was not seen afterwards"
+        ),
+        pytest.param(
+            (),
+            [noted(LATE_POD, 1, gap=True), noted(LATE_POD, 2)],
+            {"a", "p"},
+            id="it was not seen before",
+        ),
+    ],
+)
+def test_delay_proves_nothing_where_its_reason_may_not_be_recorded(doubts, lines, delayed):
+    """An eviction is due at 10 and comes at 21 beside another; a pod waits from 30 to 101."""
+    lacks = Lacks(doubts)
+    for line, known in lines:
+        lacks.note(line, known)
+    lacks.conclude()
+    paced = [
+        PacedAct(queue="eviction", ready=instant(ready), act=act(name, came))
+        for name, ready, came in (("a", 10, 21), TOGETHER)
+    ]
+    at = instant(101)
+    tried = Try(instant=at, first=at, last=at, tried=AttemptOutcome(message="none"))
+    trace = Trace()
+    trace.keys["p"] = LATE_POD._replace(name="p")
+    recording = SimpleNamespace(
+        lacks=lacks,
+        trace=trace,
+        acts=[*(each.act for each in paced), act("a", 21.001), act("b", 10.021)],
+        refusals=(),
+        ranks={},
+        observations=SimpleNamespace(instants=lambda: map(instant, range(0, 1000, 5))),
+    )
+    made = PacedRun(acts=paced, firsts={"p": FirstAttempt(ready=instant(30), attempt=tried)})
+    pace = SimpleNamespace(waits=Waits((), ()))
+    assert {each.uid for each in delays_of(recording, pace, made)} == delayed
