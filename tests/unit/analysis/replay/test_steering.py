@@ -4,8 +4,10 @@ Nothing is recorded here, so whatever is not steered is done when the recorded p
 nobody saw. The meaning of each set is in the docstring of `Variant`.
 """
 
+import msgspec
 import pytest
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodCourse, Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
@@ -16,6 +18,7 @@ from app.analysis.replay.readiness import FirstTurns, Readiness
 from app.analysis.replay.steering import NEVER, TRIED_WITHIN, SteeredPace
 from app.analysis.replay.variants import Variant
 from app.analysis.verify.invariants.violations import LATE_AFTER
+from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import (
@@ -28,6 +31,7 @@ from app.domain.log import (
     Stamp,
     chain,
 )
+from app.domain.log.event import Origin
 from app.domain.values import api_resources
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
@@ -579,3 +583,124 @@ def test_new_process_looks_at_the_rules_that_the_variant_names_as_often_as_it_be
         variant = Variant(begun_anew=frozenset(names))
         looks = SteeredPace(recorded, variant, keys, timers=timers).looks_anew()
         assert list(looks) == [(("r", "u"), at * SECOND) for at in expected]
+
+
+ASKED, KNOWN = Instant(NOW + 100), Instant(NOW + 300)
+
+
+def act_about(key: ObjectKey, type_: EventType, asked: Instant, known: Instant) -> Act:
+    """An act that was requested at one instant, and that others could see from another on."""
+    origin = Origin(source="audit", asked=asked)
+    stamp = Stamp(time=known, actor=Actor(user="u"), verb="update", origin=origin)
+    event = Event(revision=Revision(1), type=type_, key=key, uid="uid", body=b"{}", stamp=stamp)
+    return Act(event=event, before=None, known=known, user="u", is_guessed=False)
+
+
+CLAIMS_OF = frozenset({CLAIM})
+REMOVED, CHANGED = EventType.OBJECT_DELETED, EventType.OBJECT_UPDATED
+
+
+@pytest.mark.parametrize(
+    ("variant", "type_", "now", "expected"),
+    [
+        (Variant(), REMOVED, NOW, KNOWN),
+        (Variant(removed_first=CLAIMS_OF), REMOVED, NOW, ASKED),
+        (Variant(removed_first=CLAIMS_OF), CHANGED, NOW, KNOWN),
+        (Variant(removed_first=frozenset({CLAIM._replace(name="d")})), REMOVED, NOW, KNOWN),
+        (Variant(removed_first=CLAIMS_OF), REMOVED, ASKED, ASKED),
+        (Variant(resyncs=True), CHANGED, NOW, KNOWN),
+        (Variant(resyncs=True, released_first=CLAIMS_OF), CHANGED, NOW, ASKED),
+        (Variant(released_first=CLAIMS_OF), CHANGED, NOW, NOW),
+        (Variant(released_last=CLAIMS_OF), CHANGED, NOW, LAST),
+        (Variant(released_last=CLAIMS_OF, removed_first=CLAIMS_OF), REMOVED, NOW, LAST),
+        (Variant(imposed=frozenset({(CLAIMS, "claim")})), CHANGED, NOW, NEVER),
+        (
+            Variant(imposed=frozenset({(CLAIMS, "claim")}), removed_first=CLAIMS_OF),
+            REMOVED,
+            NOW,
+            ASKED,
+        ),
+    ],
+)
+def test_claim_is_released_or_removed_when_the_variant_says(
+    variant: Variant, type_: EventType, now: Instant, expected: Instant
+) -> None:
+    """Others could see the only recorded act later than it was requested."""
+    recorded = RecordedPace()
+    recorded._note(("claims", ("ns", "c")), act_about(CLAIM, type_, ASKED, KNOWN))
+    pace = SteeredPace(recorded, variant, KEYS)
+    assert pace.not_before(*TURNS["claim"], now) == expected
+    if variant.removed_first == CLAIMS_OF and now == ASKED:
+        assert recorded.stored_at is None, "the removal is not put off until its answer"
+
+
+@pytest.mark.parametrize(
+    ("resyncs", "expected"), [(False, [True, False, True]), (True, [True, True, True])]
+)
+def test_each_recorded_act_about_a_claim_counts_where_claims_are_synced_again(
+    resyncs: bool, expected: list[bool]
+) -> None:
+    """Two acts lie behind; without it, one look is for both of them."""
+    recorded = RecordedPace()
+    for at in (KNOWN, Instant(KNOWN + 1)):
+        recorded._note(("claims", ("ns", "c")), act_about(CLAIM, CHANGED, at, at))
+    pace = SteeredPace(recorded, Variant(resyncs=resyncs), KEYS)
+    late = Instant(KNOWN + 10)
+    looks = [pace.not_before(*TURNS["claim"], late) <= late for _ in range(2)]
+    looks.append(pace.not_before(*TURNS["claim"], late) > late)
+    assert looks == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ({}, KNOWN),
+        ({"counted": {"r"}}, ASKED),
+        ({"counted_last": {"r"}}, Instant(KNOWN + 200)),
+        ({"counted_first": {"r"}, "counted": {"r"}}, NOW),
+        ({"counted": {"s"}, "counted_last": {"s"}}, KNOWN),
+    ],
+)
+def test_rule_is_counted_at_the_request_or_the_answer(
+    names: dict[str, set[str]], expected: Instant
+) -> None:
+    recorded, key = RecordedPace(), ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", "r")
+    act = act_about(key, CHANGED, ASKED, KNOWN)
+    assert act.event.stamp.origin is not None
+    origin = msgspec.structs.replace(act.event.stamp.origin, answered=Instant(KNOWN + 200))
+    act.event.stamp = msgspec.structs.replace(act.event.stamp, origin=origin)
+    recorded._note(("rule-status", ("r",)), act)
+    variant = Variant(**{name: frozenset(rules) for name, rules in names.items()})
+    assert SteeredPace(recorded, variant, KEYS).not_before(*TURNS["rule"], NOW) == expected
+
+
+ENDED = Instant(NOW + 400)
+
+
+@pytest.mark.parametrize(
+    ("queue", "now", "known", "expected"),
+    [
+        ("namespaces", NOW, True, KNOWN),
+        ("namespaces", ENDED, True, ENDED + tolerances.TABLE.unseen),
+        ("namespaces/end", ENDED, True, ENDED),
+        ("namespaces", ENDED, False, ENDED + 500),
+        ("others", ENDED, True, ENDED + 500),
+    ],
+)
+def test_acts_about_a_namespace_that_has_ended_there_are_of_another_one(
+    queue: str, now: Instant, known: bool, expected: Instant
+) -> None:
+    recorded = RecordedPace()
+    at = KNOWN if now == NOW else Instant(ENDED + 500)
+    place = (
+        namespaces.END
+        if queue == "namespaces/end"
+        else queue.replace("namespaces", namespaces.NAME)
+    )
+    key = ObjectKey(*api_resources.NAMESPACES, "", "ns")
+    recorded._note((place, ("ns",)), act_about(key, CHANGED, at, at))
+    timers = Timers(ended={"uid": ENDED})
+    pace = SteeredPace(recorded, Variant(), KEYS, timers=timers)
+    if known:
+        pace.follow(seen(key, {}))
+    assert pace.not_before(place, ("ns",), now) == expected
