@@ -146,6 +146,13 @@ class ByteSource:
         """
         yield from runtime_lines.joined(self._lines(), self.limits.line_bytes_max)
 
+    def ends_a_line(self) -> bool:
+        """True if the source ends with a line end; it is read for that."""
+        last = b""
+        for chunk in self.chunks():
+            last = chunk[-1:] or last
+        return last == b"\n"
+
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         limit = self.limits.line_bytes_max
         rest = b""

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from app.adapters.history.formats.component_logs import CUT_POD
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
 from tests.unit.history.test_kubelet_lines import klog, records
 
@@ -82,17 +85,60 @@ def test_sentence_in_a_field_of_a_collector_has_its_time(tmp_path):
     "sentence",
     [
         "Attempting to schedule pod: web-1",
-        "Unable to schedule shop/web-1: no fit",
+        "Unable to schedule pods",
         'SyncLoop (RECONCILE, "api"): "web-1_shop(u)"',
         "SyncLoop (housekeeping)",
         'Error syncing pod u ("web-1"), skipping: gone',
     ],
 )
-def test_sentence_about_no_pod_or_that_breaks_off_says_nothing(tmp_path, sentence):
+def test_sentence_about_no_pod_says_nothing(tmp_path, sentence):
     known = klog('"Attempting to schedule pod" pod="shop/known"')
     found, others = records(tmp_path, f"{known}\n{klog(sentence)}\n")
     assert [each.name for each in found] == ["known"]
     assert others == 1
+
+
+def read_as_it_is(folder, text):
+    path = folder / "cut.log"
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        names = [(each.namespace, each.name) for each in history.records()]
+        return names, history.refused_places, list(history.left_out)
+
+
+@pytest.mark.parametrize("sentence", SAME)
+def test_sentence_that_the_end_of_a_file_cuts_names_no_other_pod(tmp_path, sentence):
+    """`ns/na` there may be a pod, and may be the beginning of another."""
+    whole = klog(sentence)
+    known = read_as_it_is(tmp_path, f"{whole}\n")[0]
+    begin = max(whole.index("web-1") + len("we"), whole.find("fully ") + len("fully "))
+    for end in {begin, begin + 3, min(begin + 6, len(whole)), len(whole) - 1, len(whole)}:
+        names, lost, left_out = read_as_it_is(tmp_path, f"{whole}\n{whole[:end]}")
+        if len(names) > len(known):
+            assert names == [*known, *known], whole[:end]
+            assert whole[:end].endswith(('"', "}", "found.", "; waiting", "; retrying", "pod"))
+        else:
+            assert lost == [("cut.log:2", CUT_POD)], whole[:end]
+        assert left_out == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Unable to schedule shop/web-1: no fit",
+        "Unable to schedule shop/web-1: no fit: 0/2 nodes are avail",
+        "Error scheduling shop/web-1: timed",
+        "Attempting to schedule pod: shop/web...",
+        "Attempting to bind shop/web-1 to n\u2026",
+        'SyncLoop (ADD, "api"): "web-1_shop(u), web-2_',
+    ],
+)
+def test_sentence_that_breaks_off_within_a_log_is_lost(tmp_path, sentence):
+    whole = klog("Attempting to schedule pod: shop/web-1")
+    names, lost, left_out = read_as_it_is(tmp_path, f"{klog(sentence)}\n{whole}\n")
+    assert names == [("shop", "web-1")]
+    assert lost == [("cut.log:1", CUT_POD)]
+    assert left_out == []
 
 
 def test_sentence_outside_of_a_log_is_text(tmp_path):

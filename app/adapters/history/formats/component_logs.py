@@ -238,7 +238,10 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
     if trees is None:
         texts = ((at, line.decode("utf-8", "replace")) for at, line in source.lines())
         dumped = DumpedEvents()
-        for line_number, text in klog_values.joined(texts):
+        for line_number, text, is_cut in _with_cut(klog_values.joined(texts), source):
+            if is_cut:
+                yield str(line_number), [(CUT_POD, "", None)]
+                continue
             if (shown := dumped.read(line_marks.uncoloured(text).rstrip())) is not None:
                 yield str(line_number), [(shown[0], "", _stamped(shown[1]))]
                 continue
@@ -252,6 +255,19 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
                 yield from _of_document(f"{position}[{index}]", item, year)
         else:
             yield from _of_document(position, value, year)
+
+
+def _with_cut(
+    lines: Iterator[tuple[int, str]], source: ByteSource
+) -> Iterator[tuple[int, str, bool]]:
+    """The lines, with True for the last one if it ends the source within a sentence."""
+    before: tuple[int, str] | None = None
+    for line in lines:
+        if before is not None:
+            yield *before, False
+        before = line
+    if before is not None:
+        yield *before, older_lines.may_be_cut(before[1]) and not source.ends_a_line()
 
 
 def _of_document(
@@ -317,7 +333,8 @@ def _reports(rest: str) -> list[kubelet_lines.Report] | list[str]:
     """What a line of klog that is no attempt with fields says of pods."""
     message = _MESSAGE.match(rest)
     if message is None:
-        return [*kubelet_lines.of_failed_start(rest), *older_lines.reports(rest)]
+        reports = [*kubelet_lines.of_failed_start(rest), *older_lines.reports(rest)]
+        return [CUT_POD] if not reports and older_lines.is_cut(rest) else reports
     fields = _fields(rest)
     if (pods := kubelet_lines.field_of_pods(message["text"])) and _is_cut(fields, pods, rest):
         return [CUT_POD]

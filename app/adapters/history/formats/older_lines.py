@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from app.adapters.history.formats.kubelet_lines import Report
 from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
 
-_POD = r"(?P<namespace>[a-z0-9-]+)[/ ](?P<name>[a-z0-9.-]+)"
+_POD = r"(?P<namespace>[a-z0-9-]+)[/ ](?P<name>[a-z0-9.-]*[a-z0-9])"
+_NODE = r"(?P<node>[a-z0-9.-]*[a-z0-9])"
 _ATTEMPTS = (
     (r"Attempting to schedule pod: {pod}", "attempt", "Attempting to schedule pod"),
     (
@@ -27,9 +28,9 @@ _ATTEMPTS = (
         "Unable to schedule pod; no nodes are registered to the cluster; waiting",
     ),
     (r"Error scheduling {pod}: (?P<why>.+); retrying", "error", "Error scheduling pod; retrying"),
-    (r"Attempting to bind {pod} to (?P<node>\S+)", "bind", "Attempting to bind pod to node"),
+    (r"Attempting to bind {pod} to {node}", "bind", "Attempting to bind pod to node"),
     (
-        r"pod {pod} is bound successfully on node \"?(?P<node>[a-z0-9.-]+?)\"?(?:, .*)?",
+        r"pod {pod} is bound successfully on node \"?{node}\"?(?:, .*)?",
         "bound",
         "Successfully bound pod to node",
     ),
@@ -40,7 +41,8 @@ _ATTEMPTS = (
     ),
 )
 _SENTENCES = tuple(
-    (re.compile(sentence.replace("{pod}", _POD)), verb, text) for sentence, verb, text in _ATTEMPTS
+    (re.compile(sentence.replace("{pod}", _POD).replace("{node}", _NODE)), verb, text)
+    for sentence, verb, text in _ATTEMPTS
 )
 
 _ID = r"[a-z0-9.-]+_[a-z0-9-]+\([^()\s]+\)"
@@ -60,11 +62,39 @@ _MENTIONED = re.compile(
     rb"Error (?:scheduling|syncing pod) |pod \S{1,320} is bound successfully |"
     rb"Status after running PostFilter plugins for pod |SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
 )
+_CUT = re.compile(
+    r"Unable to schedule [a-z0-9-]+[/ ][a-z0-9.-]+(?!.*; waiting$)"
+    r"|Error scheduling [a-z0-9-]+[/ ][a-z0-9.-]+: (?!.*; retrying$)"
+    r'|SyncLoop \((?:ADD|DELETE|REMOVE), (?!"\w+"\): ".*"$)'
+    r"|SyncLoop \(PLEG\): (?!.*\}$)"
+    r'|Error syncing pod \S+ \("(?!.*"\), skipping: .)'
+    r'|Unable to (?:attach or )?mount volumes for pod "(?!.*; skipping pod$)'
+    r'|pod \S{1,320} is bound successfully on node "(?!.+")'
+    r"|(?:Attempting to (?:schedule pod: |bind )|pod \S{1,320} is bound successfully )"
+    r"(?=.*(?:\.\.\.|\u2026)$)"
+)
+"""The beginning of a sentence that has no end of its own, or ends in dots."""
+
+_ENDS = ("; waiting", "; retrying", "; skipping pod", "were found.", '"', "}")
+"""The ends of whole sentences, and of fields around them."""
 
 
 def mentioned_in(content: bytes) -> bool:
     """True for a text with the head of a line of klog and the first words of such a sentence."""
     return _MENTIONED.search(content) is not None
+
+
+def is_cut(rest: str) -> bool:
+    """True for such a sentence that breaks off, whatever stands below it."""
+    return _CUT.match(rest) is not None
+
+
+def may_be_cut(line: str) -> bool:
+    """True for a line with such a sentence whose end a longer sentence may have, too.
+
+    At the end of a file, `schedule pod: ns/a` may be the beginning of `schedule pod: ns/a-1`.
+    """
+    return mentioned_in(line.encode()) and not line.rstrip().endswith(_ENDS)
 
 
 def reports(rest: str) -> Iterator[Report]:
