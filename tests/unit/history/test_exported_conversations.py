@@ -127,7 +127,31 @@ def csv_of(rows):
     return out.getvalue()
 
 
+def in_notion(text, size=97):
+    """A block of code, as its API answers with it: in pieces of a length."""
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    rich = [{"type": "text", "text": {"content": each}, "plain_text": each} for each in pieces]
+    return {"type": "code", "code": {"caption": [], "language": "yaml", "rich_text": rich}}
+
+
+def in_an_editor(text):
+    """A block of code, each line a piece or two, as editors that keep a tree have it."""
+    pieces = []
+    for line in text.split("\n"):
+        begin, colon, end = line.partition(": ")
+        styled = [{"type": "text", "text": begin + colon, "marks": [{"type": "strong"}]}]
+        pieces += [*styled, {"type": "text", "text": end}] if colon else styled
+        pieces.append({"type": "hardBreak"})
+    return {"type": "codeBlock", "content": pieces}
+
+
 EXPORTS = {
+    "pieces of Notion": json.dumps({"results": [in_notion(text) for text in TEXTS]}),
+    "pieces of an editor": json.dumps({"content": [in_an_editor(text) for text in TEXTS]}),
+    "pieces of an answer": json.dumps(
+        {"said": [{"type": "text", "text": text} for text in (TEXTS[0].rstrip(), TEXTS[1])]}
+    ),
+    "one piece": json.dumps([{"results": [in_notion(text, 9999)]} for text in TEXTS]),
     "answers of a search": json.dumps({"total": 2, "items": [{"body": text} for text in FENCED]}),
     "parts of pages": json.dumps({"posts": [{"cooked": text} for text in SHOWN]}),
     "texts in an array": json.dumps(TEXTS),

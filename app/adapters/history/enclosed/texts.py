@@ -9,6 +9,7 @@ was bounded to so many characters ends anywhere: within a number, a name or a ui
 import base64
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from app.adapters.history import kinds
@@ -48,6 +49,9 @@ _CLOSERS = ("\n", "}", "]", "`", "</pre>", "</div>", "</p>")
 So do parts of pages.
 """
 
+_BEGINNINGS = ("apiVersion:", "---\n", "```")
+"""The beginnings of a document, which starts a line also where a piece does not end one."""
+
 _SHELLS = ("%%bash", "%%sh", "%%script bash", "%%script sh", "%%!")
 _PROMPT = "$ "
 
@@ -63,6 +67,9 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
         if all(mark in value for mark in _MARKS) or _PRINTED.search(value):
             yield value
     elif isinstance(value, list):
+        if (pieces := _of_pieces(value)) is not None:
+            yield from within(pieces, depth - 1)
+            return
         if len(value) > 1 and all(isinstance(item, str) for item in value):
             ends = "" if any(item.endswith("\n") for item in value) else "\n"
             yield from within(ends.join(value), depth - 1)
@@ -90,6 +97,35 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
         for name, part in value.items():
             if name not in skipped:
                 yield from within(part, depth - 1)
+
+
+def _of_pieces(values: list[Any]) -> str | None:
+    """The text that an editor keeps in pieces, by their length or style; None for other values.
+
+        [{"type": "text", "text": "apiVersion: v1\\nkind: "}, {"type": "text", "text": "Pod\\n…"}]
+
+    Notion shows the text of a piece as `plain_text`.
+    """
+    pieces = [_of_piece(value) for value in values if isinstance(value, dict)]
+    texts = [piece for piece in pieces if piece is not None]
+    if not texts or len(texts) < len(values):
+        return None
+    text = texts[0]
+    for before, piece in pairwise(texts):
+        is_apart = not before.endswith("\n") and piece.startswith(_BEGINNINGS)
+        text += f"\n{piece}" if is_apart else piece
+    return text
+
+
+def _of_piece(value: dict[str, Any]) -> str | None:
+    kind = value.get("type")
+    if kind == "hardBreak":
+        return "\n"
+    name = "plain_text" if "plain_text" in value else "text"
+    text = value.get(name)
+    if not isinstance(text, str) or (name == "text" and kind not in ("text", "link")):
+        return None
+    return text
 
 
 def _decoded(text: str) -> str:
