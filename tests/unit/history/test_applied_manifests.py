@@ -4,6 +4,7 @@ Reports show an object as it was applied and as it is. Nothing in them says that
 """
 
 import json
+import zipfile
 
 import pytest
 import yaml
@@ -87,6 +88,40 @@ def test_manifests_of_one_object_in_two_files_have_no_order(tmp_path):
     assert "labels" not in records[0].object["metadata"]
     assert lost == [applied_manifests.ANOTHER]
     assert f"{applied_manifests.REPEATED}: 1" in notes
+
+
+LINE = (
+    '2026-01-02T03:04:05.000006Z I0102 03:04:05.000006 1 a.go:1] "Attempting to schedule pod" '
+    'pod="shop/web-1"\n'
+)
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "z.yaml"])
+@pytest.mark.parametrize("form", ["folder", "zip", "files"])
+def test_manifest_beside_a_log_was_applied_before_it(tmp_path, name, form):
+    """Whatever the names of the files are: nothing else tells an order."""
+    (pod,) = truth.objects("Pod")
+    metadata = {"name": "web-1", "namespace": "shop"}
+    changed = {"metadata": {**metadata, "labels": {"a": "b"}}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod["spec"]}
+    folder = tmp_path / "bug"
+    folder.mkdir()
+    (folder / name).write_text(yaml.safe_dump_all([pod, {**pod, **changed}, manifest()]))
+    (folder / "m.log").write_text(LINE)
+    files = sorted(folder.iterdir())
+    if form == "zip":
+        with zipfile.ZipFile(tmp_path / "bug.zip", "w") as archive:
+            for file in files:
+                archive.write(file, f"bug/{file.name}")
+    paths = {"folder": [folder], "zip": [tmp_path / "bug.zip"], "files": files}[form]
+    with open_history(paths, ReadOptions(rules=RULES)) as history:
+        records = [(record.op, record.kind) for record in history.records()]
+    assert records == [
+        (Op.ADDED, "Pod"),
+        (Op.MODIFIED, "Pod"),
+        (Op.ADDED, "ResourceClaim"),
+        (Op.CONTEXT, "Pod"),
+    ]
 
 
 HOOK = {"annotations": {"helm.sh/hook": "pre-install"}}

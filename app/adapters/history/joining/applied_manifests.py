@@ -42,6 +42,7 @@ class AppliedManifests:
         self._notes = notes
         self._rows: dict[ObjectKey, list[int]] = {}
         self._unplaced: set[int] = set()
+        self._dropped: set[int] = set()
 
     def note(self, read: Record, kept: Record, row: int) -> None:
         """Remember a record as it was read and as it is kept, if it is of a manifest."""
@@ -73,6 +74,26 @@ class AppliedManifests:
                 self._notes.count(GUESSED)
             if len(kept) > 1:
                 self._unite([self._spool.row(row) for row in kept])
+        self._put_before_logs()
+
+    def _put_before_logs(self) -> None:
+        """Place the manifests before all else, where logs are ordered as they stand in the sources.
+
+        A manifest has no time; what a log says of its object was said after it was applied.
+        """
+        self._spool.flush()
+        (files, attempts) = self._spool.database.execute(
+            "SELECT max(source) + 1, sum(op = 'CONTEXT') FROM record"
+        ).fetchone()
+        if not attempts:
+            return
+        numbers = {row for rows in self._rows.values() for row in rows} - self._dropped
+        for number in sorted(numbers):
+            row = self._spool.row(number)
+            epoch, version, sub, source, position = row.record.order_key
+            order_key = (epoch, version, sub, source - files, position)
+            record = msgspec.structs.replace(row.record, object=row.tree(), order_key=order_key)
+            self._spool.replace(row, record)
 
     def _stored(self) -> set[ObjectKey]:
         """The keys of which a record other than a manifest has an object."""
@@ -108,4 +129,5 @@ class AppliedManifests:
                 tree = after
 
     def _drop(self, row: int) -> None:
+        self._dropped.add(row)
         self._spool.database.execute("DELETE FROM record WHERE row = ?", (row,))
