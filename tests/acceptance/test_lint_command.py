@@ -118,6 +118,19 @@ def test_findings_have_the_line_of_their_field(broken: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["broken.txt", "broken"])
+def test_file_of_manifests_is_one_whatever_its_suffix_is(broken: Path, name: str) -> None:
+    """As for kubectl; of manifests between other text, packed, the last state is checked."""
+    other = broken.rename(broken.with_name(name))
+    code, out, _ = redra("lint", other, "-o", "json")
+    assert code == 1
+    assert sorted(each["place"]["line"] for each in json.loads(out)["findings"]) == [7, 17, 29]
+    other.write_text(f"Look:\n\n```yaml\n{BROKEN}```\n")
+    code, out, _ = redra("lint", other, "-o", "json")
+    assert code == 1
+    assert "class-matches-nothing" in out
+
+
 @pytest.mark.parametrize(
     ("threshold", "ignored", "expected"),
     [

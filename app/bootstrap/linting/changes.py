@@ -8,10 +8,11 @@ from anyio import lowlevel
 
 from app.adapters.history import opening
 from app.adapters.history.archives import Unpacked
+from app.adapters.history.detection import Format
 from app.adapters.history.formats.bundle import BundleReader, names_the_bundle
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions
-from app.adapters.history.sources import Finder
+from app.adapters.history.sources import Finder, SourceFile
 from app.analysis.lint.subjects import TOLD, LintedObject
 from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
@@ -47,7 +48,10 @@ class ObjectChange:
 
 
 def is_recording(path: Path, options: ReadOptions) -> bool:
-    """Whether a file, or a file in a folder, is a log or an archive instead of manifests."""
+    """Whether a file, or a file in a folder, is a log or an archive instead of manifests.
+
+    A file of objects that is named itself holds manifests whatever its suffix is, as for kubectl.
+    """
     if path.suffix in YAML and path.is_file():
         # A large file is not parsed for this check: its first bytes show whether it is a log.
         with path.open("rb") as opened:
@@ -57,9 +61,19 @@ def is_recording(path: Path, options: ReadOptions) -> bool:
     notes = Notes(keep_going=True, refusals_max=0)
     with Unpacked(options.limits, notes) as unpacked:
         files = Finder(options, notes, unpacked).find([path])
-    if any(file.format in opening.LOGS for file in files):
-        return True
-    return path.is_file() and path.suffix not in MANIFESTS
+        if any(file.format in opening.LOGS for file in files):
+            return True
+        if not path.is_file() or path.suffix in MANIFESTS:
+            return False
+        return [_is_plain(file, path) for file in files] != [True]
+
+
+def _is_plain(file: SourceFile, path: Path) -> bool:
+    """Whether a source is a whole file of objects, as it is on the disk."""
+    if file.format is not Format.DUMP or file.whole is not None:
+        return False
+    with path.open("rb") as opened:
+        return opened.read(HEAD_BYTES) == file.source.head(HEAD_BYTES)[:HEAD_BYTES]
 
 
 def of_recording(
