@@ -475,6 +475,11 @@ def test_cluster_is_made_or_used(folder: Path, tmp_path: Path) -> None:
         ("histories: [a]\nprofiles: [1.36]", 'is a number; write it in quotes: "1.36"'),
         ("histories: [a]\nchanges: [{nam: x}]", "changes[0]: there is no 'nam'; do you mean name?"),
         ("histories: [a]\nchanges: [{delete: []}]", "changes[0]: name is missing"),
+        (
+            "histories: [a]\nchanges: [{name: x}, {name: x, delete: [Node/a]}]",
+            ": changes: a change is named twice",
+        ),
+        ("histories: [a]\nchanges: [{name: ''}]", ": changes: a change has an empty name"),
         ("histories: [a]\njitter: 1.0e+999", "jitter: it must be a number of seconds from 0 on"),
         ("fleets: [{name: a}]", "fleets[0]: profile is missing"),
         ("- a", "it must be a mapping, and is a list"),

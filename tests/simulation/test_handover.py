@@ -242,6 +242,9 @@ def test_case_is_allocated_as_it_says(soak: Path, tmp_path: Path) -> None:
         (("--as", "pytest", "--never", "difference"), "a test cannot ask"),
         (("--as", "manifests", "--never", "evicted"), "--never: it cannot be combined with --as"),
         (("--as", "manifests", "--with-secrets"), "--with-secrets: it cannot be combined with"),
+        (("--redact", "--with-secrets"), "--with-secrets: it cannot be combined with --redact"),
+        ((), "without --redact, bundle is written of a stored history, and this is a file"),
+        (("--as", "audit"), "audit is written of a stored history, and this is a file"),
         (("--expect", "repaired"), "--expect: it does not apply to bundles"),
     ],
 )

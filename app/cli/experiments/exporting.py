@@ -116,7 +116,8 @@ def export(
     history: Annotated[
         str,
         typer.Argument(
-            metavar="HISTORY[@MOMENT]|FILE", help="A history; with --as, also a recording."
+            metavar="HISTORY[@MOMENT]|FILE",
+            help="A history; for pytest, manifests, a case and --redact, also a recording.",
         ),
     ],
     file: Annotated[
@@ -188,6 +189,10 @@ def _check(form: ExportFormat, flags: dict[str, bool], never: list[str] | None, 
         "--pod": bool(pod) and form is not ExportFormat.CASE,
         "--expect": flags["--expect"] and form is not ExportFormat.PYTEST,
     }
+    if flags["--with-secrets"] and flags["--redact"]:
+        raise InputError(
+            "it cannot be combined with --redact, which leaves Secrets out", place="--with-secrets"
+        )
     for option, is_wrong in wrong.items():
         if is_wrong and form is ExportFormat.BUNDLE:
             raise InputError(
@@ -226,6 +231,12 @@ def _here(
         source, _ = _source(history, settings)
         done, written = console.run(lambda: exporting.export_redacted(source, file, tool))
         return {"handedOver": done.to_json(), "written": written, "name": exporting.WITHOUT_NAME}
+    if inputs.files((history,), settings):
+        raise InputError(
+            f"without --redact, {form.value} is written of a stored history, and this is a file",
+            place=history,
+            cure="import it first (redra import), and export the history",
+        )
     name, moment = moments.split(history)
 
     async def run() -> "JsonObject":
