@@ -4,8 +4,6 @@ Styles are classes, because pages have no inline style. Numbers are rounded to a
 difference that is not visible.
 """
 
-from collections.abc import Iterable
-
 from markupsafe import Markup, escape
 
 
@@ -23,11 +21,6 @@ def element(tag: str, *content: str, **attributes: object) -> Markup:
     inner = "".join(escape(part) for part in content)
     text = f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
     return Markup(text)  # noqa: S704 - each part of it has been escaped
-
-
-def joined(parts: Iterable[Markup]) -> Markup:
-    """Several elements in sequence."""
-    return Markup("").join(parts)
 
 
 def picture(width: float, height: float, label: str, *content: Markup, role: str = "img") -> Markup:

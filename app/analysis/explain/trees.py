@@ -6,7 +6,7 @@ scheduler. Counts stay complete; what is left out is in the complete JSON.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from app.analysis import profiles
 from app.analysis.explain.node_reasons import NodeReason
@@ -116,10 +116,6 @@ def _same_causes(reason: NodeReason) -> Hashable:
         for claim, request in reason.requests()
     )
     return (_same_text(reason), excluding, bool(reason.explained and reason.explained.pools))
-
-
-def _coarse(request: RequestReason) -> Iterator[Hashable]:
-    return (key_of(group.reason, coarse=True) for group in request.alike)
 
 
 def _same_requests(reason: NodeReason) -> Hashable:

@@ -18,7 +18,7 @@ from app.analysis.lint import (
     sizes,
     taints,
 )
-from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
+from app.analysis.lint.findings import FindingPlace, LintFinding, LintSeverity
 from app.analysis.lint.placing import PlacingBounds
 from app.analysis.lint.selectors import Choices
 from app.analysis.lint.subjects import LintedObject, Subjects
@@ -148,9 +148,3 @@ def check_rules(names: Iterable[str]) -> frozenset[str]:
         if name not in RULES:
             raise InputError(f"there is no rule {name!r}", cure=f"choose from {', '.join(RULES)}")
     return frozenset(names)
-
-
-def rules_of(findings: Iterable[LintFinding]) -> tuple[LintRule, ...]:
-    """The rules of findings, each once, in the order of the reference page."""
-    used = {finding.rule.id for finding in findings}
-    return tuple(rule for rule in RULES.values() if rule.id in used)

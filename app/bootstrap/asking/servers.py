@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # a command without a server loads no client
     from app.settings import Settings
 
 AUTO, NONE = "auto", "none"
-DEFAULT_HISTORY = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,9 +39,6 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.settings import Settings
 
-PAGE = 5_000
-"""Events that are read from a stored history at once."""
-
 
 @dataclass(kw_only=True, eq=False)
 class _Sources:

@@ -11,8 +11,6 @@ from functools import lru_cache
 LABEL_MAX = 63
 PORT_NAME_MAX = 15
 SUBDOMAIN_MAX = 253
-DRIVER_MAX = 63
-POOL_MAX = 253
 
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """The characters of generated suffixes: no vowels, so that suffixes do not form words."""

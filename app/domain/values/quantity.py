@@ -208,11 +208,6 @@ def to_decimal(value: Quantity) -> Quantity:
     return _decimal(value.nanos, value.format, value.text) if value.compact else value
 
 
-def is_zero(value: Quantity) -> bool:
-    """True for a zero of any form."""
-    return value.nanos == 0
-
-
 def is_integer(value: Quantity) -> bool:
     """True for the compact form with an exponent of at least 0 whose value fits 64 bits.
 

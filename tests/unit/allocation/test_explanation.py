@@ -435,7 +435,7 @@ def of_node(
     fields = ("claim", "request", "kind", "about", "devices", "example")
     return summary.NodeCauses(
         counted=tuple(
-            summary.Counted(**dict(zip(fields, each, strict=True)))  # type: ignore[arg-type]  # as named
+            summary.Counted(**dict(zip(fields, each, strict=True)))  # type: ignore[arg-type]  # in field order
             for each in counted
         ),
         pools=pools,

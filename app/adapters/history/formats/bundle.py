@@ -34,7 +34,6 @@ VERSION = 1
 MANIFEST = "manifest.json"
 EVENTS = "events.jsonl"
 HEADS = "heads.json"
-REPORT = "reports/0.json"
 README = "README.md"
 SECRET_KEYS = "secrets.keys"  # noqa: S105 - the name of an entry
 ENTRY_TIME = (1980, 1, 1, 0, 0, 0)

@@ -111,11 +111,6 @@ def holding_of(claims: Sequence[JsonView], *, consumable: bool) -> Holding:
     return Holding(whole=frozenset(whole), shared=frozenset(shared), consumed=consumed)
 
 
-def draws_counters(device: JsonView) -> bool:
-    """Whether a device of a slice draws from counters of its pool."""
-    return bool(device.get("consumesCounters"))
-
-
 def key_of(result: JsonView) -> DeviceKey:
     """The device that a result names."""
     return (

@@ -332,8 +332,3 @@ def _kind(change: Change) -> object:
     if isinstance(change, EnlargeCounter):
         return (change.pool, change.counter_set, change.counter)
     return change
-
-
-def shown(helps: Sequence[Help]) -> list[str]:
-    """The helps as sentences, one each."""
-    return [f"node {help_.node}: {help_.text}" for help_ in helps]

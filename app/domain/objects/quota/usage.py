@@ -58,7 +58,6 @@ SCOPES_MAX = 64
 """The largest number of sets of scopes that one namespace keeps sums for. A dropped sum is computed
 again when it is requested."""
 
-Usage = Mapping[str, Quantity]
 Scopes = list[JsonObject]
 """The requirements that a pod must meet, as `quota_scopes.of` reads them from a quota."""
 

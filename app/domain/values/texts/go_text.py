@@ -48,22 +48,3 @@ def syntax(value: Any) -> str:
             return f"[]interface {{}}{{{', '.join(syntax(item) for item in value)}}}"
         case _:
             return str(value)
-
-
-def kind_of(value: Any) -> str:
-    """The reflected kind of a decoded JSON value."""
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int():
-            return "int64"
-        case float():
-            return "float64"
-        case Mapping():
-            return "map"
-        case list():
-            return "slice"
-        case _:
-            return "invalid"
