@@ -18,6 +18,7 @@ BESIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "bench/README.md": "measurements.md",
+    "bench/diary.md": "measurements-diary.md",
     "examples/README.md": "examples.md",
 }
 """Pages of the repository outside `docs`, and where the site has them."""
