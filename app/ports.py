@@ -354,7 +354,7 @@ class Clock(Protocol):
         ...
 
     async def wait_until(self, instant: Instant) -> None:
-        """Wait until `instant` or later; a virtual clock returns when it has been advanced."""
+        """Wait until `instant` or later."""
         ...
 
 

@@ -13,7 +13,6 @@ from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
 is_revision = moments.is_revision
-check = moments.check
 
 _PAGE = 5_000
 

@@ -415,20 +415,6 @@ def _is_worth_skipping(count: int, end: int) -> bool:
     return count > end - count
 
 
-async def timeline(
-    log: EventLog, info: HistoryInfo, *, page_max: int, scope: Scope = Scope()
-) -> list[Row]:
-    """The rows of the timeline of a history that are in the scope, in order.
-
-    `page_max` events are read at a time. Raises InputError for a name that does not occur. Findings
-    are separate rows (`app/service/replays/findings.py`).
-    """
-    reader = TimelineReader(log, info, scope, page_max=page_max)
-    rows = await reader.read()
-    await reader.check()
-    return rows
-
-
 def shown(rows: Iterable[Row], wanted: TimelineRequest) -> list[Row]:
     """The rows for output: times in RFC 3339, decisions only where they are requested."""
     with_decisions = wanted.decisions or bool(wanted.kinds)

@@ -146,7 +146,7 @@ async def test_history_at_the_root_stays_while_a_process_serves_it(
     with ExitStack() as stack:
         if served == "noticed":
             sign = notice.Notice(url="http://127.0.0.1:1", kubeconfig=tmp_path / "kubeconfig")
-            stack.enter_context(notice.posted(tmp_path, sign, database=""))
+            stack.enter_context(notice.claimed(tmp_path)).post(sign, database="")
         else:
             await store.leases.acquire(info.id, "claims", "far-away-1", seconds=600)
         with pytest.raises(InputError, match="stays while a server runs"):

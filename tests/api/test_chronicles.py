@@ -4,7 +4,6 @@ import anyio
 import msgspec
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.findings.report import Findings
 from app.api.redra.answers import Answers
@@ -17,6 +16,7 @@ from app.service.answering.errands import Errand
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.cluster import Cluster
 from tests.patience import PATIENCE_SECONDS
+from tests.virtual_clock import VirtualClock
 
 FEW = ApiLimits(chronicles_max=1, chronicle_events_max=2)
 """Of one history something is kept, and each turn reads two events."""

@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import claim, pod, serving
+from tests.virtual_clock import VirtualClock
 
 START = timestamps.parse("2026-03-01T02:00:00Z")
 LATER = Instant(START + 600 * SECOND)

@@ -6,12 +6,12 @@ import re
 import anyio
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryStore
 from app.api.server.limits import ApiLimits
 from app.bootstrap.gallery import incident_files
 from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
+from tests.virtual_clock import VirtualClock
 
 HISTORY = "/redra/v1/histories/default"
 

@@ -6,7 +6,6 @@ A short history stands for a long one; the work of its job ends when a test says
 import anyio
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
 from app.domain.values import timestamps
@@ -16,6 +15,7 @@ from tests.api.test_authentication import ROLES
 from tests.api.test_jobs import DEFAULT, Worker
 from tests.api.test_readers import ALL, PATHS, bind, headers, known
 from tests.patience import PATIENCE_SECONDS
+from tests.virtual_clock import VirtualClock
 from tests.web.reading import read
 
 REHEARSAL = f"{DEFAULT}/rehearsal?to=1.36"

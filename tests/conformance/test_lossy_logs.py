@@ -13,14 +13,13 @@ import pytest
 from app.analysis.oversight import JudgeName
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
-from app.bootstrap.gallery import scanning
 from app.bootstrap.pacing.overseeing import oversight_for
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
 from tests.conformance import further_tampering as further
 from tests.conformance import lossy_logs as lossy
+from tests.conformance import scanning, tampering
 from tests.conformance import subtle_tampering as subtle
-from tests.conformance import tampering
 from tests.conformance import test_subtle_tampering as subtly
 from tests.conformance.verdicts import judged_lines
 

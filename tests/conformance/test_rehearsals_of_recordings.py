@@ -11,6 +11,7 @@ from app.analysis.diff import text as diff_text
 from app.analysis.diff.causes import Proof, RootKind
 from app.analysis.diff.classes import Class
 from app.analysis.diff.report import DiffReport
+from app.analysis.explain import pages
 from app.analysis.rehearse import text
 from app.analysis.rehearse.report import Rehearsal
 from app.analysis.replay.classes import DifferenceClass
@@ -125,7 +126,7 @@ async def test_one_setting_is_named_for_each_change_of_an_older_release(
         OLDER[case]
     }
     assert report.trials > 0 or case[1] == "1.36"
-    shown = "\n".join(text.page(report, 100))
+    shown = "\n".join(pages.of_json(text.page_json(report), 100))
     assert OLDER[case] in " ".join(shown.replace("│", "").split())
 
 

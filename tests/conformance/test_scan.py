@@ -23,11 +23,12 @@ from app.analysis.scan import attempts
 from app.analysis.scan.scanning import LOOKED_FOR
 from app.analysis.scan.sightings import Certainty, IncidentSighting, ScanReport
 from app.bootstrap import process_settings, replays, stores
-from app.bootstrap.gallery import incident_files, playing, scanning
+from app.bootstrap.gallery import incident_files, playing
 from app.domain.log import Event, ObjectKey, Revision
 from app.service import exporting
 from app.settings import Settings
 from tests import draws
+from tests.conformance import scanning
 from tests.imports import load_once
 from tests.shared_data import shared_path
 from tests.unit.history.worlds import NAMESPACES, audit, tree

@@ -29,9 +29,9 @@ from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
-from app.service import timelines
 from app.service.metering import HistoryMeter
 from app.settings import Settings
+from tests import whole_timelines
 from tests.fuzz import mixtures, mutations, stories, texts
 from tests.fuzz.target import LIMITS, Finding, Sent, Target
 
@@ -278,7 +278,7 @@ async def _replayed(rng, store):
 
     info = await stores.find_history(store, NAME)
     await replays.fold(store, SETTINGS, NAME, "", progress)
-    await timelines.timeline(store.log, info, page_max=SETTINGS.projector_batch_max)
+    await whole_timelines.timeline(store.log, info, page_max=SETTINGS.projector_batch_max)
     await replays.verify(store, SETTINGS, NAME, "", progress)
     if rng.random() < DECIDED_SHARE:
         await replays.decide(store, SETTINGS, NAME, "", progress)

@@ -17,7 +17,6 @@ from anyio.abc import TaskGroup
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.domain.controllers.plan import Decision, Plan
@@ -39,6 +38,7 @@ from app.service.writing import WriteOutcome, WriterBounds
 from tests import draws
 from tests.properties.faulty_log import Fault, FaultyLog, Turn
 from tests.unit.service.builders import ALICE, START, namespace, rules
+from tests.virtual_clock import VirtualClock
 
 NAMES = ("a", "b", "c")
 QUOTA = 2

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import httpx
 
-from app.adapters.clock import VirtualClock
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import serving
+from tests.virtual_clock import VirtualClock
 
 GROUP = "/apis/resource.k8s.io/v1"
 RULES = "/apis/resource.k8s.io/v1beta2/devicetaintrules"

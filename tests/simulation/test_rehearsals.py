@@ -15,6 +15,7 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.diff.causes import Proof, RootKind
+from app.analysis.explain import pages
 from app.analysis.incidents.incident import IncidentVariant
 from app.analysis.rehearse import text
 from app.analysis.rehearse.defects import titles
@@ -76,6 +77,10 @@ class Plant:
     put: Callable[[Cluster, random.Random], Expected]
     gates: tuple[str, ...] = ()
     quirks: tuple[tuple[str, bool], ...] = ()
+
+
+def shown(report: Rehearsal, width: int) -> list[str]:
+    return pages.of_json(text.page_json(report), width, lines_max=text.LINES_MAX)
 
 
 def nothing(cluster: Cluster, drawn: random.Random) -> Expected:
@@ -705,7 +710,7 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     over = report.over_limit
     assert tuple(each.key.name for each in over) == expected.over_limit
     assert tuple(each.key.name for each in over if each.must_be_split) == expected.split
-    page = " ".join(" ".join(text.page(report, 100)).replace("│", "").split())
+    page = " ".join(" ".join(shown(report, 100)).replace("│", "").split())
     assert ("it must be split" in page) is bool(expected.split)
     assert ("it is over a limit" in page) is (expected.over_limit != expected.split)
     if expected.roots is not None:
@@ -720,7 +725,7 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     assert all(proof.is_smallest for proof in report.proofs.values() if len(proof.settings) == 1)
     for each in report.diff.differences:
         assert each.proof == report.proofs["pod", str(each.pair.a.key), "0"]
-    assert len(text.page(report, 100)) <= (10 if report.is_quiet else text.LINES_MAX)
+    assert len(shown(report, 100)) <= (10 if report.is_quiet else text.LINES_MAX)
 
 
 SWITCHED = [
@@ -788,7 +793,7 @@ async def test_changes_without_a_known_setting_are_counted_and_the_bound_is_name
     log, info = await one_pod_moved()
     report = await rehearsed(log, info, "1.35", **bounds)
     (difference,) = report.diff.differences
-    page = " ".join(" ".join(text.page(report, 200)).split())
+    page = " ".join(" ".join(shown(report, 200)).split())
     if trials is None:
         assert (report.unattributed, "REDRA_REHEARSE_RUNS_MAX" in page) == (0, False)
         return
@@ -828,9 +833,7 @@ async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
     before, after = ({node: int(score) for node, score in one.items()} for one in scores)
     assert before["n1"] - before["n2"] == (49 + 80) - (50 + 70)
     assert after["n2"] - after["n1"] == (50 + 90) - (49 + 70)
-    assert f"in A {parting.a}; in B {parting.b}" in " ".join(
-        " ".join(text.page(report, 200)).split()
-    )
+    assert f"in A {parting.a}; in B {parting.b}" in " ".join(" ".join(shown(report, 200)).split())
 
 
 async def test_rehearsal_of_what_nobody_knows_is_refused() -> None:

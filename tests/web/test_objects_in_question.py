@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.domain.values.timestamps import SECOND
 from tests.api.serving import serving
+from tests.virtual_clock import VirtualClock
 from tests.web.invented import (
     Invented,
     ask,

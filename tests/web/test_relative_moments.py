@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
+from tests.virtual_clock import VirtualClock
 from tests.web.reading import read
 
 BEGIN = timestamps.parse("2026-03-10T12:00:00Z")

@@ -15,7 +15,6 @@ import httpx
 import pytest
 import uvicorn
 
-from app.adapters.clock import VirtualClock
 from app.api.redra import document
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.ui import parameters, routes
@@ -25,6 +24,7 @@ from tests.api.serving import running_app
 from tests.api.test_jobs import Worker
 from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
+from tests.virtual_clock import VirtualClock
 from tests.web.invented import (
     Invented,
     ask,

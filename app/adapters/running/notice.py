@@ -82,14 +82,6 @@ def claimed(folder: Path) -> Iterator[Place]:
         os.close(file)
 
 
-@contextlib.contextmanager
-def posted(folder: Path, notice: Notice, *, database: str) -> Iterator[None]:
-    """Post the notice of a server until the block ends."""
-    with claimed(folder) as place:
-        place.post(notice, database=database)
-        yield
-
-
 def _locks(folder: Path, file: int) -> bool:
     """Lock the file of the notice; False when another server has locked it.
 

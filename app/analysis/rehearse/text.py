@@ -37,17 +37,6 @@ _IN_WORDS = {
 }
 
 
-def page(report: Rehearsal, width: int) -> list[str]:
-    """The lines of the page."""
-    return pages.page(
-        head_of(report),
-        reasons_of(report),
-        notes=notes_of(report),
-        width=width,
-        lines_max=LINES_MAX,
-    )
-
-
 def page_json(report: Rehearsal) -> JsonObject:
     """The parts of the page, independent of its width; see `pages.of_json`."""
     return {

@@ -1,5 +1,1 @@
-"""The gallery of incidents.
-
-Its files (`incident_files`), the runs of incidents (`playing`), and the scan of histories for them
-(`scanning`).
-"""
+"""The gallery of incidents: its files (`incident_files`) and runs of incidents (`playing`)."""

@@ -135,11 +135,3 @@ class RowSetHash:
     def text(self) -> str:
         """The sum as text."""
         return sum_text(self._sum)
-
-
-def hash_rows(rows: Iterable[tuple[str, RowKey, Row]]) -> str:
-    """Computes from scratch the hash of a set of rows that RowSetHash keeps up to date."""
-    total = RowSetHash()
-    for table, key, row in rows:
-        total.put(table, key, row)
-    return total.text()

@@ -233,21 +233,6 @@ def fold(view: Projection, page: Page) -> None:
     view.fold_page(page)
 
 
-async def fold_until(
-    log: EventLog, history: HistoryId, views: Sequence[Projection], until: Revision, page_max: int
-) -> None:
-    """Fold the log up to `until` into views that all stand at one revision at most `until`."""
-    after = min((view.revision for view in views), default=until)
-    while after < until:
-        events = await log.read(history, after=after, limit=page_max, until=until)
-        if not events:
-            return
-        page = Page(events)
-        for view in views:
-            fold(view, page)
-        after = events[-1].revision
-
-
 def parts_of(events: Sequence[Event], size: int) -> Iterator[Sequence[Event]]:
     """The events in parts of at most `size`."""
     return (events[first : first + size] for first in range(0, len(events), size))

@@ -190,7 +190,8 @@ def noticed(folder: Path, url: str) -> Iterator[Path]:
     """A data folder with the notice of a server and its kubeconfig."""
     folder.mkdir()
     file = kubeconfig(folder / "kubeconfig", url)
-    with notice.posted(folder, notice.Notice(url=url, kubeconfig=file), database=""):
+    with notice.claimed(folder) as place:
+        place.post(notice.Notice(url=url, kubeconfig=file), database="")
         yield folder
 
 

@@ -3,9 +3,10 @@
 import anyio
 import pytest
 
-from app.adapters.clock import SystemClock, VirtualClock
+from app.adapters.clock import SystemClock
 from app.domain.values.timestamps import SECOND, Instant
 from tests.patience import PATIENCE_SECONDS
+from tests.virtual_clock import VirtualClock
 
 
 def test_system_clock_never_goes_back():

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.adapters.clock import SystemClock, VirtualClock
+from app.adapters.clock import SystemClock
 from app.adapters.cluster import discovery
 from app.adapters.cluster.cluster import ClusterReader
 from app.adapters.cluster.credentials import ClusterCredentials
@@ -18,6 +18,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import SECOND
 from app.service.recording.recorder import together
 from app.settings import Settings
+from tests.virtual_clock import VirtualClock
 
 KUBECONFIG = """\
 apiVersion: v1

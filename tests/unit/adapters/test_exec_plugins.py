@@ -9,13 +9,14 @@ import anyio
 import pytest
 
 from app.adapters.certificates import CertificateFolder
-from app.adapters.clock import SystemClock, VirtualClock
+from app.adapters.clock import SystemClock
 from app.adapters.cluster import exec_plugins
 from app.adapters.cluster.credentials import ClusterCredentials
 from app.domain.errors import InputError
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests.patience import PATIENCE_SECONDS
+from tests.virtual_clock import VirtualClock
 
 VERSION = "client.authentication.k8s.io/v1"
 

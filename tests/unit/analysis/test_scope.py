@@ -21,6 +21,7 @@ from app.domain.values.timestamps import Instant
 from app.service import timelines
 from projections.objects import ObjectsProjection
 from projections.timeline import KINDS, TimelineProjection
+from tests import whole_timelines
 from tests.cluster import DRIVER, T0, Cluster
 from tests.unit.service.test_replaying import history_of
 
@@ -59,7 +60,7 @@ def story() -> Cluster:
 
 async def told(**wanted: Any) -> list[dict[str, Any]]:
     log, info = await history_of(story().line.events)
-    return await timelines.timeline(log, info, page_max=7, scope=Scope(**wanted))
+    return await whole_timelines.timeline(log, info, page_max=7, scope=Scope(**wanted))
 
 
 def subjects(rows: list[dict[str, Any]]) -> set[str]:
@@ -77,7 +78,7 @@ async def test_namespace_without_objects_is_known_and_keeps_what_is_about_itself
     cluster = Cluster(namespaces=("a", "empty"))
     log, info = await history_of(cluster.settle().line.events)
     for wanted in (Scope(namespace="empty"), Scope(namespace="empty", resource="namespaces")):
-        rows = await timelines.timeline(log, info, page_max=7, scope=wanted)
+        rows = await whole_timelines.timeline(log, info, page_max=7, scope=wanted)
         assert subjects(rows) == {"namespaces/empty"}
 
 
@@ -322,7 +323,7 @@ async def test_window_is_a_part_of_the_whole_and_read_without_what_lies_before_i
         settings = {"recorded": is_recorded}
         info = await log.create_history("h", seed=1, settings=settings, created=Instant(0))
         await log.append(info.id, expected=Head(), events=events)
-        whole = await timelines.timeline(log, info, page_max=7)
+        whole = await whole_timelines.timeline(log, info, page_max=7)
         for first in (9, 15, *range(len(events) // 2 + 2, len(events), 3)):
             has_more_before = first > len(events) // 2
             for wanted in (
@@ -390,7 +391,7 @@ async def test_window_of_a_scope_goes_on_from_the_objects_before_it(wanted: dict
             keys = [key for place in scope.USED_KINDS for key in objects.keys(*place)]
             return [last for key in keys if (last := objects.event(key)) is not None]
 
-        whole = await timelines.timeline(log, info, page_max=50, scope=Scope(**wanted))
+        whole = await whole_timelines.timeline(log, info, page_max=50, scope=Scope(**wanted))
         for first in range(len(events) // 2 + 2, len(events)):
             begun = Scope(**wanted, first=first)
             reader = timelines.TimelineReader(log, info, begun, page_max=3, objects_at=objects_at)
@@ -426,7 +427,7 @@ async def test_last_rows_are_those_of_the_whole_and_read_from_the_end(
     log = CountingLog(MemoryStore())
     info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
     await log.append(info.id, expected=Head(), events=events)
-    whole = await timelines.timeline(log, info, page_max=50, scope=Scope(**wanted))
+    whole = await whole_timelines.timeline(log, info, page_max=50, scope=Scope(**wanted))
 
     def seen(rows: list[Row]) -> list[Row]:
         return [row for row in rows if row["resource"] != "events"]
@@ -436,7 +437,7 @@ async def test_last_rows_are_those_of_the_whole_and_read_from_the_end(
         part = await timelines.of_last(log, info, Scope(**wanted), last, page_max=20, seen=seen)
         if wanted == {} and last in (1, 2):
             assert log.count <= 20 + 2 + last * 16
-        rows = await timelines.timeline(log, info, page_max=50, scope=part)
+        rows = await whole_timelines.timeline(log, info, page_max=50, scope=part)
         assert seen(rows)[-last:] == seen(whole)[-last:]
 
 
@@ -476,7 +477,7 @@ def labelled() -> Cluster:
 
 async def told_of(cluster: Cluster, **wanted: Any) -> list[dict[str, Any]]:
     log, info = await history_of(cluster.line.events)
-    return await timelines.timeline(log, info, page_max=7, scope=Scope(**wanted))
+    return await whole_timelines.timeline(log, info, page_max=7, scope=Scope(**wanted))
 
 
 async def test_labels_keep_pods_with_them_and_the_claims_made_for_these() -> None:
@@ -520,7 +521,7 @@ async def test_labels_that_nothing_has_or_nobody_can_read_are_refused(
     async def ask() -> None:
         wanted = timelines.TimelineRequest(labels=text)
         scope_wanted = await timelines.scope_of(log, info, wanted)
-        await timelines.timeline(log, info, page_max=7, scope=scope_wanted)
+        await whole_timelines.timeline(log, info, page_max=7, scope=scope_wanted)
 
     with pytest.raises(InputError) as refused:
         await ask()

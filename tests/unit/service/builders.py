@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from app.adapters import schemas
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.domain.log import Actor, ObjectKey
@@ -15,6 +14,7 @@ from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, RuntimePorts, ViewStore
 from app.service.runtime import HistoryRuntime, RuntimeBounds
+from tests.virtual_clock import VirtualClock
 
 ALICE = Actor(user="alice")
 START = Instant(1_767_225_600_000_000)

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 import anyio
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.bootstrap.rules import rules_for
@@ -23,6 +22,7 @@ from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers.loop import ControllerLoop, LoopBounds
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, START, config_map, namespace
+from tests.virtual_clock import VirtualClock
 
 HOUR = 3_600 * SECOND
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.history.formats.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryWakeUp
@@ -33,6 +32,7 @@ from app.service.replays.integrity import IntegrityCheck
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
 from tests.unit.service.builders import ALICE, START, config_map, namespace
+from tests.virtual_clock import VirtualClock
 
 LATER = Instant(START + 86_400 * SECOND)
 

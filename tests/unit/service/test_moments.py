@@ -13,6 +13,7 @@ from app.domain.log import EventType, Head, ObjectKey, Revision
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import PatchObject, PatchType, RecordFact
 from app.domain.values import api_resources
+from app.domain.values import moments as written_moments
 from app.domain.values.timestamps import Instant, parse
 from app.service import moments, past
 from tests.cluster import DRIVER, T0, USER, Cluster
@@ -22,12 +23,12 @@ from tests.unit.service.pacing.world import create, key, world
 @pytest.mark.parametrize("text", ["", "²", "-1", "yesterday", "9" * 19, "2026-02-30"])
 def test_text_that_means_nothing_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InputError, match="neither a revision nor an instant"):
-        moments.check(text)
+        written_moments.check(text)
 
 
 @pytest.mark.parametrize("text", ["0", "42", "2026-01-02T03:04:05Z", "2026-01-02"])
 def test_revisions_and_instants_are_moments(text: str) -> None:
-    moments.check(text)
+    written_moments.check(text)
 
 
 async def test_empty_history_has_revision_0_and_no_other() -> None:

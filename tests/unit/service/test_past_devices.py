@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.analysis.explain.questions import Question
@@ -28,6 +27,7 @@ from tests.unit.service.builders import ALICE
 from tests.unit.service.test_explaining import texts, views_up_to
 from tests.unit.service.test_forking import world
 from tests.unit.service.test_replaying import history_of
+from tests.virtual_clock import VirtualClock
 
 NAMES = ("x", "y", "z")
 PROFILE = Profile(version="1.37", gates={RULES_GATE: True})

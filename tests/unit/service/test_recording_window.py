@@ -2,10 +2,10 @@
 
 import anyio
 
-from app.adapters.clock import VirtualClock
 from app.domain.log.records import Loss, Op, Record
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.recording.window import Window, WindowBounds, WindowEntry
+from tests.virtual_clock import VirtualClock
 
 
 class Watches:

@@ -16,6 +16,7 @@ from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from app.service import timelines
 from app.service.folding import keyed_events
+from tests import whole_timelines
 from tests.imports import import_once
 from tests.shared_data import shared_path
 from tests.unit.analysis.test_scope import CountingLog, crossed, ended_story, with_gaps
@@ -167,7 +168,7 @@ async def test_timelines_of_objects_of_a_recording_are_looked_up() -> None:
     log = MemoryLog(MemoryStore())
     path = shared_path("histories", "e-taints")
     info = (await import_once(log, [path], name="h")).history
-    whole = await timelines.timeline(log, info, page_max=500)
+    whole = await whole_timelines.timeline(log, info, page_max=500)
     assert {"Warning", "PodScheduled"} <= {row["kind"] for row in whole}
     subjects = {
         ObjectKey(row["api_group"], row["resource"], row["namespace"], row["name"]) for row in whole

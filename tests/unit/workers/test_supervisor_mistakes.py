@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryStore, MemoryViewStore, MemoryWakeUp
 from app.analysis.views import ReleaseCompilers
 from app.domain.controllers.plan import Plan, Views
@@ -20,6 +19,7 @@ from app.workers.supervisor import WorkerSetting
 from projections.activity import ActivityProjection
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, START, config_map, namespace, running_history
+from tests.virtual_clock import VirtualClock
 
 
 async def test_a_failing_controller_is_told_and_the_others_go_on(

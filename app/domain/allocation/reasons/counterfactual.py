@@ -87,31 +87,6 @@ class Help:
         return tree
 
 
-def what_would_help(
-    allocator: Allocator,
-    answer: Answer,
-    *,
-    changes_max: int = CHANGES_MAX,
-    tries_max: int = TRIES_MAX,
-) -> list[Help]:
-    """The smallest sets of changes that help, found within the effort; empty when there are none.
-
-    Only sets of the smallest helpful size are returned, and of lowered counts only the highest. If
-    the release of one claim helps, the release of every other claim that holds devices there is
-    tried too, or the answer states that not all were. It contains nothing else about untried
-    changes.
-    """
-    steps = what_would_help_in_steps(
-        allocator, answer, changes_max=changes_max, tries_max=tries_max
-    )
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            helps: list[Help] = done.value
-            return helps
-
-
 def what_would_help_in_steps(
     allocator: Allocator,
     answer: Answer,
@@ -122,7 +97,12 @@ def what_would_help_in_steps(
     elsewhere: frozenset[str] = frozenset(),
     made: MadeClaim | None = None,
 ) -> Generator[None, None, list[Help]]:
-    """Like `what_would_help`, in steps of one try, for callers that must yield between steps.
+    """The smallest sets of changes that help, in steps of one try; empty when there are none.
+
+    Sets have at most `changes_max` changes, and at most `tries_max` allocations are tried. Only
+    sets of the smallest helpful size are returned, and of lowered counts only the highest. If the
+    release of one claim helps, the release of every other claim that holds devices there is tried
+    too, or the answer states that not all were. It contains nothing else about untried changes.
 
     `own`, `elsewhere` and `made` are those of `AllocationWorld`.
     """

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.lowlevel import checkpoint
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.bootstrap.rules import rules_of
@@ -30,6 +29,7 @@ from app.service.pacing.script import PlayedSpan
 from app.service.pacing.stage import StageTarget
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from tests.unit.service.builders import ALICE, START, namespace
+from tests.virtual_clock import VirtualClock
 
 LATER = Instant(START + 86_400 * SECOND)
 """When the recording is played: a day after it was made."""
