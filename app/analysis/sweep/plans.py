@@ -122,8 +122,8 @@ def parse(tree: Any, place: str) -> SweepPlan:
     # Rows of the table are told apart by the name of their change; the base has none.
     changes = [each.name for each in plan.changes]
     if "" in changes or len(set(changes)) < len(changes):
-        problem = "a change has an empty name" if "" in changes else "a change is named twice"
-        raise InputError(problem, place=f"{place}: changes")
+        why = "a change has an empty name" if "" in changes else "a change is named twice"
+        raise InputError(why, place=f"{place}: changes")
     for name, choices in (("gates", plan.gates), ("quirks", plan.quirks)):
         for switches in choices:
             _check(f"{place}: {name}", [{name: switches, "profile": each} for each in VERSIONS])
