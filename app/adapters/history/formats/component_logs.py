@@ -238,7 +238,7 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
     if trees is None:
         texts = ((at, line.decode("utf-8", "replace")) for at, line in source.lines())
         dumped = DumpedEvents()
-        for line_number, text, is_cut in _with_cut(klog_values.joined(texts), source):
+        for line_number, text, is_cut in older_lines.with_cut(klog_values.joined(texts), source):
             if is_cut:
                 yield str(line_number), [(CUT_POD, "", None)]
                 continue
@@ -255,19 +255,6 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
                 yield from _of_document(f"{position}[{index}]", item, year)
         else:
             yield from _of_document(position, value, year)
-
-
-def _with_cut(
-    lines: Iterator[tuple[int, str]], source: ByteSource
-) -> Iterator[tuple[int, str, bool]]:
-    """The lines, with True for the last one if it ends the source within a sentence."""
-    before: tuple[int, str] | None = None
-    for line in lines:
-        if before is not None:
-            yield *before, False
-        before = line
-    if before is not None:
-        yield *before, older_lines.may_be_cut(before[1]) and not source.ends_a_line()
 
 
 def _of_document(
@@ -488,8 +475,7 @@ def _meant(text: str, fields: dict[str, str]) -> _Attempt | None:
     namespace, slash, name = fields.get("pod", "").partition("/")
     if verb is None or not slash or not name:
         return None
-    parts = [text]
-    parts += [fields[name] for name in ("err", "status") if fields.get(name)]
+    parts = [text, *(fields[name] for name in ("err", "status") if fields.get(name))]
     if "node" in fields:
         parts.append(f"node {fields['node']}")
     return verb, namespace, name, ": ".join(parts)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from app.adapters.history.formats.kubelet_lines import Report
+from app.adapters.history.unpacking import ByteSource
 from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
 
 _POD = r"(?P<namespace>[a-z0-9-]+)[/ ](?P<name>[a-z0-9.-]*[a-z0-9])"
@@ -95,6 +96,19 @@ def may_be_cut(line: str) -> bool:
     At the end of a file, `schedule pod: ns/a` may be the beginning of `schedule pod: ns/a-1`.
     """
     return mentioned_in(line.encode()) and not line.rstrip().endswith(_ENDS)
+
+
+def with_cut(
+    lines: Iterator[tuple[int, str]], source: ByteSource
+) -> Iterator[tuple[int, str, bool]]:
+    """The lines, with True for the last one if it ends the source within a sentence."""
+    before: tuple[int, str] | None = None
+    for line in lines:
+        if before is not None:
+            yield *before, False
+        before = line
+    if before is not None:
+        yield *before, may_be_cut(before[1]) and not source.ends_a_line()
 
 
 def reports(rest: str) -> Iterator[Report]:
