@@ -51,7 +51,7 @@ class Difference:
 
     `subject` is the object of the decision, `path` the place (`summary.reasons[2].count`),
     `recorded` and `again` the two values there; a missing value is None. `broken` are the rules
-    that a violation breaks, as sentences. `objects` are the objects that were written.
+    that a violation breaks, as sentences, or another choice, if known issues may break them. `objects` are the objects that were written.
     """
 
     revision: int
@@ -70,6 +70,11 @@ class Difference:
         """The words about the recorded value; empty if nothing but the difference is known."""
         match self.kind:
             case DifferenceKind.OTHER_CHOICE:
+                if self.broken:
+                    return (
+                        "another choice than redra's, which only a known issue may allow: "
+                        f"{'; '.join(self.broken)}"
+                    )
                 return "allowed, but another choice than redra's"
             case DifferenceKind.VIOLATION:
                 return f"violates: {'; '.join(self.broken)}"

@@ -44,6 +44,8 @@ class ChoiceJudge:
     ) -> tuple[DifferenceKind, tuple[str, ...]]:
         """The kind of a difference, with the rules that the allocation breaks.
 
+        Those of another choice are rules that known issues of the release may break.
+
         `changed` are objects that were others when it was chosen, or not there. Patches change what
         slices publish, so nothing is judged while there are any.
         """
@@ -54,10 +56,13 @@ class ChoiceJudge:
             return DifferenceKind.DIFFERENT, ()
         written = {name: part for name, part in allocation.items() if name != _OF_SERVERS}
         case = self._case(node, claim, written, changed)
-        broken = tuple(
-            finding.problem for finding in checking.check(case, [written]) if not finding.quirk
+        findings = checking.check(case, [written])
+        broken = tuple(finding.problem for finding in findings if not finding.quirk)
+        if broken:
+            return DifferenceKind.VIOLATION, broken
+        return DifferenceKind.OTHER_CHOICE, tuple(
+            f"{finding.problem} (known issue {finding.quirk.upper()})" for finding in findings
         )
-        return (DifferenceKind.VIOLATION if broken else DifferenceKind.OTHER_CHOICE), broken
 
     def _case(
         self,

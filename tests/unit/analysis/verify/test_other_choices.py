@@ -20,6 +20,7 @@ from tests.unit.service.test_replaying import history_of, resealed
 BIG = 'device.attributes["gpu.example.com"].size == "big"'
 TAINT = {"key": "worn", "value": "v", "effect": "NoSchedule"}
 SCHEDULER = "system:my-scheduler"
+SHARE = "11111111-1111-4111-8111-111111111111"
 INFO = HistoryInfo(
     id=HistoryId(1), name="h", settings={"profile": "1.36", "controllers.off": "scheduling"}
 )
@@ -167,6 +168,24 @@ def test_device_where_redra_ends_with_an_error_is_no_other_choice() -> None:
     give(story, "x", "d-second")
     (only,) = observed(story)
     assert (only.kind, only.is_failure) == (DifferenceKind.DIFFERENT.value, True)
+
+
+def test_choice_that_only_a_known_issue_may_allow_is_not_called_allowed() -> None:
+    """A request in Mi may grow (Q20), and that one device has no room for it was not said."""
+    policy = {"default": "1Gi", "validRange": {"min": "1Gi"}}
+    shared = [of_size(name, "big", shared=True, capacity={"m": "3Gi"}) for name in ("c", "d")]
+    for each in shared:
+        each["capacity"]["m"]["requestPolicy"] = policy
+    story = world()
+    publish(story, "n1", *shared)
+    for name, share in (("y", SHARE), ("z", SHARE.replace("1", "2"))):
+        claim(story, name, capacity={"requests": {"m": "2049Mi"}})
+        share_of_c = result("n1", "c", shareID=share, consumedCapacity={"m": "2049Mi"})
+        story.allocate(name, share_of_c, node=selector(node="n1"), after=30, by=SCHEDULER)
+    (only,) = [each for each in observed(story) if each.judge.value == "decision"]
+    assert "allowed, but" not in only.message
+    assert "only a known issue may allow: device gpu.example.com/n1/c capacity m" in only.message
+    assert "(known issue Q20)" in only.message
 
 
 def test_patch_leaves_open_what_a_difference_is() -> None:
