@@ -51,7 +51,8 @@ class Difference:
 
     `subject` is the object of the decision, `path` the place (`summary.reasons[2].count`),
     `recorded` and `again` the two values there; a missing value is None. `broken` are the rules
-    that a violation breaks, as sentences, or another choice, if known issues may break them. `objects` are the objects that were written.
+    that a violation breaks, as sentences, or another choice, if known issues may break them.
+    `objects` are the objects that were written.
     """
 
     revision: int
