@@ -25,6 +25,7 @@ class Placing:
     at which the pod was deleted or the recording ended, if not all of this was written by then.
     `written` is the version of the first write, which is later than the attempt; 0 if unknown.
     `seen_from` is the instant at which others could see that write, with all older versions.
+    `has_failed` if the scheduler took back what it had reserved.
     """
 
     began: Instant
@@ -37,6 +38,7 @@ class Placing:
     cut_at: Instant | None = None
     written: int = 0
     seen_from: Instant | None = None
+    has_failed: bool = False
 
     def note_first_write(self, act: Act) -> None:
         """Notes a write of the placement, unless an earlier one is known."""

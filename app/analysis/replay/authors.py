@@ -268,12 +268,14 @@ class Authors:
     def _claim_ender(self, event: Event, owners: list[Uid]) -> str:
         """The author that deleted a claim made for a pod.
 
-        The claim controller does when the pod has ended, the collector when it is deleted. Before
-        that, the scheduler gives up claims for extended resources, without their finalizer.
+        The claim controller does when the pod has ended and its reservation is gone, the collector
+        when it is deleted. Before that, the scheduler gives up claims for extended resources,
+        without their finalizer. Parity: controllers.md 2.3.
         """
-        for is_at_work in map(self._at_work.get, owners):
-            if not is_at_work:
-                return COLLECTOR if is_at_work is None else CLAIMS
+        users = {each.uid for each in dra.consumers(event.object)}
+        for owner in owners:
+            if not (is_at_work := self._at_work.get(owner)):
+                return COLLECTOR if is_at_work is None else "" if owner in users else CLAIMS
         if event.type is EventType.OBJECT_UPDATED:
             return ""
         notes = meta.annotations_as_stored(event.object)

@@ -74,13 +74,14 @@ class End:
 
     With `is_of_recording` the recording ends there, too: nothing later is known. `queued` has, by
     writer, the earliest instant from which a request may have waited for its client's rate limit
-    at the end.
+    at the end, `undone` that after which nothing shows that its process did what was due.
     """
 
     at: Instant
     later: Trace
     is_of_recording: bool = False
     queued: Mapping[str, Instant] = field(default_factory=dict)
+    undone: Mapping[str, Instant] = field(default_factory=dict)
 
     def since(self, aspect: Aspect) -> Instant:
         """The instant after which a write may have been in progress at the end."""
@@ -89,6 +90,11 @@ class End:
             # write.
             return Instant(self.at - tolerances.TABLE.same_attempt)
         return Instant(self.at - tolerances.TABLE.sure_after * self.is_of_recording)
+
+    @property
+    def earliest(self) -> Instant:
+        """The earliest instant after which something that was due may be undone."""
+        return min((*self.undone.values(), self.since(Aspect.WRITES)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +282,10 @@ def _late_facts(again: Trace, sides: Sides, end: End) -> Iterator[Fact]:
         since = end.since(sides.aspect)
         if end.is_of_recording:
             since = min(since, end.queued.get(step.writer, since))
+            ready = again.ready.get((step.uid, step.time), Instant(0))
+            if ready > end.undone.get(step.writer, ready):
+                yield from step.facts
+                continue
         if (again.due_at(step) if end.is_of_recording else step.time) > since:
             yield from step.facts
 

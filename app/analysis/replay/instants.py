@@ -18,8 +18,9 @@ def known_instants(events: Sequence[Event], begin: Instant | None = None) -> lis
     Events of a source without times that fall into one second are spread over it, in order. A
     history of redra has the time of each event, before which nobody could see it; events of one
     time follow each other by two microseconds: between them lies the instant at which a controller
-    had seen the first, but not the second. All instants are after `begin`, where a replay starts;
-    events of that very instant follow it one after the other.
+    had seen the first, but not the second. That something was imported shows nothing of when it was
+    written. All instants are after `begin`, where a replay starts; events of that very instant
+    follow it one after the other.
     """
     instants: list[Instant] = []
     bound: Instant | None = None
@@ -30,8 +31,9 @@ def known_instants(events: Sequence[Event], begin: Instant | None = None) -> lis
         if origin is not None and origin.answered and event.is_about_object:
             is_odd = Loss.TIMES_CONTRADICT in origin.losses and origin.answered < answered
             answered = answered if is_odd else Instant(min(origin.answered, answered))
-        bound = answered if bound is None else Instant(min(bound - 1, answered))
-        instants.append(bound)
+        if event.type is not EventType.HISTORY_IMPORTED:
+            bound = answered if bound is None else Instant(min(bound - 1, answered))
+        instants.append(answered if bound is None else bound)
     instants.reverse()
     for number, event in enumerate(events):
         if event.stamp.origin is None:

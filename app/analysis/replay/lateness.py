@@ -92,25 +92,34 @@ class KeyLook:
 class PacedRun:
     """The acts of one run at their recorded instants, and the first attempts by pod.
 
-    `looks` has, by instant, the keys at which the controllers looked.
+    `looks` has the keys at which controllers looked, by instant, `tried`, by pod, its attempts.
     """
 
     acts: list[PacedAct] = field(default_factory=list)
     firsts: dict[str, FirstAttempt] = field(default_factory=dict)
     looks: dict[Instant, list[KeyLook]] = field(default_factory=dict)
+    tried: dict[str, list[tuple[Instant, Instant]]] = field(default_factory=dict)
 
-    def note_due(self, trace: Trace, since: Instant) -> None:
-        """Notes in the trace of the run when its steps from an instant on were due.
+    def note_due(self, trace: Trace, since: Instant, earliest: Instant) -> None:
+        """Notes in the trace of the run when its steps from `since` on were due.
 
-        The pace delays acts without a recorded counterpart by seconds.
+        The pace delays acts by seconds if none is recorded. From `earliest` on, attempts are noted.
         """
         for uid, steps in chain(trace.writes.items(), trace.said.items()):
             for step in steps:
-                if step.time < since:
+                if step.time < earliest:
                     continue
                 ready = [look.ready for look in self.looks_for(trace, uid, step.time)]
-                if ready:
+                tried = self._tried_for(trace, uid, step.time)
+                if tried or ready:
+                    trace.ready[step.uid, step.time] = max(tried)[1] if tried else max(ready)
+                if ready and step.time >= since:
                     trace.due[step.uid, step.time] = max(ready)
+
+    def _tried_for(self, trace: Trace, uid: str, at: Instant) -> list[tuple[Instant, Instant]]:
+        """The attempts for a pod, or for those of a claim, up to an instant."""
+        pods = {uid, trace.owner_of.get(uid, uid), *trace.users.get(uid, ())}
+        return [each for pod in pods for each in self.tried.get(pod, ()) if each[0] <= at]
 
     def looks_for(self, trace: Trace, uid: str, at: Instant) -> Iterator[KeyLook]:
         """The looks at an instant at the keys of an object, or of its owner."""
@@ -211,6 +220,14 @@ class Process:
         if not 0 < number < len(self._instants):
             return None
         return self._instants[number - 1], self._instants[number]
+
+    def undone_since(self, end: Instant, longest: int) -> Instant:
+        """The instant after which it may have left undone what was due, for so long at most."""
+        number = bisect_right(self._instants, end)
+        last = self._instants[number - 1] if number else Instant(0)
+        if self.is_led(Instant(last + 1), end):
+            return end
+        return Instant(max(last, end - longest))
 
     def is_seen(self, first: Instant, last: Instant) -> bool:
         """Whether it wrote in the time from `first` to before `last`."""
@@ -377,20 +394,6 @@ def late_acts(
             delay = _delay(each, client, process, slack, silences)
             if delay is not None:
                 yield delay
-
-
-def queued_since(
-    acts: Iterable[Act], refusals: Iterable[RefusedRequest], end: Instant
-) -> Mapping[str, Instant]:
-    """By writer, since when a request may have waited for its client's rate limit at `end`.
-
-    Clients that sent nothing shortly before are left out: none of their requests waited.
-    """
-    return {
-        short_name(user): client.waits.longest(end)
-        for user, client in _clients(acts, refusals).items()
-        if client.instants[-1] >= end - tolerances.TABLE.sure_after
-    }
 
 
 def _clients(acts: Iterable[Act], refusals: Iterable[RefusedRequest]) -> dict[str, _Client]:

@@ -412,7 +412,7 @@ class RecordedPace:
         elif event.key.resource == "resourceclaims":
             old, new = consumers(act.before), consumers(event.object)
             for uid in old.keys() - new.keys():
-                self._forget_first_write(uid)
+                self._forget_first_write(uid, has_failed=True)
             for uid in new.keys() - old.keys():
                 placing = self._placing(uid, act)
                 placing.claims_at = act.known
@@ -485,15 +485,16 @@ class RecordedPace:
     def _placing(self, uid: str, act: Act) -> Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""
         placings = self._tries[uid].placings
-        if not placings or placings[-1].bind_at is not None:
+        if not placings or placings[-1].bind_at is not None or placings[-1].has_failed:
             placings.append(Placing(began=act.requested))
         placings[-1].note_first_write(act)
         return placings[-1]
 
-    def _forget_first_write(self, uid: str) -> None:
+    def _forget_first_write(self, uid: str, *, has_failed: bool = False) -> None:
         """Forgets the first write of a placement that is not finished: its attempt has failed.
 
-        The next attempt need not write the same node again.
+        The next one need not write the same node again. With `has_failed` nothing more is written.
         """
-        for placing in self._tries[uid].placings[-1:]:
-            placing.written = 0 if placing.bind_at is None else placing.written
+        for each in self._tries[uid].placings[-1:]:
+            if each.bind_at is None:
+                each.written, each.has_failed = 0, each.has_failed or has_failed

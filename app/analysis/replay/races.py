@@ -1,14 +1,16 @@
 """Races: which pods competed for a device or a node, according to both traces."""
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
-from app.analysis.replay.attempts import Try
+from app.analysis.replay.attempts import Placing, Try
 from app.analysis.replay.classes import DifferenceClass, Judgement
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
 from app.analysis.replay.facts import is_failed_attempt, is_placement, meets_claim_in_flight
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.traces import AllocationStep, Trace
+from app.analysis.replay.variants import Hold
 from app.domain.values.timestamps import Instant
 
 
@@ -56,26 +58,32 @@ class Races:
     def holds(self, root: Sides, pod: str, again: Trace) -> Iterator[Hypothesis]:
         """Hypotheses that competitors with the pod's devices here were tried after it there.
 
-        A pod whose recorded attempt certainly ended before that of this pod is no competitor, by
-        its times or by versions. An eviction has no competitors.
+        It is about the placement that differs first: a pod is placed again when the devices did
+        not get ready. A pod whose recorded attempt certainly ended before that of this pod is no
+        competitor, by its times or by versions. An eviction has no competitors.
         """
-        placed = self._placed(pod)
+        placed = self._placed(pod, self.since(root, again))
         if placed is None or root.aspect is Aspect.EVICTIONS:
             return
         wanted = self._devices_of(self._recorded, pod)
         node = self._recorded.node_of.get(pod)
         for other in self._takers(again, wanted, "" if node is None else node.text):
-            theirs = self._placed(other)
-            if other == pod or (theirs is not None and theirs.last < placed.first):
+            theirs = self._placed(other, placed.first)
+            if other == pod or (theirs is None and self._placed(other) is not None):
                 continue
-            if self._pace.is_decided_before(other, pod):
+            is_first = theirs is self._placed(other)
+            if is_first and self._pace.is_decided_before(other, pod):
                 continue
             name = self._recorded.keys.get(other) or again.keys.get(other)
             yield Hypothesis(
                 reason=DifferenceClass.QUEUE_ORDER,
                 detail=f"{name} wanted the same and was tried after it",
                 field="held",
-                target=(other, Instant(placed.last + 1)),
+                target=Hold(
+                    pod=other,
+                    since=Instant(0) if is_first or theirs is None else theirs.first,
+                    until=Instant(placed.last + 1),
+                ),
             )
 
     def judgement(self, sides: Sides, again: Trace) -> Judgement:
@@ -107,9 +115,16 @@ class Races:
                 return each.pod
         return self._recorded.owner_of.get(uid) or again.owner_of.get(uid, uid)
 
-    def _placed(self, pod: str) -> Try | None:
-        """The recorded attempt that placed the pod."""
-        return next((each for each in self._pace.attempts(pod) if each.placing is not None), None)
+    def _placed(self, pod: str, since: Instant = Instant(0)) -> Try | None:
+        """The first recorded attempt that placed the pod and was not over before an instant."""
+        return next(
+            (
+                each
+                for each in self._pace.attempts(pod)
+                if each.placing is not None and _ends(each, each.placing) >= since
+            ),
+            None,
+        )
 
     def _devices_of(self, trace: Trace, pod: str) -> set[str]:
         return {
@@ -135,10 +150,12 @@ def instants(sides: Sides, recorded: Trace, again: Trace) -> list[Instant]:
     """The instants of the acts in which the two runs differ; none where they are not known."""
     match sides.aspect:
         case Aspect.DEVICES:
+            pairs = zip(sides.recorded, sides.again, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
             return [
                 each.time
                 for trace in (recorded, again)
-                for each in trace.allocations.get(sides.uid, ())
+                for each in trace.allocations.get(sides.uid, ())[same:]
             ]
         case Aspect.NODES:
             return [
@@ -148,6 +165,11 @@ def instants(sides: Sides, recorded: Trace, again: Trace) -> list[Instant]:
             ]
         case _:
             return [step.time for step in (*sides.only_recorded, *sides.only_again)]
+
+
+def _ends(attempt: Try, placing: Placing) -> Instant:
+    """The latest instant at which an attempt, or a recorded write of its placement, was made."""
+    return max(attempt.last, placing.claims_at or attempt.last, placing.bind_at or attempt.last)
 
 
 def _allocations(trace: Trace) -> Iterator[AllocationStep]:

@@ -76,11 +76,12 @@ class SteeredPace:
         self._timers = timers
         self._put_off: dict[str, Instant] = {}
         self._strayed: dict[str, Instant] = {}
+        self._active: dict[str, Instant] = {}
         self._recorded = recorded
         self._variant = variant
         self._keys = keys
         self._imposed = {(author, keys[uid]) for author, uid in variant.imposed if uid in keys}
-        self._held = dict(variant.held)
+        self._held = sorted(variant.held)
         self._hidden = dict(variant.hidden)
         self._lost = sorted(variant.lost, reverse=True)
         self._finished: set[tuple[str, ...]] = set()
@@ -224,6 +225,7 @@ class SteeredPace:
         for. So at the last look before the act it had everything on which the act depends.
         """
         if queue == QUEUE:
+            self._active.setdefault(key[0], now)
             attempt = self._recorded.first_attempt(key[0])
             if attempt is not None:
                 self.run.firsts.setdefault(key[0], FirstAttempt(ready=now, attempt=attempt))
@@ -305,6 +307,7 @@ class SteeredPace:
             until = None if until is None else min(until, latest)
             self._note_put_off(pod, until)
         if until is None:
+            self.run.tried.setdefault(pod, []).append((now, self._active.pop(pod, now)))
             self.readiness.note_counted(pod, now)
         else:
             self.readiness.note_put_off(pod, now, until)
@@ -417,9 +420,9 @@ class SteeredPace:
             return now
         if (SCHEDULER, uid) in self._variant.imposed:
             return NEVER
-        until = self._held.get(uid)
-        if until is not None and now < until:
-            return until
+        for hold in self._held:
+            if hold.pod == uid and hold.since <= now < hold.until:
+                return hold.until
         if self._is_hidden(uid):
             return now
         if self._is_untried(uid):

@@ -81,7 +81,8 @@ class Trace:
     at which objects were gone, `removable` the earliest at which they may have been,
     `removed_within` the first and last one for those whose removal has no time, `replicas` the
     pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
-    objects at the end. `due` has, by uid and instant, when steps near the end of a run were due.
+    objects at the end. `due` has, by uid and instant, when steps near the end of a run were due,
+    `ready` when they could be made, attempts among them.
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
     to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
     left out. `read` may spare reading facts.
@@ -107,6 +108,7 @@ class Trace:
     replicas: set[str] = field(default_factory=set)
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
+    ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     skew: int = 0
     read: FactReader | None = None
 

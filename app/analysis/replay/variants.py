@@ -57,6 +57,15 @@ class Succession:
     until: Instant
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Hold:
+    """A time, from `since` to before `until`, in which a pod is not tried."""
+
+    pod: PodUid
+    since: Instant = Instant(0)
+    until: Instant
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One run.
@@ -73,7 +82,7 @@ class Variant:
     - `skipped`: pods that are tried between the two revisions of their removal.
     - `untried`: pods that are tried only when the recording shows it; in a changed world also
       when they can be placed there alone.
-    - `held`: pods that are not tried before an instant.
+    - `held`: pods that are not tried in a time.
     - `lost`: pods whose placement was under way when the scheduler was replaced, and which the next
       one tried anew.
     - `reported`: pods about which the scheduler's Events are written when they were recorded, not
@@ -116,7 +125,7 @@ class Variant:
     is_limited: bool = False
     skipped: frozenset[PodUid] = frozenset()
     untried: frozenset[PodUid] = frozenset()
-    held: frozenset[tuple[PodUid, Instant]] = frozenset()
+    held: frozenset[Hold] = frozenset()
     lost: frozenset[Succession] = frozenset()
     reported: frozenset[PodUid] = frozenset()
     repeated: frozenset[PodUid] = frozenset()

@@ -9,7 +9,7 @@ from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process, last_choice, successions
 from app.analysis.replay.traces import Trace
-from app.analysis.replay.variants import Succession
+from app.analysis.replay.variants import Hold, Succession
 from app.analysis.verify.handovers import HANDED_OVER
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.values.timestamps import SECOND, Instant
@@ -77,5 +77,5 @@ class Successors:
                 reason=DifferenceClass.TIMING,
                 detail="the scheduler was replaced, and a pod was gone before the next one began",
                 field="held",
-                target=(pod, Instant(gone + SECOND)),
+                target=Hold(pod=pod, until=Instant(gone + SECOND)),
             )

@@ -1,14 +1,54 @@
-"""The end of a recording: controllers that may not have begun to work by then."""
+"""The end of a recording: what controllers may not have done by then, or not begun to do."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from app.analysis.replay import tolerances
+from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.classes import End, seen_in_traces
 from app.analysis.replay.differences import Compared, DifferenceKey
+from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import MANAGED, short_name
 from app.analysis.verify.invariants.violations import IN_FLIGHT, LATE_AFTER
+from app.domain.values.timestamps import Instant
 
 _MANAGED = frozenset(short_name(user) for user in MANAGED)
+
+
+def queued_since(
+    acts: Iterable[Act], refusals: Iterable[RefusedRequest], end: Instant
+) -> Mapping[str, Instant]:
+    """By writer, since when a request may have waited for its client's rate limit at `end`.
+
+    Clients that sent nothing shortly before are left out: none of their requests waited.
+    """
+    return {
+        short_name(user): Waits((), instants).longest(end)
+        for user, instants in _sent(acts, refusals).items()
+        if instants[-1] >= end - tolerances.TABLE.sure_after
+    }
+
+
+def undone_since(
+    acts: Iterable[Act],
+    refusals: Iterable[RefusedRequest],
+    end: Instant,
+    processes: Mapping[str, Process],
+) -> Mapping[str, Instant]:
+    """By writer, since when what was due may be undone at the end; `processes` are those of users.
+
+    An act that comes soon after the end would not be too late (`late_acts`): its process has shown
+    nothing of itself, or its controller has done nothing else.
+    """
+    sent = _sent(acts, refusals)
+    undone: dict[str, Instant] = {}
+    for user, process in processes.items():
+        alone = Process(sent.get(user, ()), is_led=process.is_led)
+        since = (process.undone_since(end, LATE_AFTER), alone.undone_since(end, IN_FLIGHT))
+        undone[short_name(user)] = min(since)
+    return undone
 
 
 def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
@@ -34,6 +74,19 @@ def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
         and end.at - LATE_AFTER <= at <= end.at
         and not (writer in _MANAGED and end.at > up)
     )
+
+
+def _sent(
+    acts: Iterable[Act], refusals: Iterable[RefusedRequest]
+) -> Mapping[str, Sequence[Instant]]:
+    """When users sent requests, those that write for controllers here, in order."""
+    sent: dict[str, list[Instant]] = defaultdict(list)
+    for act in acts:
+        sent[act.user].append(act.requested)
+    for refusal in refusals:
+        if refusal.user in sent:
+            sent[refusal.user].append(refusal.at)
+    return {user: sorted(instants) for user, instants in sent.items()}
 
 
 def writers(trace: Trace) -> frozenset[str]:

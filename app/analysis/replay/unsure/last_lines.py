@@ -28,6 +28,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
 
@@ -61,9 +62,13 @@ class _NamedUnseen(NamedTuple):
 
 
 class _Unseen(NamedTuple):
-    """A pod or node of which no line is before the act of a controller, and what that made."""
+    """An object of which no line is before the act of a controller, and what that wrote.
+
+    It is a pod or a node, or a claim, whose uid nothing tells.
+    """
 
     key: ObjectKey
+    uid: str
     made: ObjectKey
     made_uid: str
     act: _Act
@@ -115,8 +120,8 @@ class LastLines:
     """The generated claims that pods name; None for each claim that a line is about."""
     _made: set[tuple[str, str]] = field(default_factory=set)
     """The uids of pods and their entries for which a line shows a claim, of any name."""
-    _unseen: dict[str, "_Unseen"] = field(default_factory=dict)
-    """The pods and nodes of which no line is before an act, by uid."""
+    _unseen: dict[str | ObjectKey, "_Unseen"] = field(default_factory=dict)
+    """The objects of which no line is before an act, by uid, or a claim by its key."""
     _named: dict[str, frozenset[str]] = field(default_factory=dict)
     """The names of the claims that were made for pods, by the last lines about these."""
     _shown: list[tuple[LostLine, WriteSpan]] = field(default_factory=list)
@@ -154,6 +159,7 @@ class LastLines:
             self._owned[owner.uid].add((key, event.uid))
         self._key_of[event.uid] = key
         self._unseen.pop(event.uid, None)
+        self._unseen.pop(key, None)
         is_finished = key.resource == "pods" and core.is_finished(event.object)
         if is_finished:
             self._ended.setdefault(event.uid, known)
@@ -233,14 +239,21 @@ class LastLines:
         namespace = "" if about.kind == "Node" else event.key.namespace
         key = ObjectKey("", _UNSEEN[about.kind], namespace, about.name)
         if key not in self._living:
-            self._unseen.setdefault(about.uid, _Unseen(key, event.key, event.uid, act))
+            unseen = _Unseen(key, about.uid, event.key, event.uid, act)
+            self._unseen.setdefault(about.uid, unseen)
 
     def _note_named_before(self, event: Event, act: _Act) -> None:
-        """Notes a pod in which a line of the scheduler shows the name of a claim first.
+        """Notes what a line of the scheduler shows before a line about it: a claim, or its name.
 
-        The scheduler names none that is made from a template: a line about the pod is lost, or
-        comes when the recording has ended. Parity: controllers.md 2.2, 3.2.
+        The scheduler names no claim that is made from a template, and has no node for a pod whose
+        claims are not there: a line about the pod or the claim is lost, or comes when the recording
+        has ended. Parity: controllers.md 2.2, 3.2.
         """
+        pod = pods.facts(event.object)
+        for name in (each.name for each in pods.named_claims(pod) if _has_place(event.object)):
+            key = ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name or "")
+            if key not in self._living:
+                self._unseen.setdefault(key, _Unseen(key, "", event.key, event.uid, act))
         last, named = self._living.get(event.key), _named(event)
         if last is not None and last.uid == event.uid and named - self._named[event.uid]:
             span = WriteSpan(last.written, act.sent)
@@ -345,10 +358,10 @@ class LastLines:
         for line, span in self._shown:
             if self._ends_at - span.until <= IN_FLIGHT and self._hides(span):
                 yield line
-        for uid, each in self._unseen.items():
+        for each in self._unseen.values():
             span = WriteSpan(Instant(each.act.sent - IN_FLIGHT), each.act.known)
             if self._ends_at - each.act.known <= IN_FLIGHT and self._hides(span):
-                yield LostLine(each.key, uid, span.since)
+                yield LostLine(each.key, each.uid, span.since)
                 yield LostLine(each.made, each.made_uid, span.since)
 
     def _hides(self, span: WriteSpan) -> bool:
@@ -369,6 +382,11 @@ class LastLines:
             if self._hides(named.span):
                 yield LostLine(key, "", named.span.since)
                 yield LostLine(named.pod, named.uid, named.span.since, keeps_devices=True)
+
+
+def _has_place(pod: JsonView) -> bool:
+    """Whether a scheduler has a node for a pod."""
+    return bool(core.nominated_node_name(pod) or core.node_name(pod))
 
 
 def _named(event: Event) -> frozenset[str]:

@@ -69,7 +69,16 @@ class Paces:
         return Timers(marked=marked, ended=gone, waits_ended=ended, processes=self._processes())
 
     def _processes(self) -> Mapping[str, Process]:
-        """The processes of the controllers; one runs all that the manager does.
+        """The processes of the controllers; one runs all that the manager does."""
+        return {
+            name: process
+            for user, process in self.by_user.items()
+            for name in self._names.get(user, ())
+        }
+
+    @cached_property
+    def by_user(self) -> Mapping[str, Process]:
+        """The processes by the users of controllers.
 
         A refused request shows that it is at work, too.
         """
@@ -88,10 +97,9 @@ class Paces:
             for user, instants in written.items()
         }
         return {
-            name: running["" if user in MANAGED else user]
-            for user, names in self._names.items()
+            user: running["" if user in MANAGED else user]
+            for user in self._names
             if ("" if user in MANAGED else user) in running
-            for name in names
         }
 
     @cached_property

@@ -11,13 +11,14 @@ from app.analysis.replay import differences
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End
 from app.analysis.replay.differences import Aspect
-from app.analysis.replay.lateness import Delay, PacedRun, Process, queued_since
+from app.analysis.replay.lateness import Delay, PacedRun, Process
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.runs import IsOver
 from app.analysis.replay.readiness import FirstTurns, Readiness
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.steering import SteeredPace
 from app.analysis.replay.traces import profiles_bound
+from app.analysis.replay.unsure import ending
 from app.analysis.replay.unsure.earliness import Early, early_acts
 from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers
@@ -99,8 +100,15 @@ class Runs:
     def end(self) -> End:
         """The end of the comparison."""
         one = self.recording
-        queued = queued_since(one.acts, one.refusals, one.last)
-        return End(at=one.last, later=one.later, is_of_recording=not one.is_over, queued=queued)
+        known = self._paces.by_user
+        processes = {user: known.get(user, Process(())) for user in self.writers.names}
+        return End(
+            at=one.last,
+            later=one.later,
+            is_of_recording=not one.is_over,
+            queued=ending.queued_since(one.acts, one.refusals, one.last),
+            undone=ending.undone_since(one.acts, one.refusals, one.last, processes),
+        )
 
     def pace(self, variant: Variant = Variant()) -> RecordedPace:
         """A new recorded pace for a variant, at its beginning."""
@@ -167,7 +175,7 @@ class Runs:
         run.finish(last)
         self.ties = ties.taken
         if pace is not None:
-            pace.run.note_due(run.trace, self.end.since(Aspect.WRITES))
+            pace.run.note_due(run.trace, self.end.since(Aspect.WRITES), self.end.earliest)
         if pace is not None and alteration is None and until is None:
             pace.run.keep_written(run.trace)
             early = early_acts(pace.run, recording.trace, run.trace, recording.acts, self._known)

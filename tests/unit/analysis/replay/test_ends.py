@@ -2,12 +2,14 @@
 
 import pytest
 
+from app.analysis.replay.acts import Act
 from app.analysis.replay.classes import DifferenceClass, End, seen_in_traces
 from app.analysis.replay.differences import Aspect, compare
 from app.analysis.replay.facts import ConditionSet
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure import ending
-from app.domain.log import ObjectKey
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
 
 END = 100
@@ -53,6 +55,56 @@ def test_what_was_due_before_the_end_is_not_after_it(made, due, queued, is_after
     judgement = seen_in_traces(sides, recorded, again, end)
     assert (judgement is not None) is is_after
     assert not is_after or judgement.reason == DifferenceClass.AFTER_END
+
+
+@pytest.mark.parametrize(
+    ("ready", "undone", "is_after"),
+    [(None, 40, False), (91, None, False), (91, 90, True), (91, 91, False)],
+)
+def test_what_could_be_done_since_the_last_sign_of_its_writer_may_come_after_the_end(
+    ready, undone, is_after
+):
+    """It is made here before the end, by which it was ready for longer than acts take."""
+    recorded, again = trace(), trace(99)
+    if ready is not None:
+        again.ready["u", instant(99)] = instant(ready)
+    known = {} if undone is None else {EVICTION: instant(undone)}
+    end = End(at=instant(END), later=Trace(), is_of_recording=True, undone=known)
+    sides = compare(recorded, again).different[Aspect.WRITES, "u", ""]
+    assert (seen_in_traces(sides, recorded, again, end) is not None) is is_after
+
+
+def sent(user, at):
+    stamp = Stamp(time=instant(at), actor=Actor(user=user), verb="patch")
+    event = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_UPDATED,
+        key=POD,
+        uid="u",
+        body=b"{}",
+        stamp=stamp,
+    )
+    return Act(event=event, before=None, known=instant(at), user=user, is_guessed=False)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "led", "since"),
+    [
+        pytest.param([], [], False, 40, id="the process is away"),
+        pytest.param([], [99], False, 85, id="the controller alone stands still"),
+        pytest.param([90], [90], False, 90, id="since its last act"),
+        pytest.param([50], [50], False, 50, id="since its last act, long ago"),
+        pytest.param([10], [50], False, 50, id="since the last sign of its process"),
+        pytest.param([99.5], [99.5], False, 99.5, id="it was at work"),
+        pytest.param([50], [50], True, 100, id="a Lease shows the process"),
+        pytest.param([50], [50, 110], False, 50, id="what comes after the end says nothing"),
+    ],
+)
+def test_what_was_due_may_be_undone_since_the_last_sign_of_its_process(own, others, led, since):
+    process = Process(map(instant, others), is_led=lambda begin, end: led and begin <= end)
+    acts = [sent("user", at) for at in own]
+    undone = ending.undone_since(acts, (), instant(END), {"user": process})
+    assert undone == {"user": instant(since)}
 
 
 @pytest.mark.parametrize(

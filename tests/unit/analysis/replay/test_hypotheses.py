@@ -16,7 +16,7 @@ from app.analysis.replay.hypotheses.proposals import Proposals
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import AllocationStep, Step, Trace
-from app.analysis.replay.variants import Succession, Variant
+from app.analysis.replay.variants import Hold, Succession, Variant
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
 
@@ -550,7 +550,7 @@ def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
         pod = Sides(aspect=Aspect.NODES, uid="pod", recorded=[], again=["n"])
         proposed = proposals.of_placement(root, again, [root, pod])
         held = [each.target for each in proposed if each.field == "held"]
-        assert held == [("pod", Instant(109 * SECOND))] * is_proposed
+        assert held == [Hold(pod="pod", until=Instant(109 * SECOND))] * is_proposed
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """When the writes of a recording could be seen: by answers, or by their order within a second."""
 
+import dataclasses
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
@@ -45,6 +47,12 @@ def seconds(events):
 
 def test_writes_of_one_second_are_spread_over_it_in_their_order():
     assert seconds([event(7), event(7), event(7), event(9)]) == [7, 7 + 1 / 3, 7 + 2 / 3, 9]
+
+
+def test_import_of_the_last_second_says_nothing_of_when_its_writes_were_made():
+    imported = event(7, kind=EventType.HISTORY_IMPORTED)
+    imported = replace(imported, stamp=replace(imported.stamp, origin=None))
+    assert seconds([event(7), event(7), imported]) == [7, 7 + 1 / 3, 7 + 1 / 3]
 
 
 def test_writes_before_a_known_instant_lie_before_it():
@@ -271,6 +279,36 @@ def test_attempts_after_a_placement_that_was_late_here_are_as_late(late: int, se
     pace.bind_delay("u", placing)
     due = pace.not_before(QUEUE, ("u",), Instant(603 * SECOND + SECOND // 2))
     assert due == pytest.approx(seconds * SECOND, abs=SECOND)
+
+
+def claimed(number: int, at: float, pods: list[str], before: list[str]) -> Act:
+    """A write of the scheduler that reserves a claim for pods, or takes reservations back."""
+    new, old = (
+        {"reservedFor": [{"resource": "pods", "name": uid, "uid": uid} for uid in uids]}
+        for uids in (pods, before)
+    )
+    act = written(number, at, new, old)
+    key = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+    return dataclasses.replace(act, event=replace(act.event, key=key, uid="c"))
+
+
+def test_placement_whose_reservation_was_taken_back_is_followed_by_another_one() -> None:
+    """The second nomination comes with a reason for an attempt before it."""
+    refused = {**REFUSED, "nominatedNodeName": "n"}
+    acts = [
+        written(1, 10, PLACED, {}),
+        claimed(2, 11, ["u"], []),
+        claimed(3, 610, [], ["u"]),
+        written(4, 612, refused, PLACED),
+        claimed(5, 613, ["u"], []),
+    ]
+    pace = RecordedPace()
+    pace.learn(acts, {SCHEDULER: ("scheduling",)}, {})
+    placings = [each.placing for each in pace.attempts("u") if each.placing is not None]
+    assert [(each.began, each.claims_at) for each in placings] == [
+        (10 * SECOND, 11 * SECOND),
+        (613 * SECOND, 613 * SECOND),
+    ]
 
 
 PLACED: dict[str, object] = {"nominatedNodeName": "n"}

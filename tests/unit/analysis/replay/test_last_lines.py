@@ -119,6 +119,14 @@ def naming(user):
     )
 
 
+def using(status):
+    """A pod that names a claim of a user, with a status that the scheduler writes."""
+    entries = [{"name": "g", "resourceClaimName": "c"}]
+    return state(POD, SCHEDULER, "patch", spec={"resourceClaims": entries}, status=status)
+
+
+NOMINATED = using({"nominatedNodeName": "n"})
+TRIED = using({"conditions": [{"type": "PodScheduled", "status": "False", "message": "no node"}]})
 NODE = ObjectKey("", "nodes", "", "n")
 SAID = ObjectKey("events.k8s.io", "events", "default", "e")
 MADE = made(CLAIM, CLAIMS, "Pod", POD)
@@ -197,6 +205,13 @@ LATER = [state(OTHER)] * 16
         ((state(POD), state(POD, ends=True), MADE), []),
         ((made(CLAIM, "alice", "Pod", POD),), []),
         ((made(CLAIM, CLAIMS, "Job", POD),), []),
+        # or a pod gets a node before the answer to the creation of the claim that it names
+        ((state(POD), NOMINATED), [CLAIM, POD]),
+        ((state(POD), NOMINATED, *LATER), []),
+        ((state(POD), NOMINATED, state(CLAIM)), []),
+        ((state(CLAIM), NOMINATED), []),
+        ((state(CLAIM), state(CLAIM, ends=True), NOMINATED), [CLAIM, POD]),
+        ((state(POD), TRIED), []),
         # the scheduler's line shows a name whose own line is answered later
         ((state(POD), MADE, naming(SCHEDULER)), [POD]),
         ((state(POD), MADE, naming(SCHEDULER), *LATER), []),

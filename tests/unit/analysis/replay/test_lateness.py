@@ -329,9 +329,29 @@ def test_step_was_due_at_the_last_reason_of_the_looks_at_its_instant() -> None:
         instant(5): [look("u", ready=2), look("ns", "pod", ready=3)],
         instant(7): [look("u", ready=6)],
     }
-    PacedRun(looks=looks).note_due(trace, instant(5))
+    PacedRun(looks=looks).note_due(trace, instant(5), instant(4))
     due = [trace.due_at(steps[seconds]) for seconds in (4, 5, 6, 7)]
     assert due == [instant(each) for each in (4, 3, 6, 6)]
+    ready = [trace.ready.get(("u", instant(seconds))) for seconds in (4, 5, 6, 7)]
+    assert ready == [instant(1), instant(3), None, instant(6)]
+
+
+def test_steps_of_a_placement_could_be_made_since_the_pod_could_be_tried() -> None:
+    trace = Trace()
+    keys = {"pod": "pods", "made": "resourceclaims", "used": "resourceclaims"}
+    for uid, resource in keys.items():
+        key = trace.keys[uid] = ObjectKey("", resource, "ns", uid)
+        trace.writes[uid] = [
+            Step(revision=1, time=instant(at), writer="w", key=key, uid=uid, facts=())
+            for at in (4, 5, 7, 9)
+        ]
+    trace.owner_of["made"] = "pod"
+    trace.users["used"] = {"pod"}
+    tried = {"pod": [(instant(5), instant(2)), (instant(9), instant(8))]}
+    PacedRun(tried=tried).note_due(trace, instant(9), instant(4))
+    assert trace.ready == {
+        (uid, instant(at)): instant(since) for uid in keys for at, since in ((5, 2), (7, 2), (9, 8))
+    }
 
 
 def test_act_whose_object_the_run_did_not_write_then_is_left_out() -> None:

@@ -1,8 +1,11 @@
 """The class of a difference that the recorded pace alone does away with."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.adapters import schemas
+from app.analysis.replay.attempts import Placing, Try
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import (
@@ -16,6 +19,8 @@ from app.analysis.replay.facts import (
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import AllocationStep, Step, Trace
+from app.analysis.replay.variants import Hold
+from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
 from tests.together import together
@@ -77,6 +82,54 @@ def test_queue_decides_only_where_another_pod_has_what_this_one_had(aspect, ther
     recorded.owner_of["c"] = again.owner_of["c"] = "p"
     uid = "c" if aspect is Aspect.DEVICES else "p"
     assert class_of(aspect, uid, recorded, again) is reason
+
+
+class Attempts(RecordedPace):
+    """A pace with the attempts of some pods."""
+
+    def __init__(self, tries):
+        super().__init__()
+        self._tries_of = tries
+
+    def attempts(self, pod):
+        return self._tries_of.get(pod, ())
+
+
+def placed(first, last, claims_at=None):
+    """An attempt that placed a pod."""
+    placing = Placing(began=Instant(first), claims_at=claims_at)
+    return Try(
+        instant=Instant(first),
+        first=Instant(first),
+        last=Instant(last),
+        tried=AttemptOutcome(node="n"),
+        placing=placing,
+    )
+
+
+@pytest.mark.parametrize(
+    ("theirs", "expected"),
+    [
+        pytest.param([placed(100, 110)], None, id="over before it"),
+        pytest.param([placed(100, 110), placed(695, 710)], (695, 721), id="a second time, too"),
+        pytest.param([placed(695, 710)], (0, 721), id="placed once"),
+        pytest.param([], (0, 721), id="never placed there"),
+    ],
+)
+def test_pod_competes_in_the_placement_that_differs_and_not_in_an_earlier_one(theirs, expected):
+    """The first placement of the pod is the same, and took its claim at 111."""
+    recorded, again = (trace([("p", "c", "a"), ("p", "c", each)]) for each in "ab")
+    again.allocations["d"] = trace([("q", "d", "a")]).allocations["d"]
+    for each in (recorded, again):
+        steps = each.allocations["c"]
+        each.allocations["c"] = [
+            replace(step, time=Instant(at)) for step, at in zip(steps, (111, 711), strict=True)
+        ]
+    sides = Sides(aspect=Aspect.DEVICES, uid="c", recorded=["a", "a"], again=["a", "b"])
+    own = [placed(100, 120, 111), placed(700, 720, 711)]
+    races = Races(recorded, Attempts({"p": own, "q": theirs}))
+    held = [each.target for each in races.holds(sides, "p", again)]
+    assert held == ([Hold(pod="q", since=expected[0], until=expected[1])] if expected else [])
 
 
 CLASSES_OF_FACTS = [

@@ -16,7 +16,7 @@ from app.analysis.replay.lateness import Process, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, Readiness
 from app.analysis.replay.steering import NEVER, TRIED_WITHIN, SteeredPace
-from app.analysis.replay.variants import Variant
+from app.analysis.replay.variants import Hold, Variant
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.garbage import namespaces
 from app.domain.controllers.pacing import AttemptOutcome
@@ -88,9 +88,11 @@ def due(variant: Variant, turn: str) -> Instant:
     ("variant", "changed"),
     [
         (Variant(), {}),
-        (Variant(held=frozenset({("pod", LATER)})), {"attempt": LATER}),
-        (Variant(held=frozenset({("other", LATER)})), {}),
-        (Variant(held=frozenset({("pod", NOW)})), {}),
+        (Variant(held=frozenset({Hold(pod="pod", until=LATER)})), {"attempt": LATER}),
+        (Variant(held=frozenset({Hold(pod="other", until=LATER)})), {}),
+        (Variant(held=frozenset({Hold(pod="pod", until=NOW)})), {}),
+        (Variant(held=frozenset({Hold(pod="pod", since=LATER, until=LAST)})), {}),
+        (Variant(held=frozenset({Hold(pod="pod", since=NOW, until=LAST)})), {"attempt": LAST}),
         (Variant(untried=frozenset({"pod"})), {"attempt": LAST}),
         (Variant(unsynced=frozenset({POD})), {"claims of a pod": LAST}),
         (Variant(released_last=frozenset({CLAIM})), {"claim": LAST}),
@@ -172,7 +174,7 @@ def test_pod_that_was_tried_before_is_tried_again_within_the_time_of_the_flush()
 
 def test_pod_that_is_let_through_is_tried_now_whatever_holds_it() -> None:
     for variant in (
-        Variant(held=frozenset({("pod", LATER)})),
+        Variant(held=frozenset({Hold(pod="pod", until=LATER)})),
         Variant(untried=frozenset({"pod"})),
         Variant(imposed=frozenset({(SCHEDULER, "pod")})),
     ):
@@ -311,7 +313,9 @@ def test_attempts_that_are_not_recorded_are_left_out_of_a_replay() -> None:
 
 
 def test_wait_is_noted_unless_it_has_no_end() -> None:
-    held = SteeredPace(RecordedPace(), Variant(held=frozenset({("pod", LATER)})), KEYS)
+    held = SteeredPace(
+        RecordedPace(), Variant(held=frozenset({Hold(pod="pod", until=LATER)})), KEYS
+    )
     held.not_before(*TURNS["attempt"], NOW)
     assert held.readiness.was_waiting(*TURNS["attempt"], NOW)
     imposed = frozenset({(SCHEDULER, "pod")})
@@ -321,7 +325,7 @@ def test_wait_is_noted_unless_it_has_no_end() -> None:
 
 
 def test_act_that_did_not_wait_in_the_unchanged_world_is_done_at_once_in_a_changed_one() -> None:
-    variant = Variant(held=frozenset({("pod", LATER)}))
+    variant = Variant(held=frozenset({Hold(pod="pod", until=LATER)}))
     waited = Readiness({})
     waited.note(*TURNS["attempt"], NOW, LATER)
     assert SteeredPace(RecordedPace(), variant, KEYS, waited).not_before(
