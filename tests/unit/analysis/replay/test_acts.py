@@ -10,14 +10,18 @@ from app.analysis.replay.acts import (
     Observations,
     decided_attempts,
     keys_of,
+    refusal_of,
+    report_of,
+    version_of,
 )
 from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling import planning, repeated_attempts
 from app.domain.log import DECISION, Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.log.event import Origin
 from app.domain.values.identifiers import Uid
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
 
 NOW = Instant(9)
@@ -224,3 +228,128 @@ def test_act_shows_a_controller_at_work_on_a_key(
         seen=None if seen is None else Instant(seen),
     )
     assert list(keys_of(act, roles)) == expected
+
+
+EVENT = ObjectKey("", "events", "ns", "e")
+AT, LATER = "1970-01-01T00:00:05Z", "1970-01-01T00:00:07Z"
+
+
+def stored(
+    tree: dict,
+    *,
+    known: int = 9,
+    asked: int = 0,
+    answered: int = 0,
+    seen: int | None = None,
+    type_: EventType = EventType.OBJECT_CREATED,
+    version: str = "",
+    origin: bool = True,
+) -> Act:
+    """A write with the seconds of its request, of its answer, and of what its writer had seen."""
+    asked, answered, known = (each * SECOND for each in (asked, answered, known))
+    recorded = Origin(source="x", asked=asked, answered=answered, resource_version=version)
+    stamp = Stamp(
+        time=Instant(known),
+        actor=Actor(user="u"),
+        verb="create",
+        origin=recorded if origin else None,
+    )
+    event = Event(
+        revision=Revision(1), type=type_, key=EVENT, uid="e", body=canonical_json(tree), stamp=stamp
+    )
+    last = None if seen is None else Instant(seen * SECOND)
+    return Act(
+        event=event, before=None, known=Instant(known), user="u", is_guessed=False, seen=last
+    )
+
+
+def said(**parts: object) -> dict:
+    about = {"kind": "Pod", "namespace": "ns", "name": "p", "uid": "u-p", "resourceVersion": "7"}
+    return {"reason": "FailedScheduling", "involvedObject": about, "message": "no node", **parts}
+
+
+SERIES = {"count": 2, "lastObservedTime": LATER}
+
+
+@pytest.mark.parametrize(
+    ("act", "second", "note"),
+    [
+        pytest.param(stored(said(eventTime=AT)), 5, "no node", id="at its time"),
+        pytest.param(stored(said(eventTime=AT), known=3), 3, "no node", id="no later than known"),
+        pytest.param(stored(said()), 9, "no node", id="without a time"),
+        pytest.param(stored(said(), asked=8), 8, "no node", id="without a time, when it was sent"),
+        pytest.param(stored(said(eventTime="soon")), 9, "no node", id="with no time at all"),
+        pytest.param(
+            stored(said(eventTime=AT, series=SERIES)), 7, "no node", id="last of a series"
+        ),
+        pytest.param(
+            stored(said(eventTime=AT, series=SERIES), type_=EventType.OBJECT_UPDATED),
+            7,
+            "",
+            id="repeated, with the note of the first",
+        ),
+        pytest.param(stored(said(eventTime=AT), seen=4), 4, "no node", id="when it was decided"),
+    ],
+)
+def test_event_of_a_failed_attempt_has_its_instant(act: Act, second: int, note: str) -> None:
+    found = report_of(act)
+    assert found is not None
+    assert (found.pod, found.instant, found.note) == ("u-p", second * SECOND, note)
+    assert found.version == "7"
+
+
+def test_other_events_report_no_failed_attempt() -> None:
+    for reason in ("Scheduled", "Preempted", ""):
+        assert report_of(stored(said(reason=reason, eventTime=AT))) is None
+
+
+@pytest.mark.parametrize(
+    ("act", "requested", "answered", "begun"),
+    [
+        (stored({}), 9, 9, 9),
+        (stored({}, origin=False), 9, 9, 9),
+        (stored({}, asked=8, answered=11), 8, 11, 9),
+        (stored({}, asked=10, answered=8), 9, 9, 9),
+        (stored({}, asked=8, seen=4), 4, 9, 4),
+        (stored({}, seen=12), 9, 9, 9),
+    ],
+)
+def test_act_was_requested_by_when_others_saw_it_and_answered_no_earlier(
+    act: Act, requested: int, answered: int, begun: int
+) -> None:
+    found = act.requested, act.answered, act.begun
+    assert found == tuple(each * SECOND for each in (requested, answered, begun))
+
+
+@pytest.mark.parametrize(
+    ("version", "number"), [("", 0), ("12", 12), ("0", 0), ("1a", 0), ("-3", 0), ("٣", 0)]
+)
+def test_version_is_a_number_or_there_is_none_to_compare(version: str, number: int) -> None:
+    assert version_of(stored({}, version=version).event) == number
+    assert version_of(stored({}, version=version, origin=False).event) == 0
+
+
+def scheduled(*conditions: tuple[str, str, str]) -> dict:
+    return {
+        "status": {
+            "conditions": [
+                {"type": type_, "status": status, "message": message}
+                for type_, status, message in conditions
+            ]
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "message"),
+    [
+        (scheduled(), None),
+        (scheduled(("PodScheduled", "False", "no node")), "no node"),
+        (scheduled(("PodScheduled", "False", "")), ""),
+        (scheduled(("PodScheduled", "True", "no node")), None),
+        (scheduled(("Ready", "False", "no node")), None),
+        (scheduled(("Ready", "False", "x"), ("PodScheduled", "False", "no node")), "no node"),
+    ],
+)
+def test_refusal_is_the_message_of_the_condition(pod: dict, message: str | None) -> None:
+    assert refusal_of(pod) == message
