@@ -13,6 +13,11 @@ from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.queue import hints
+from app.domain.controllers.scheduling.queue.waiting_pods import (
+    QueuedPod,
+    QueuePart,
+    SchedulingQueue,
+)
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.values.identifiers import Uid
@@ -245,3 +250,70 @@ def test_nodes_take_turns_by_zone() -> None:
     assert [info.name for info in nodes.order()] == ["b", "a", "e", "d"]
     nodes.put(node("b", labels={"topology.kubernetes.io/region": "r"}))
     assert [info.name for info in nodes.order()] == ["d", "a", "e", "b"]
+
+
+class Owner:
+    """An owner of a queue that remembers which pods were let in, and because of which revision."""
+
+    def __init__(self) -> None:
+        self.let_in: list[tuple[str, int]] = []
+        self.waker = hints.Waker(SchedulingQueue(), self.admit)
+
+    def admit(self, pod: QueuedPod, objects: object, now: Instant) -> None:
+        self.let_in.append((pod.spec.facts.name, pod.cause))
+        pod.where = QueuePart.ACTIVE
+
+
+def queued(name: str, *claims: str, where: QueuePart = QueuePart.UNSCHEDULABLE) -> QueuedPod:
+    """A pod that the spreading of pods has kept from all nodes."""
+    entries = [{"name": each, "resourceClaimName": each} for each in claims]
+    metadata = {"namespace": "ns", "name": name, "uid": name}
+    spec = pod_spec.read({"metadata": metadata, "spec": {"resourceClaims": entries}})
+    plugins = frozenset((hints.SPREADING,))
+    return QueuedPod(spec=spec, order=Revision(1), since=Instant(0), where=where, plugins=plugins)
+
+
+MINE, OTHERS = ("ns", "mine"), ("ns", "others")
+P, Q = ("ns", "p"), ("ns", "q")
+
+
+@pytest.mark.parametrize(
+    ("hinted", "cause"),
+    [
+        pytest.param([(5, {})], 5, id="it may help all"),
+        pytest.param([(4, {})], None, id="the attempt had seen it"),
+        pytest.param([(4, {}), (6, {}), (7, {})], 6, id="the first that it had not seen"),
+        pytest.param([(5, {"pod": P})], 5, id="of itself"),
+        pytest.param([(5, {"pod": Q})], None, id="of another pod"),
+        pytest.param([(5, {"claim": MINE})], 5, id="of its claim"),
+        pytest.param([(5, {"claim": OTHERS})], None, id="of a claim of others"),
+        pytest.param([(5, {"claim": MINE, "pod": Q})], None, id="of its claim, for another pod"),
+        pytest.param([(5, {"claim": OTHERS, "pod": P})], None, id="of it, with another claim"),
+        pytest.param([(5, {"plugins": frozenset((hints.PORTS,))})], None, id="for other plug-ins"),
+        pytest.param([(5, {"up_to": -1})], None, id="for lower priorities"),
+        pytest.param([(5, {"up_to": 0})], 5, id="for its priority"),
+        pytest.param([(5, {"claim": OTHERS}), (6, {"claim": MINE})], 6, id="its claim came later"),
+    ],
+)
+def test_pod_that_failed_is_woken_by_what_its_attempt_had_not_seen(
+    hinted: list[tuple[int, Tree]], cause: int | None
+) -> None:
+    """The attempt had seen revision 4."""
+    owner, pod = Owner(), queued("p", "mine")
+    owner.waker.note_pod(pod)
+    for revision, parts in hinted:
+        hint = hints.Hint(**{"plugins": pod.plugins, **parts})
+        owner.waker._recent.append((Revision(revision), hint))
+    objects: Any = None
+    owner.waker.replay(pod, objects, Revision(4), Instant(9))
+    assert owner.let_in == ([] if cause is None else [("p", cause)])
+
+
+@pytest.mark.parametrize(
+    "where", [part for part in QueuePart if part is not QueuePart.UNSCHEDULABLE]
+)
+def test_pod_that_waits_otherwise_is_not_woken(where: QueuePart) -> None:
+    owner, pod = Owner(), queued("p", where=where)
+    objects: Any = None
+    owner.waker.wake_one(pod, hints.Hint(plugins=pod.plugins), objects, Instant(9), Revision(5))
+    assert owner.let_in == []
