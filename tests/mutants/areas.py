@@ -117,6 +117,7 @@ AREAS = {
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/pacing",
+            f"{UNIT}/service/test_applied_inputs.py",
             f"{UNIT}/service/test_changed_worlds.py",
             f"{UNIT}/service/test_circumstances.py",
             f"{UNIT}/service/test_claim_work.py",
@@ -141,6 +142,7 @@ AREAS = {
         tests=(
             f"{UNIT}/analysis/replay/test_writers_and_names.py",
             f"{UNIT}/service/pacing",
+            f"{UNIT}/service/test_applied_inputs.py",
             f"{UNIT}/service/test_changed_worlds.py",
             f"{UNIT}/service/test_circumstances.py",
             f"{UNIT}/service/test_claim_work.py",
@@ -167,6 +169,7 @@ AREAS = {
         tests=(
             f"{UNIT}/analysis/replay",
             f"{UNIT}/service/pacing",
+            f"{UNIT}/service/test_applied_inputs.py",
             f"{UNIT}/service/test_changed_worlds.py",
             f"{UNIT}/service/test_circumstances.py",
             f"{UNIT}/service/test_unanswered_writes.py",
@@ -199,6 +202,60 @@ AREAS = {
             "tests/simulation/test_roots_of_one_change.py",
             "tests/simulation/test_roots_of_workloads.py",
             "tests/simulation/test_stated_differences.py",
+        ),
+    ),
+    "explain": Area(
+        sources=("app/analysis/explain/**/*.py",),
+        tests=(
+            f"{UNIT}/analysis/explain",
+            f"{UNIT}/analysis/findings",
+            f"{UNIT}/analysis/test_attempts.py",
+            f"{UNIT}/analysis/test_contrasts.py",
+            f"{UNIT}/analysis/test_outcomes.py",
+            f"{UNIT}/service/test_closed_nodes.py",
+            f"{UNIT}/service/test_explaining.py",
+            f"{UNIT}/service/test_explaining_elsewhere.py",
+            f"{UNIT}/service/test_nothing_to_blame.py",
+            f"{UNIT}/service/test_past_devices.py",
+            f"{UNIT}/service/test_recorded_refusals.py",
+        ),
+    ),
+    "findings": Area(
+        sources=("app/analysis/findings/**/*.py",),
+        tests=(
+            f"{UNIT}/analysis/findings",
+            f"{UNIT}/analysis/explain",
+            f"{UNIT}/service/test_nothing_to_blame.py",
+            f"{UNIT}/service/test_explaining.py",
+        ),
+    ),
+    "blast": Area(
+        sources=("app/analysis/blast/**/*.py",),
+        tests=(
+            f"{UNIT}/analysis/blast",
+            f"{UNIT}/analysis/capacity/test_fitting.py",
+            "tests/truth/blasts",
+        ),
+    ),
+    "minimise": Area(
+        sources=(
+            "app/analysis/minimise/**/*.py",
+            "app/analysis/rehearse/**/*.py",
+        ),
+        tests=(
+            f"{UNIT}/analysis/minimise",
+            f"{UNIT}/analysis/test_attribution.py",
+            f"{UNIT}/analysis/test_rehearsed_contents.py",
+            f"{UNIT}/service/test_shared_beginnings.py",
+            f"{UNIT}/service/test_sound_candidates.py",
+        ),
+    ),
+    "recording": Area(
+        sources=("app/service/recording/*.py",),
+        tests=(
+            f"{UNIT}/service/test_recording_window.py",
+            f"{UNIT}/service/test_audits_of_recordings.py",
+            "tests/recording/test_following.py",
         ),
     ),
 }
