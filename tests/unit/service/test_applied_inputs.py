@@ -5,19 +5,27 @@ A changed world here is one whose API refuses some recorded writes; everything e
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.beginning import Beginning
+from app.analysis.replay.differences import compare
 from app.analysis.replay.inputs import Input
+from app.analysis.replay.recording import Recording
+from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import DECIDED, Writers
+from app.analysis.views import LiveViews
 from app.bootstrap.control_planes import ControlPlanes
+from app.bootstrap.rules import rules_for
+from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import Rejected
-from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey
+from app.domain.log import Event, EventType, Head, HistoryId, HistoryInfo, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Origin
 from app.domain.objects.reader import ObjectsReader
@@ -29,7 +37,7 @@ from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.runs import Runs
 from app.service.replays.replaying import ReplayBounds
 from tests.cluster import T0, USER, Cluster
-from tests.unit.analysis.replay.test_recording import recording_of
+from tests.unit.analysis.replay.test_recording import recording_of, story
 
 POD = ObjectKey("", "pods", "default", "a")
 OUTSIDE = ControllerOptions(off=frozenset({"replica-sets", "deployments"}))
@@ -372,3 +380,40 @@ async def test_no_more_conditions_are_written_than_were_recorded(
 
 def is_of_attempt(event: Event) -> bool:
     return event.key == POD and event.stamp.actor.user == SCHEDULER
+
+
+def runs_from(cluster: Cluster, second: float) -> Runs:
+    """The runs of what happened after an instant; the objects of that moment are the beginning."""
+    until = Instant(T0 + int(second * SECOND))
+    before = [event for event in cluster.line.events if event.stamp.time <= until]
+    views = LiveViews(cluster.profile)
+    for event in before:
+        views.fold(event)
+    head = Head(revision=before[-1].revision, time=until)
+    beginning = Beginning(
+        head=head,
+        after=head.revision,
+        state=views.objects.dump(),
+        objects=views.objects.left_over(head.revision),
+    )
+    schemas = rules_for(cluster.profile).schemas
+    live = LiveViews(cluster.profile)
+    recording = Recording(Writers(registry.NAMES), live, {}, Lacks(()), schemas)
+    recording.begin(beginning)
+    for event in cluster.line.events[len(before) :]:
+        recording.take(event, event.stamp.time)
+    recording.finish()
+    return replace(runs_of(cluster), recording=recording, beginning=beginning)
+
+
+@pytest.mark.parametrize("is_paced", [False, True])
+@pytest.mark.parametrize("second", [5, 100])
+async def test_run_from_a_moment_gives_what_came_after_it(second: float, is_paced: bool) -> None:
+    """The pods that had a place or were refused by then are there, and so is what they need."""
+    cluster = story()
+    runs = runs_from(cluster, second)
+    run = await runs.run(Variant(is_paced=is_paced), keep_events=True)
+    different = compare(runs.recording.trace, run.trace).different
+    assert different == {}
+    assert run.not_done == {}
+    assert min(map(seconds, run.timeline.events)) >= second

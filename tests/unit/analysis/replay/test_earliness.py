@@ -1,5 +1,6 @@
 """Which acts of a recording came before their reason; the rows were written before the judge."""
 
+import msgspec
 import pytest
 
 from app.analysis.replay.acts import Act
@@ -34,13 +35,26 @@ def created(revision, key, came, losses=(), **content):
 
 
 def early_at(
-    came, made, reason, first, *, act_losses=(), reason_losses=(), content=None, is_guessed=False
+    came,
+    made,
+    reason,
+    first,
+    *,
+    act_losses=(),
+    reason_losses=(),
+    content=None,
+    is_guessed=False,
+    seen=None,
+    written=None,
 ):
     """The early acts: a claim that came at one time, and is made for its pod at another.
 
-    `reason` is when the pod was recorded, `first` when the controller first looked at it here.
+    `reason` is when the pod was recorded, `first` when the controller first looked at it here. In a
+    history of redra, `seen` is what the controller had seen; `written` is when the pod was written.
     """
     pod = created(2, POD, reason, reason_losses)
+    if written is not None:
+        pod.stamp = msgspec.structs.replace(pod.stamp, time=instant(written))
     claim = created(1, CLAIM, came, act_losses, ownerReferences=OWNER)
     ours = created(3, CLAIM, made, ownerReferences=OWNER, **(content or {}))
     recorded, again = Trace(), Trace()
@@ -48,7 +62,9 @@ def early_at(
         trace.add(pod, None, None)
         trace.add(event, None, "resource-claim-controller")
     look = KeyLook(key=("default", "p"), first=instant(first), ready=instant(made))
-    act = Act(event=claim, before=None, known=instant(came), user=CLAIMS, is_guessed=is_guessed)
+    last = None if seen is None else instant(seen)
+    known_at = {"known": instant(came), "seen": last}
+    act = Act(event=claim, before=None, user=CLAIMS, is_guessed=is_guessed, **known_at)
     known = {instant(reason): pod, instant(came): claim}
     run = PacedRun(looks={instant(made): [look]})
     return list(early_acts(run, recorded, again, [act], known))
@@ -68,6 +84,9 @@ ROWS = [
     ("for a reason that no line shows", (10, 12, 9, 12), {}, set()),
     ("by an author that is a guess", (10, 12, 12, 12), {"is_guessed": True}, set()),
     ("otherwise than here", (10, 12, 12, 12), {"content": {"labels": {"a": "b"}}}, set()),
+    ("as it was due by itself", (10, 12, 12, 12), {"seen": 9, "written": 10}, set()),
+    ("its writer had seen no pod", (10, 12, 12, 12), {"seen": 9}, {"c"}),
+    ("of the time of its pod, from a log", (10, 12, 12, 12), {"written": 10}, {"c"}),
     ("its place is a guess", (10, 10.9, 10.9, 10.9), {"act_losses": GUESS}, set()),
     ("its place is a guess, a second before", (10, 11, 11, 11), {"act_losses": GUESS}, {"c"}),
     ("the reason's place is a guess", (10, 10.9, 10.9, 10.9), {"reason_losses": GUESS}, set()),

@@ -48,6 +48,8 @@ def lacks_after(*events):
 def test_kind_that_decisions_need_is_lacking_for_every_difference():
     doubt = Doubt(code=NEVER_SEEN, affects=Affects.CONTENT, kind="deviceclasses", count=0, text="")
     assert between(Lacks((doubt,)), 1, 2) == "the recording has no deviceclasses"
+    other = Doubt(code=NEVER_SEEN, affects=Affects.CONTENT, kind="nodes", count=0, text="")
+    assert between(Lacks((doubt, other)), 1, 2) == "the recording has no deviceclasses, nodes"
     assert between(Lacks(()), 1, 2) == ""
 
 
