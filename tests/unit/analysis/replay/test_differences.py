@@ -191,3 +191,38 @@ def test_what_a_run_goes_on_with_after_the_end_is_not_placed_otherwise(
     compared = differences.compare(there, here)
     expected = {UID: POD} if is_otherwise else {}
     assert differences.placed_otherwise(compared, there, here, END) == expected
+
+
+def observed(generation: int | None, reason: str = "r") -> dict[str, Any]:
+    """A pod with a condition that says which generation it is about, or does not."""
+    condition = {"type": "Ready", "status": "True", "reason": reason}
+    condition |= {} if generation is None else {"observedGeneration": str(generation)}
+    return {**pod("n"), "status": {"phase": "Running", "conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_same", "is_same_unobserved"),
+    [
+        (observed(1), observed(1), True, True),
+        (observed(1), observed(2), False, True),
+        (observed(1), observed(None), False, True),
+        (observed(1), observed(1, "other"), False, False),
+        (observed(1), {**observed(1), "status": {"phase": "Failed"}}, False, False),
+        (observed(1), pod("n"), False, False),
+        (pod("n"), pod("n"), True, True),
+    ],
+)
+@pytest.mark.parametrize("key", [POD, RULE])
+def test_generation_of_a_condition_counts_where_conditions_of_pods_have_one(
+    theirs: dict[str, Any],
+    ours: dict[str, Any],
+    is_same: bool,
+    is_same_unobserved: bool,
+    key: ObjectKey,
+) -> None:
+    for is_observed in (True, False):
+        there, here = (trace(Aspect.FINAL, tree, key=key) for tree in (theirs, ours))
+        here.pods_observed = is_observed
+        compared = differences.compare(there, here)
+        is_left_out = key is POD and not is_observed
+        assert (compared.different == {}) is (is_same_unobserved if is_left_out else is_same)

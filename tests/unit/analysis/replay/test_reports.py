@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.report import (
     LISTED_MAX,
     REFUSED_PLAN,
+    USERS_MAX,
     AspectCounts,
     DecideDifference,
     DecideReport,
@@ -334,3 +336,44 @@ def test_unexplained_difference_is_listed_however_many_others_there_are() -> Non
         (each.aspect for each in listed_ones), key=order.index
     )
     assert [each.uid for each in listed_ones if each.users] == ["u0001"]
+
+
+THERE, HERE = step_of(facts.Released(), 5), replace(step_of(facts.Released(), 7), revision=9)
+
+
+@pytest.mark.parametrize(
+    ("sides", "revision", "subject", "owner", "since"),
+    [
+        ("there", 5, CLAIM, "of there", 5),
+        ("here", 9, CLAIM, "of here", 7),
+        ("there here", 5, CLAIM, "of there", 5),
+        ("", 0, None, "c", None),
+    ],
+)
+def test_difference_is_listed_with_what_either_side_has_of_its_subject(
+    sides: str, revision: int, subject: ObjectKey | None, owner: str, since: int | None
+) -> None:
+    """The recorded side counts where both have it."""
+    recorded, again = Trace(), Trace()
+    for trace, name, made in ((recorded, "there", THERE), (again, "here", HERE)):
+        if name in sides:
+            trace.writes["c"] = [made]
+            trace.keys["c"] = CLAIM
+            trace.owner_of["c"] = f"of {name}"
+    both = differences.Sides(
+        aspect=Aspect.WRITES,
+        uid="c",
+        recorded=["r"],
+        again=["a"],
+        only_recorded=(THERE,) if "there" in sides else (),
+        only_again=(HERE,) if "here" in sides else (),
+    )
+    judged = {both.key: Judgement(reason=DifferenceClass.RACE, detail="d")}
+    names = [f"user{number}" for number in range(USERS_MAX + 1)]
+    (each,) = listed({both.key: both}, judged, recorded, again, {"c": set(names)})
+    assert (each.aspect, each.uid, each.revision) == (Aspect.WRITES, "c", revision)
+    assert each.subject == ("c" if subject is None else str(subject))
+    assert (each.owner, each.since) == (owner, since)
+    assert each.users == tuple(names[:USERS_MAX])
+    assert (each.reason, each.detail) == (DifferenceClass.RACE, "d")
+    assert (each.recorded, each.again) == (["r"], ["a"])
