@@ -1,18 +1,21 @@
 """How far a run of a recording goes: to its end, to an instant, or until it is over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import pytest
 
+from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.replay import tolerances
 from app.analysis.replay.differences import compare
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import DECIDED, Writers
 from app.bootstrap.control_planes import ControlPlanes
-from app.domain.log import Event, HistoryId, HistoryInfo
+from app.domain.log import Event, EventType, HistoryId, HistoryInfo, Revision
+from app.domain.log.event import GENESIS
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.replays.deciding.replay import Pacing, Proofs, decide_again
 from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.runs import Runs
 from app.service.replays.replaying import ReplayBounds
@@ -112,3 +115,83 @@ async def test_run_of_a_history_gives_what_was_recorded(is_paced: bool) -> None:
     assert compare(there, run.trace).different == {}
     assert set(there.node_of) == set(run.trace.node_of) != set()
     assert set(there.evicted) == set(run.trace.evicted) != set()
+
+
+async def kept() -> tuple[MemoryLog, HistoryInfo]:
+    """The story in a log."""
+    cluster, log = recorded(), MemoryLog(MemoryStore())
+    info = await log.create_history(
+        "h", seed=1, settings=cluster.profile.settings(), created=Instant(0), hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=cluster.line.events)
+    return log, info
+
+
+def wrong_plane(info: HistoryInfo) -> ControlPlanes:
+    """A control plane without the controller that evicts pods."""
+    return ControlPlanes(info, names=tuple(name for name in DECIDED if name != "eviction"))
+
+
+def deletions(events: Sequence[Event]) -> set[str]:
+    return {
+        event.key.name
+        for event in events
+        if event.key.resource == "pods" and event.type is EventType.OBJECT_DELETED
+    }
+
+
+@pytest.mark.parametrize("until", [0, 40])
+@pytest.mark.parametrize("pace", [Pacing.RECORDED, Pacing.VIRTUAL])
+async def test_history_that_is_decided_again_is_beside_what_was_recorded(
+    until: int, pace: Pacing
+) -> None:
+    """The recorded events go up to the same revision; those of the run are its own."""
+    log, info = await kept()
+    head = (await log.head(info.id)).revision
+    end = Revision(until) if until else head
+    again = await decide_again(
+        log,
+        info,
+        until=end,
+        plane=ControlPlanes(info, names=DECIDED),
+        bounds=ReplayBounds(page_max=7),
+        pace=pace,
+    )
+    whole = recorded().line.events
+    assert [each.revision for each in again.recorded] == [each.revision for each in whole[:end]]
+    assert inputs(tuple(again.events)) == inputs(whole[:end])
+    assert again.not_done == {}
+    assert again.judged == {}
+
+
+@pytest.mark.parametrize("runs_max", [0, 30])
+async def test_differences_of_a_history_that_is_decided_again_are_judged_if_runs_are_left(
+    runs_max: int,
+) -> None:
+    """Nobody evicts the pod here, and no switch gives what was recorded."""
+    log, info = await kept()
+    again = await decide_again(
+        log,
+        info,
+        until=(await log.head(info.id)).revision,
+        plane=wrong_plane(info),
+        bounds=ReplayBounds(),
+        proofs=Proofs(runs_max=runs_max),
+    )
+    gone = deletions(again.recorded) - deletions(again.events)
+    assert gone == set()
+    (evicted,) = evicted_pods(again.recorded)
+    assert evicted_pods(again.events) == set()
+    judged = {uid for uid, each in again.judged.items()}
+    assert judged == ({evicted} if runs_max else set())
+
+
+def evicted_pods(events: Sequence[Event]) -> set[str]:
+    """The uids of the pods that were evicted because of a taint."""
+    return {
+        event.uid
+        for event in events
+        if event.key.resource == "pods"
+        for condition in event.object.get("status", {}).get("conditions", ())
+        if condition["type"] == "DisruptionTarget"
+    }
