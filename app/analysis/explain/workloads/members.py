@@ -136,8 +136,9 @@ def restarts(views: LiveViews, pods: Iterable[ObjectKey]) -> Iterator[Reason]:
         text = f"container {container.name} of pod {key.namespace}/{key.name} was restarted "
         yield Reason(text=f"{text}{counts.of(count, 'time')}{why}", about=key, is_kept=True)
     if len(restarted) > NAMES_MAX:
-        left = counts.of(len(restarted) - NAMES_MAX, "more container")
-        yield Reason(text=f"{left} were restarted" if left[0] != "1" else f"{left} was restarted")
+        left = len(restarted) - NAMES_MAX
+        was = counts.verb(left, "was")
+        yield Reason(text=f"{counts.of(left, 'more container')} {was} restarted")
 
 
 def group_reason(group: PodGroup, children: Sequence[Reason] = ()) -> Reason:
