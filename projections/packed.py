@@ -5,6 +5,7 @@ another one as dictionary, or with its neighbours in a list.
 """
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
@@ -16,7 +17,10 @@ SAMPLE_USES_MAX = 1_000
 """Values that are compressed with one dictionary; the next one takes its place."""
 
 BLOCK = 128
-"""The items of a list that are compressed together."""
+"""The items of a list that are compressed together, or fewer where a part of it was kept."""
+
+Block = tuple[int, bytes]
+"""The number of items that are compressed together, and their bytes."""
 
 BLOCKS_MAX = 16
 """The decoded blocks that a list keeps."""
@@ -64,6 +68,7 @@ class PackedList(Sequence[T], Generic[T]):
     def __init__(self, form: type[T], plain_max: int) -> None:
         self._plain_max = plain_max
         self._blocks: list[bytes] = []
+        self._ends: list[int] = []
         # The number of blocks and the items after them: replaced together, so that readers in
         # other threads always find both as they belong together.
         self._parts: tuple[int, list[T]] = (0, [])
@@ -74,16 +79,42 @@ class PackedList(Sequence[T], Generic[T]):
         """Appends items."""
         plain = self._parts[1]
         plain += items
-        if len(plain) < self._plain_max + BLOCK:
-            return
-        count = (len(plain) - self._plain_max) // BLOCK * BLOCK
+        if len(plain) >= self._plain_max + BLOCK:
+            self._pack((len(plain) - self._plain_max) // BLOCK * BLOCK)
+
+    def seal(self) -> int:
+        """Compresses all items; returns the number of blocks."""
+        self._pack(len(self._parts[1]))
+        return len(self._blocks)
+
+    def blocks(self, first: int) -> list[Block]:
+        """The blocks from a number on."""
+        starts = [0, *self._ends]
+        return [
+            (self._ends[number] - starts[number], self._blocks[number])
+            for number in range(first, len(self._blocks))
+        ]
+
+    def extend_packed(self, blocks: Iterable[Block]) -> None:
+        """Appends the items of blocks, of which none is decompressed; all others are sealed."""
+        assert not self._parts[1], "items before a block are sealed"
+        for count, block in blocks:
+            self._ends.append((self._ends[-1] if self._ends else 0) + count)
+            self._blocks.append(block)
+        self._parts = (len(self._blocks), [])
+
+    def _pack(self, count: int) -> None:
+        """Compresses the first items that are not compressed."""
+        plain = self._parts[1]
         for first in range(0, count, BLOCK):
-            self._blocks.append(zlib.compress(_encode(plain[first : first + BLOCK]), 1))
+            items = plain[first : min(first + BLOCK, count)]
+            self._ends.append((self._ends[-1] if self._ends else 0) + len(items))
+            self._blocks.append(zlib.compress(_encode(items), 1))
         self._parts = (len(self._blocks), plain[count:])
 
     def __len__(self) -> int:
         blocks, plain = self._parts
-        return blocks * BLOCK + len(plain)
+        return self._count(blocks) + len(plain)
 
     def __iter__(self) -> Iterator[T]:
         blocks, plain = self._parts
@@ -99,14 +130,19 @@ class PackedList(Sequence[T], Generic[T]):
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         blocks, plain = self._parts
-        packed = blocks * BLOCK
+        packed = self._count(blocks)
         if number < 0:
             number += packed + len(plain)
         if number >= packed:
             return plain[number - packed]
         if number < 0:
             raise IndexError("list index out of range")
-        return self._block(number // BLOCK)[number % BLOCK]
+        block = bisect_right(self._ends, number, 0, blocks)
+        return self._block(block)[number - self._count(block)]
+
+    def _count(self, blocks: int) -> int:
+        """The number of items in the first blocks."""
+        return self._ends[blocks - 1] if blocks else 0
 
     def _block(self, number: int) -> list[T]:
         block = self._decoded.get(number)

@@ -27,7 +27,7 @@ from app.domain.values import timestamps
 from app.domain.values.fields import core
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines, timeline_kinds
-from projections.packed import PackedList
+from projections.packed import Block, PackedList
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
 from projections.timeline_kinds import WARNING, Description, FollowedKind, State, States, cut
@@ -188,14 +188,7 @@ class TimelineProjection(PagedView):
 
     def dump(self) -> bytes:
         """All entries in order, the state of each object, and its open gaps, sorted by key."""
-        return _encoder.encode(
-            (
-                self.revision,
-                list(self._entries),
-                sorted(self._states.items(), key=_first),
-                sorted(self._gaps.items(), key=_first),
-            )
-        )
+        return _encoder.encode((self.revision, list(self._entries), *self._present()))
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
@@ -203,6 +196,32 @@ class TimelineProjection(PagedView):
         self._append(entries)
         self._states = dict(states)
         self._gaps = dict(gaps)
+
+    def dump_present(self) -> bytes:
+        """The state without the entries."""
+        return _encoder.encode((self.revision, *self._present()))
+
+    def load_present(self, state: bytes) -> None:
+        """Restore what `dump_present` gave; the entries are those of `entries_from`."""
+        self.revision, states, gaps = _snapshot_present.decode(state)
+        self._states = dict(states)
+        self._gaps = dict(gaps)
+
+    def seal(self) -> int:
+        """Compress all entries; returns the number of blocks."""
+        return self._entries.seal()
+
+    def entries_from(self, block: int) -> list[Block]:
+        """The blocks of entries from a number on."""
+        return self._entries.blocks(block)
+
+    def extend_packed(self, blocks: Sequence[Block], revisions: Sequence[int]) -> None:
+        """Append blocks of entries, with the revision of each entry."""
+        self._entries.extend_packed(blocks)
+        self._revisions.extend(revisions)
+
+    def _present(self) -> tuple[object, object]:
+        return sorted(self._states.items(), key=_first), sorted(self._gaps.items(), key=_first)
 
     def _append(self, entries: Sequence[Entry]) -> None:
         self._entries.extend(entries)
@@ -311,6 +330,9 @@ _snapshot = msgspec.msgpack.Decoder(
         list[tuple[ObjectKey, State]],
         list[tuple[ObjectKey, list[Revision]]],
     ]
+)
+_snapshot_present = msgspec.msgpack.Decoder(
+    tuple[Revision, list[tuple[ObjectKey, State]], list[tuple[ObjectKey, list[Revision]]]]
 )
 
 

@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision
-from app.domain.values import api_resources, condition_types
-from app.domain.values.fields import core
-from app.domain.values.timestamps import Instant
-from projections import outlines
+from app.analysis.keeping import span_changes
+from app.analysis.keeping.span_changes import HELD, ChangeSort, Moment, SpanChange
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.values import api_resources
 
 DEVICES = ("redra", "devices")
 """The group and resource that stand for devices, which are not API objects."""
@@ -23,11 +22,6 @@ DEVICES = ("redra", "devices")
 NAMES_IN_TEXT = 4_096
 """The number of names in a text that is searched for parts of them."""
 
-WAITING, BOUND, RUNNING, FINISHED, ENDING = "waiting", "bound", "running", "finished", "ending"
-ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
-READY, NOT_READY = "ready", "not ready"
-
-Moment: TypeAlias = tuple[Revision, Instant]
 
 _Wanted: TypeAlias = tuple[Revision, tuple[ObjectKey, ...], int]
 """Since when a pod names these claims and wants so many generated ones."""
@@ -113,7 +107,7 @@ class Spans:
         self._names: dict[tuple[str, str], _Names] = {}
         self._wanted: dict[ObjectKey, tuple[_Wanted, ...]] = {}
         self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
-        self._last: Moment = (Revision(0), Instant(0))
+        self._last = span_changes.BEGINNING
 
     def claims_of(
         self, pod: ObjectKey, until: Revision | None = None, *, after: Revision = Revision(0)
@@ -177,68 +171,46 @@ class Spans:
 
     def fold(self, event: Event) -> None:
         """Applies the next event of the log."""
-        now = event.revision, event.stamp.time
-        if event.type is EventType.GAP_OBSERVED:
-            if event.key != CLOCKS:
-                self.gaps.append(Gap(self._last, now))
-        elif event.is_about_object:
-            place = event.key[:2]
-            if place == api_resources.PODS:
-                self._fold_pod(event, now)
-            elif place == api_resources.RESOURCE_CLAIMS:
-                self._fold_claim(event, now)
-            elif place == api_resources.NODES:
-                self._fold_node(event, now)
-        self._last = now
+        change = span_changes.change_of(event, self._last)
+        self._last = event.revision, event.stamp.time
+        if change is not None:
+            self.apply(change)
 
-    def _fold_pod(self, event: Event, now: Moment) -> None:
-        key = event.key
-        if event.type is EventType.OBJECT_DELETED:
-            self._end(key, now)
-            return
-        pod = outlines.pod(event.body)
-        self._pods[event.uid] = key
-        self._want(key, pod, now[0])
-        node = pod.spec.node_name
-        if pod.status.phase in core.FINISHED:
-            state = FINISHED
-        elif pod.metadata.deletion_timestamp:
-            state = ENDING
-        elif pod.status.phase == "Running":
-            # What was printed for people may show the phase and not the node.
-            state = RUNNING
-        else:
-            state = BOUND if node else WAITING
-        self._enter(key, state, node, now)
+    def apply(self, change: SpanChange) -> None:
+        """Applies the next change of the log."""
+        key, now = change.key, change.now
+        match change.sort:
+            case ChangeSort.GAP:
+                self.gaps.append(Gap(change.before, now))
+            case ChangeSort.POD:
+                self._pods[change.uid] = key
+                self._want(change)
+                self._enter(key, change.state, change.label, now)
+            case ChangeSort.CLAIM:
+                self._apply_claim(change)
+            case ChangeSort.NODE:
+                self._enter(key, change.state, change.label, now)
+            case ChangeSort.GONE:
+                if key[:2] == api_resources.RESOURCE_CLAIMS:
+                    self._hold(key, (), now)
+                self._end(key, now)
 
-    def _want(self, key: ObjectKey, pod: outlines.PodOutline, revision: Revision) -> None:
-        entries = pod.spec.resource_claims
+    def _want(self, change: SpanChange) -> None:
+        key = change.key
         before = self._wanted.get(key, ())
-        if not entries and not before:
+        if change.count < 0 and not before:
             return
         named = tuple(
-            ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, entry.resource_claim_name)
-            for entry in entries
-            if entry.resource_claim_name
+            ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, name) for name in change.names
         )
-        needless = sum(not each.resource_claim_name for each in pod.status.resource_claim_statuses)
-        generated = max(0, len(entries) - len(named) - needless)
+        generated = max(0, change.count)
         if not before or before[-1][1:] != (named, generated):
-            self._wanted[key] = (*before, (revision, named, generated))
+            self._wanted[key] = (*before, (change.now[0], named, generated))
 
-    def _fold_claim(self, event: Event, now: Moment) -> None:
-        key = event.key
-        if event.type is EventType.OBJECT_DELETED:
-            self._hold(key, (), now)
-            self._end(key, now)
-            return
-        claim = outlines.claim(event.body)
-        users = [
-            ObjectKey(*api_resources.PODS, key.namespace, consumer.name)
-            for consumer in claim.status.reserved_for
-            if (consumer.api_group, consumer.resource) == api_resources.PODS
-        ]
-        owners = [self._pods[uid] for uid in outlines.owner_uids(event.body) if uid in self._pods]
+    def _apply_claim(self, change: SpanChange) -> None:
+        key, now = change.key, change.now
+        users = [ObjectKey(*api_resources.PODS, key.namespace, name) for name in change.users]
+        owners = [self._pods[uid] for uid in change.owners if uid in self._pods]
         for pod in (*owners, *users):
             since = self._claims.setdefault(pod, {}).setdefault(key, now[0])
             again = self._claimed_again.get((pod, key))
@@ -247,20 +219,8 @@ class Spans:
             self.claimed.setdefault(key, {}).setdefault(pod, now[0])
             if pod in self.lanes:
                 self._count_claim(key, now[0])
-        allocation = claim.status.allocation
-        devices: tuple[ObjectKey, ...] = ()
-        if allocation is not None:
-            results = allocation.devices.results
-            # Several shares of one device count as one.
-            devices = tuple(dict.fromkeys(ObjectKey(*DEVICES, "", one.text) for one in results))
-        if claim.metadata.deletion_timestamp:
-            state = ENDING
-        elif allocation is None:
-            state = WAITING
-        else:
-            state = RESERVED if claim.status.reserved_for else ALLOCATED
-        self._enter(key, state, "", now)
-        self._hold(key, devices, now)
+        self._enter(key, change.state, "", now)
+        self._hold(key, tuple(ObjectKey(*DEVICES, "", name) for name in change.names), now)
 
     def _is_another_since(self, pod: ObjectKey, revision: Revision) -> bool:
         """Whether the present pod of a name began after a revision."""
@@ -269,21 +229,6 @@ class Spans:
             return False
         begin = begin_of_last(lane)
         return begin != lane[0].begin and begin[0] > revision
-
-    def _fold_node(self, event: Event, now: Moment) -> None:
-        key = event.key
-        if event.type is EventType.OBJECT_DELETED:
-            self._end(key, now)
-            return
-        node = outlines.node(event.body)
-        ready = [one for one in node.status.conditions if one.type == condition_types.READY]
-        is_ready = bool(ready) and ready[0].status == "True"
-        self._enter(
-            key,
-            READY if is_ready else NOT_READY,
-            "cordoned" if node.spec.unschedulable else "",
-            now,
-        )
 
     def _hold(self, claim: ObjectKey, devices: Sequence[ObjectKey], now: Moment) -> None:
         """Records that the claim holds these devices from now on."""

@@ -13,6 +13,8 @@ import msgspec
 
 from app.analysis import spans
 from app.analysis.chronicle import Chronicle
+from app.analysis.keeping import span_changes
+from app.analysis.keeping.span_changes import Moment
 from app.analysis.spans import Span
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
@@ -21,8 +23,8 @@ from app.domain.values.timestamps import SECOND, Instant
 STEPS = ("claims", "devices", "binding", "starting")
 """The steps of a start, in their order."""
 
-_HAS_DEVICES = frozenset((spans.ALLOCATED, spans.RESERVED))
-_IN_USE = frozenset((spans.RUNNING, spans.FINISHED))
+_HAS_DEVICES = frozenset((span_changes.ALLOCATED, span_changes.RESERVED))
+_IN_USE = frozenset((span_changes.RUNNING, span_changes.FINISHED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +118,8 @@ class _Start:
     """A start in instants; `steps` are the finished ones, with their ends."""
 
     key: ObjectKey
-    created: spans.Moment
-    steps: tuple[tuple[str, spans.Moment], ...]
+    created: Moment
+    steps: tuple[tuple[str, Moment], ...]
     waits_for: str
     gone_before: str
     length: int
@@ -228,7 +230,7 @@ def _start(
         # A pod with a node had its claims, whether they were recorded or not.
         made = None
     devices = _latest((_since(lane, _HAS_DEVICES, end[0]) for lane in claims), created)
-    steps: list[tuple[str, spans.Moment]] = []
+    steps: list[tuple[str, Moment]] = []
     before, waits_for, gone_before = created, "", ""
     for step, moment in zip(STEPS, (made, devices, bound, runs), strict=True):
         if moment is None:
@@ -268,12 +270,12 @@ def _shown(start: _Start) -> PodStart:
     )
 
 
-def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> spans.Moment | None:
+def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> Moment | None:
     """The time since which a claim was in one of the states without interruption, as of a revision.
 
     Without states: since when it exists.
     """
-    since: spans.Moment | None = None
+    since: Moment | None = None
     before: Span | None = None
     for span in lane:
         if span.begin[0] > until:
@@ -287,7 +289,7 @@ def _since(lane: Sequence[Span], states: frozenset[str], until: Revision) -> spa
     return since
 
 
-def _latest(moments: Iterable[spans.Moment | None], created: spans.Moment) -> spans.Moment | None:
+def _latest(moments: Iterable[Moment | None], created: Moment) -> Moment | None:
     """The last of the moments; the creation if there are none; None if one is missing."""
     latest = created
     for moment in moments:

@@ -1,10 +1,12 @@
 """The chronicles of running histories: folded on the first question, then kept up to date.
 
+What was folded is kept with the history, so that a later program goes on from there.
+
 A long history is not read at once: each question reads a bounded number of further events, and the
 answer says up to which revision it has read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,11 +18,11 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.recordings import incomplete_pools, uncertainty
 from app.analysis.views import LiveViews
 from app.domain.errors import NotFound
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import Revision
 from app.domain.log.doubts import Doubt
 from app.domain.values.bounded import Bounded
-from app.ports import EventLog
 from app.service import recorded_doubts
+from app.service.folding.kept_chronicles import STRETCH, ChronicleStore, Keeping
 from app.service.replays.verifying import switches_over_time
 from app.service.runtime import HistoryRuntime
 
@@ -35,6 +37,9 @@ TURN_MAX = 100
 class _KeptChronicle:
     chronicle: Chronicle
     doubts: tuple[Doubt, ...]
+    begin: Callable[[], Chronicle]
+    store: ChronicleStore | None = None
+    keeping: Keeping = field(default_factory=Keeping)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     readers: int = 0
     """The number of tasks that read the whole log; meanwhile, questions use what has been read."""
@@ -52,12 +57,15 @@ class _KeptChronicle:
 class Chronicles:
     """The chronicles of histories. One question reads at most `events_max` events.
 
-    At most `kept_max` chronicles are kept.
+    At most `kept_max` chronicles are kept in memory, and stretches of `stretch` events with the
+    history.
     """
 
-    def __init__(self, *, kept_max: int, events_max: int) -> None:
+    def __init__(self, *, kept_max: int, events_max: int, stretch: int = STRETCH) -> None:
         self._kept: Bounded[int, _KeptChronicle] = Bounded(kept_max)
         self._events_max = events_max
+        self._stretch = stretch
+        self._beginning = anyio.Lock()
 
     async def of(self, runtime: HistoryRuntime) -> tuple[Chronicle, tuple[Doubt, ...]]:
         """The chronicle of a history, and the doubts of its recording.
@@ -68,6 +76,23 @@ class Chronicles:
         if not kept.readers:
             await self._read_on(kept, runtime)
         return kept.chronicle, kept.doubts
+
+    async def with_spans(self, runtime: HistoryRuntime) -> tuple[Chronicle, tuple[Doubt, ...]]:
+        """Like `of`, with the states over time; other requests are answered meanwhile."""
+        kept = await self._kept_of(runtime)
+        while True:
+            if not kept.readers:
+                await self._read_on(kept, runtime)
+            if await self._work_out_spans(kept):
+                return kept.chronicle, kept.doubts
+
+    async def whole_with_spans(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
+        """Like `whole`, with the states over time."""
+        kept = await self._kept_of(runtime)
+        while True:
+            await self._read_whole(kept, runtime, until)
+            if await self._work_out_spans(kept):
+                return kept.chronicle
 
     async def doubts(self, runtime: HistoryRuntime, views: LiveViews) -> tuple[Doubt, ...]:
         """The doubts about a recording at the moment of views, also those that its objects raise.
@@ -115,6 +140,12 @@ class Chronicles:
         use of the history. The chronicle is returned even if it was dropped from the kept ones.
         """
         kept = await self._kept_of(runtime)
+        await self._read_whole(kept, runtime, until)
+        return kept.chronicle
+
+    async def _read_whole(
+        self, kept: _KeptChronicle, runtime: HistoryRuntime, until: Revision
+    ) -> None:
         with runtime.watches.guest(), kept.reading():
             while kept.chronicle.revision < until:
                 before = kept.chronicle.revision
@@ -128,36 +159,57 @@ class Chronicles:
                         name=name,
                     )
                 await anyio.lowlevel.checkpoint()
-        return kept.chronicle
 
     async def _kept_of(self, runtime: HistoryRuntime) -> _KeptChronicle:
         kept = self._kept.recent(runtime.life)
-        if kept is None:
-            doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
-            switches = await switches_over_time(runtime.log, runtime.info)
-            chronicle = Chronicle(
-                switches, uncertainty.lacking(doubts), is_recorded=runtime.info.is_recorded
-            )
+        if kept is not None:
+            return kept
+        async with self._beginning:
             # Another question may have started a chronicle meanwhile.
-            kept = self._kept.get(runtime.life) or _KeptChronicle(chronicle, doubts)
-            self._kept[runtime.life] = kept
+            kept = self._kept.get(runtime.life)
+            if kept is None:
+                kept = self._kept[runtime.life] = await self._begun(runtime)
         return kept
+
+    async def _begun(self, runtime: HistoryRuntime) -> _KeptChronicle:
+        """The chronicle that was kept, or one that begins with the first event."""
+        info = runtime.info
+        doubts = await recorded_doubts.doubts_of(runtime.log, info)
+        switches = await switches_over_time(runtime.log, info)
+        lacking = uncertainty.lacking(doubts)
+        begin = partial(Chronicle, switches, lacking, is_recorded=info.is_recorded)
+        if runtime.kept_views is None:
+            return _KeptChronicle(begin(), doubts, begin)
+        store = ChronicleStore(
+            views=runtime.kept_views, log=runtime.log, info=info, stretch=self._stretch
+        )
+        chronicle, keeping = await store.restored(begin, runtime.views.revision)
+        return _KeptChronicle(chronicle, doubts, begin, store, keeping)
+
+    async def _work_out_spans(self, kept: _KeptChronicle) -> bool:
+        """Work out the states over time; False if the chronicle begins anew for it."""
+        async with kept.lock:
+            store = kept.store
+            if store is not None and not await store.take_changes(kept.chronicle, kept.keeping):
+                kept.chronicle, kept.keeping = kept.begin(), Keeping(length=self._stretch)
+                return False
+            for _ in kept.chronicle.spans_in_steps():
+                await anyio.lowlevel.checkpoint()
+        return True
 
     async def _read_on(self, kept: _KeptChronicle, runtime: HistoryRuntime) -> None:
         """Fold as many events as one question may read."""
+        log, history = runtime.log, runtime.info.id
         async with kept.lock:
-            until = min(runtime.views.revision, kept.chronicle.revision + self._events_max)
-            await fold_until(runtime.log, runtime.info, kept.chronicle, Revision(until))
-
-
-async def fold_until(
-    log: EventLog, info: HistoryInfo, chronicle: Chronicle, until: Revision
-) -> None:
-    """Fold the log into the chronicle, up to a revision."""
-    while chronicle.revision < until:
-        events = await log.read(info.id, after=chronicle.revision, until=until, limit=PAGE_MAX)
-        if not events:
-            return
-        for first in range(0, len(events), TURN_MAX):
-            chronicle.fold(events[first : first + TURN_MAX])
-            await anyio.lowlevel.checkpoint()
+            chronicle = kept.chronicle
+            until = Revision(min(runtime.views.revision, chronicle.revision + self._events_max))
+            while chronicle.revision < until:
+                after = chronicle.revision
+                events = await log.read(history, after=after, until=until, limit=PAGE_MAX)
+                if not events:
+                    return
+                for first in range(0, len(events), TURN_MAX):
+                    chronicle.fold(events[first : first + TURN_MAX])
+                    await anyio.lowlevel.checkpoint()
+                if kept.store is not None:
+                    await kept.store.keep(chronicle, kept.keeping, events[-1].hash)

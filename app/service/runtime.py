@@ -42,7 +42,7 @@ from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import SECOND, Instant
-from app.ports import EventLog, RuntimePorts, WebhookCaller
+from app.ports import EventLog, RuntimePorts, ViewStore, WebhookCaller
 from app.service import moments
 from app.service.answering import recorded_profiles
 from app.service.answering.errands import Errands
@@ -145,6 +145,11 @@ class HistoryRuntime:
     def log(self) -> EventLog:
         """The log that holds this history."""
         return self._ports.log
+
+    @property
+    def kept_views(self) -> ViewStore | None:
+        """The store of kept states; None where none are kept."""
+        return self._ports.views
 
     @property
     def head(self) -> Head:

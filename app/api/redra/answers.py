@@ -218,7 +218,7 @@ class Answers:
         self, runtime: HistoryRuntime, key: ObjectKey, until: Revision
     ) -> tuple[Instant, list[TriedPod]]:
         """The creation of a pod and the verdicts that were written about it. Raises NotFound."""
-        chronicle = await self.whole_chronicle(runtime, until)
+        chronicle = await self.chronicles.whole_with_spans(runtime, until)
         lane = spans.up_to(chronicle.spans.lanes.get(key, ()), until)
         if not lane:
             raise NotFound(
@@ -244,7 +244,7 @@ class Answers:
         """The durations of pod starts up to the moment, step by step."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, _ = await self.chronicles.of(runtime)
+        chronicle, _ = await self.chronicles.with_spans(runtime)
         wanted = lanes_wanted(inquiry)
         return starts.of(
             runtime.info.name,
@@ -282,7 +282,7 @@ class Answers:
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, doubts = await self.chronicles.of(runtime)
+        chronicle, doubts = await self.chronicles.with_spans(runtime)
         wanted = lanes_wanted(inquiry)
         since, until = [
             await self._instant(runtime, inquiry.request.parameter(name)) for name in STRETCH
@@ -307,7 +307,7 @@ class Answers:
         runtime, views = inquiry.runtime, await self.views(inquiry)
         self.check_length(views.revision)
         now = await self._last_time(inquiry, views)
-        chronicle = await self.whole_chronicle(runtime, views.revision)
+        chronicle = await self.chronicles.whole_with_spans(runtime, views.revision)
         async with self._explanations:
             return await anyio.to_thread.run_sync(
                 partial(

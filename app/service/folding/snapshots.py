@@ -100,6 +100,22 @@ async def load(
         return None
 
 
+async def load_exact(
+    store: ViewStore, history: HistoryId, view: tuple[str, int], revision: Revision, hash: bytes
+) -> bytes | None:
+    """The state that was kept at a revision whose event has this hash; None without one."""
+    stored = await store.load_snapshot(history, *view, until=revision)
+    if stored is None or stored[0] != revision:
+        return None
+    parts = parts_of(stored[1], view)
+    if parts is None or parts.hash != hash or parts.is_altered:
+        return None
+    try:
+        return parts.state
+    except zlib.error:
+        return None
+
+
 async def load_of_line(
     store: ViewStore, log: EventLog, info: HistoryInfo, view: tuple[str, int], *, until: Revision
 ) -> tuple[Revision, bytes, bytes] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from app.analysis import spans
+from app.analysis.keeping import span_changes as states
 from app.analysis.lanes import Blind, Lane, Lanes, LaneState, Mark
 from app.analysis.navigation import TROUBLES
 from app.domain.values import counts, timestamps
@@ -26,9 +26,9 @@ SAID_MAX = 5
 """Marks that the label of a combined mark describes; troubles come first."""
 
 _KINDS = {"pods": "pod", "resourceclaims": "claim", "devices": "device", "nodes": "node"}
-_DASHED = frozenset((spans.WAITING, spans.NOT_READY))
-_FADED = frozenset((spans.FINISHED, spans.ENDING, spans.BOUND, spans.ALLOCATED))
-_TALL = frozenset((spans.RUNNING, spans.HELD, spans.RESERVED, spans.READY))
+_DASHED = frozenset((states.WAITING, states.NOT_READY))
+_FADED = frozenset((states.FINISHED, states.ENDING, states.BOUND, states.ALLOCATED))
+_TALL = frozenset((states.RUNNING, states.HELD, states.RESERVED, states.READY))
 
 _SHORT = timestamps.SECOND // 100
 """The length of a picture up to which its axis shows microseconds."""

@@ -29,6 +29,7 @@ from app.analysis.verify.invariants.known import (
     parted,
 )
 from app.analysis.verify.invariants.placements import Written
+from app.analysis.verify.invariants.queues import Queues
 from app.analysis.verify.invariants.reading import Allocation, Consumer, Result
 from app.analysis.verify.invariants.specs import claim_spec
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
@@ -403,7 +404,7 @@ def _written(
 def _chosen_from(cluster: Cluster, event: Event, known: KnownClaim) -> Callable[[], Instant]:
     """The function that gives the earliest instant at which an allocation may be chosen."""
     pods = [each.uid for each in known.reserved]
-    return partial(cluster.queues.decided_from, event, pods)
+    return partial(Queues.decided_from, cluster.queues, event, pods)
 
 
 def _placed(cluster: Cluster, event: Event, written: Written) -> Mapping[Place, Finding]:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -96,7 +97,7 @@ class Cluster:
         self.specs: dict[ObjectKey, tuple[str, bytes]] = {}
         self.namers: set[str] = set()
         self.caused: list[KnownClaim] = []
-        self.chosen_from: Callable[[], Instant] = lambda: Instant(0)
+        self.chosen_from: Callable[[], Instant] = partial(Instant, 0)
         self.leaving: list[KnownClaim | KnownPod] = []
         self.unseen = Unseen()
         self.lossy, self.gaps = self.unseen.lossy, self.unseen.gaps
@@ -122,6 +123,11 @@ class Cluster:
         if stock.patches and stock.has_patched_devices is not has_patched_devices:
             self.note_devices()
         stock.has_patched_devices = has_patched_devices
+
+    def expect(self, later: Iterable[tuple[Revision, Switches]]) -> None:
+        """Sets the switches of revisions that follow."""
+        self._later = deque(later)
+        self.turns_at = self._later[0][0] if self._later else _NEVER
 
     def claim(self, namespace: str, name: str) -> KnownClaim:
         """A claim that another object names, whether it exists or not."""

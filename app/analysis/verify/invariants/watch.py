@@ -122,10 +122,10 @@ class InvariantWatch:
         self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
     ) -> None:
         """`lacking` is as in `uncertainty.lacking`: resources, and whether times can be right."""
-        self._cluster = Cluster(switches, lacking)
+        self.cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _OpenViolation]] = {}
-        self._cluster.open = self._open
-        self.evictors = self._cluster.evictors
+        self.cluster.open = self._open
+        self.evictors = self.cluster.evictors
         self._ended: list[_Ended] = []
         self._news: list[_Ended] = []
         self._missing = Missing(lacking)
@@ -133,7 +133,7 @@ class InvariantWatch:
         self._at = Revision(0), Instant(0)
         self._time = Instant(0)
         self._silences = Silences(are_added=switches.stops)
-        self._is_listing = False
+        self.is_listing = False
         self._listed = Revision(0)
         self._event: Event | None = None
 
@@ -147,7 +147,7 @@ class InvariantWatch:
 
     def follow_page(self, page: Page) -> None:
         """Like `follow`, for a page that others read too: only the page's raw parts are used."""
-        cluster, taker_of, takes = self._cluster, _TAKERS.get, _SPLIT_TAKES
+        cluster, taker_of, takes = self.cluster, _TAKERS.get, _SPLIT_TAKES
         follow_missing, stops = self._missing.follow, cluster.switches.stops
         for event, parts in page.splits:
             cluster.queues.note(event, parts)
@@ -161,7 +161,7 @@ class InvariantWatch:
                     self._doubt_writes(event.key, cluster.last_write(event.key))
             if stamp.time - since > LATE_AFTER and (stamp.origin is not None or stops):
                 self._silences.note(since, stamp.time)
-            if self._is_listing or stamp.verb == LISTED or event.type is _GAP:
+            if self.is_listing or stamp.verb == LISTED or event.type is _GAP:
                 self._note_apart(event, parts)
                 continue
             if parts is not None:
@@ -185,28 +185,28 @@ class InvariantWatch:
         elif event.is_about_object and event.stamp.verb == LISTED:
             taker = _TAKERS.get(event.key[:2])
             if taker is not None:
-                taker(self._cluster, event, parts)
+                taker(self.cluster, event, parts)
                 if _FIRST_SEEN in losses_of(event):
                     self._doubt_writes(event.key, Revision(0))
-            self._listed = self._listed if self._is_listing else event.revision
-            self._is_listing = True
+            self._listed = self._listed if self.is_listing else event.revision
+            self.is_listing = True
             self._at = event.revision, event.stamp.time
         elif event.is_about_object:
             self._end_listing()
             self.note(event)
         elif event.type is _REPORTED:
-            self._cluster.unseen.note_whole(event)
+            self.cluster.unseen.note_whole(event)
 
     def _note_gap(self, event: Event) -> None:
         """Handles a gap: writes of one object, of a kind or of any kind were not fully recorded."""
-        key, unseen = event.key, self._cluster.unseen
+        key, unseen = event.key, self.cluster.unseen
         if key == CLOCKS:
             return
         self._end_listing()
         kinds = unseen.note_gap(event)
-        self._cluster.rule_statuses.note_gap(kinds, event.stamp.time)
+        self.cluster.rule_statuses.note_gap(kinds, event.stamp.time)
         if not key.name:
-            self._cluster.specs.clear()  # The store may have been restored from a backup.
+            self.cluster.specs.clear()  # The store may have been restored from a backup.
             if doubts.is_late(event):
                 for kind in kinds:
                     self._note_late(kind)
@@ -218,7 +218,7 @@ class InvariantWatch:
 
         The unseen writes came after the last recorded one of the kind.
         """
-        since = self._cluster.latest.get(kind, Revision(0))
+        since = self.cluster.latest.get(kind, Revision(0))
         self._doubt_since(lambda _, __, unless: kind in unless, since)
 
     def _note_undated(self, key: ObjectKey) -> None:
@@ -226,14 +226,14 @@ class InvariantWatch:
 
         It came after the last recorded write of the object.
         """
-        since = self._cluster.last_write(key)
-        pod = self._cluster.pods.get(key)
+        since = self.cluster.last_write(key)
+        pod = self.cluster.pods.get(key)
         self._lost.note(key, pod.written if pod is not None and pod.is_there else since)
         self._doubt_writes(key, since)
 
     def _doubt_writes(self, key: ObjectKey, since: Revision) -> None:
         """Marks violations that writes of an object after a revision may have decided."""
-        resource, place = key.resource, self._cluster.stock.slices.get(key)
+        resource, place = key.resource, self.cluster.stock.slices.get(key)
 
         def is_concerned(
             objects: Collection[ObjectKey], pools: tuple[PoolId, ...], unless: frozenset[str]
@@ -284,7 +284,7 @@ class InvariantWatch:
         """
         if is_end:
             self._end_listing()
-        elif self._is_listing:
+        elif self.is_listing:
             return []
         new, self._news = self._news, []
         for places in self._open.values():
@@ -309,13 +309,13 @@ class InvariantWatch:
         ]
 
     def _end_listing(self) -> None:
-        if self._is_listing:
-            self._is_listing, self._event = False, None
+        if self.is_listing:
+            self.is_listing, self._event = False, None
             self._judge(is_listed=True)
 
     def _judge(self, *, is_listed: bool) -> None:
         """Judges the dirty cells, and begins and ends violations."""
-        cluster = self._cluster
+        cluster = self.cluster
         is_listed |= self._missing.looks.is_again
         while cluster.dirty:
             cell = cluster.dirty.pop()
@@ -328,9 +328,9 @@ class InvariantWatch:
             self._forget_causes()
 
     def _forget_causes(self) -> None:
-        for claim in self._cluster.caused:
+        for claim in self.cluster.caused:
             claim.cause = None
-        self._cluster.caused.clear()
+        self.cluster.caused.clear()
 
     def _compare(
         self, cell: Cell, still: Mapping[Place, _OpenViolation], broken: Mapping[Place, Finding]
@@ -352,7 +352,7 @@ class InvariantWatch:
                 message=finding.message,
                 begin=self._now(),
                 together=self._listed if self._event is None else self._at[0],
-                is_doubted=self._cluster.is_doubted(finding),
+                is_doubted=self.cluster.is_doubted(finding),
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
@@ -401,7 +401,7 @@ class InvariantWatch:
     def _may_rest_on_lost(self, ended: _Ended) -> bool:
         """Whether a lost line, which no later one shows, may be why a rule seems to be broken."""
         rule, begin = ended.violation.rule, ended.violation.begin.revision
-        cluster, may_lack = self._cluster, self._lost.may_lack
+        cluster, may_lack = self.cluster, self._lost.may_lack
         if self._may_be_absent(ended):
             return True
         is_by_devices = rule in BY_DEVICES and may_lack("resourceslices", begin)
@@ -430,27 +430,27 @@ class InvariantWatch:
 
         What redra wrote itself is all there.
         """
-        return self._cluster.lacks_rules and self._lost.follows_any
+        return self.cluster.lacks_rules and self._lost.follows_any
 
     def last_lost(self) -> Mapping[ObjectKey, Instant]:
         """The claims that may have got devices in a lost last line, since when; ask at the end."""
-        claims = self._cluster.claims
+        claims = self.cluster.claims
         return {
             key: since
             for each in self.violations()
-            for key, since in self._missing.last_lost(self._cluster, each).items()
+            for key, since in self._missing.last_lost(self.cluster, each).items()
             if claims[key].allocation is None
         }
 
     def _excludes_rules(self, begin: Moment) -> bool | None:
         """Whether no rule without a line can have evicted; None if later lines may decide that."""
         is_lossy = self._lost.may_lack("devicetaintrules")
-        return self._cluster.excludes_rules(begin, self._time, is_lossy=is_lossy)
+        return self.cluster.excludes_rules(begin, self._time, is_lossy=is_lossy)
 
     def _is_vain(self, violation: Violation) -> bool:
         """Whether the violation misses a pod although the recording may contain no pods at all."""
         is_about_pods = violation.rule == NEEDS_PODS and violation.kind.is_failure
-        return is_about_pods and "pods" not in self._cluster.latest
+        return is_about_pods and "pods" not in self.cluster.latest
 
     def _is_unsettled(self, ended: _Ended) -> bool:
         """Whether lines that follow may show that a rule is broken which is in doubt now."""
@@ -475,12 +475,12 @@ class InvariantWatch:
         if place[0] in (ORDERED, NEEDS_PODS):
             last = None if end is None else end.revision
             begin = each.begin.revision
-            absent = absence(self._cluster, each.objects, begin, last, together=each.together)
+            absent = absence(self.cluster, each.objects, begin, last, together=each.together)
         return _Ended(made, each.pools, each.unless, absent)
 
     def _may_be_absent(self, ended: _Ended) -> bool:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""
-        return self._missing.may_explain(self._cluster, ended.violation, ended.absence)
+        return self._missing.may_explain(self.cluster, ended.violation, ended.absence)
 
     def _made(self, place: Place, each: _OpenViolation, end: Moment | None) -> Violation:
         kind, doubt = each.kind, UNDECIDED if each.kind is ViolationKind.UNSURE else ""

@@ -1,0 +1,212 @@
+"""Chronicles that are kept in stretches of the log, and go on from there in a later program.
+
+A stretch is written once and never again: its entries, its changes of states over time, and the
+state after its last event. The newest state names the stretches. Each has the hash of its last
+event, so that none of another log is used, and the states of programs that judge otherwise are not.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+import anyio.to_thread
+
+from app.analysis.chronicle import Chronicle
+from app.analysis.keeping import forms
+from app.analysis.keeping.graphs import UnknownForm
+from app.domain.errors import LogError, NotFound
+from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.ports import EventLog, ViewStore
+from app.service.folding import snapshots
+
+STATE, ENTRIES, CHANGES = ("chronicle", 1), ("chronicle-entries", 1), ("chronicle-changes", 1)
+"""The views, with versions, as which states, entries and changes are kept."""
+
+STRETCH = 20_000
+"""The events of a stretch: what a first question folds at most, some 0.7 s of processor time."""
+
+BYTES_FOR_AN_EVENT = 64
+"""The bytes of a state for which an event more comes into a stretch.
+
+Writing the state of a large cluster takes about half as long as folding the stretch then.
+"""
+
+_JUDGES = ("app.domain", "app.analysis", "projections")
+"""The packages on which it depends what a chronicle holds."""
+
+Stretches = Sequence[tuple[Revision, bytes]]
+"""The last revision of each stretch, with the hash of its event."""
+
+
+@dataclass(slots=True)
+class Keeping:
+    """What is kept of a chronicle.
+
+    `stretches` are all that are kept, `begun_with` is the number of those from which it was begun.
+    The next one ends after `length` events at the earliest.
+    """
+
+    stretches: list[tuple[Revision, bytes]] = field(default_factory=list)
+    begun_with: int = 0
+    length: int = 0
+    is_new: bool = True
+
+    @property
+    def revision(self) -> Revision:
+        """The last revision that is kept."""
+        return self.stretches[-1][0] if self.stretches else Revision(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChronicleStore:
+    """Where the chronicle of a history is kept; a fork goes on from that of its parent.
+
+    A stretch has at least `stretch` events.
+    """
+
+    views: ViewStore
+    log: EventLog
+    info: HistoryInfo
+    stretch: int = STRETCH
+
+    async def restored(
+        self, begin: Callable[[], Chronicle], until: Revision
+    ) -> tuple[Chronicle, Keeping]:
+        """The chronicle that goes on from the newest state, or begins if none can be used."""
+        kept = await snapshots.load_of_line(self.views, self.log, self.info, STATE, until=until)
+        if kept is not None:
+            try:
+                restored = await self._from(begin(), Revision(kept[0]), kept[2])
+            except UnknownForm:
+                restored = None
+            if restored is not None:
+                return restored
+        return begin(), Keeping(length=self.stretch)
+
+    async def _from(
+        self, chronicle: Chronicle, revision: Revision, data: bytes
+    ) -> tuple[Chronicle, Keeping] | None:
+        program, _, encoded = data.partition(b"\n")
+        if program != _program():
+            return None
+        state = forms.state_of(encoded)
+        if not state.stretches or not chronicle.fits(state, revision):
+            return None
+        parts = await self._parts(ENTRIES, state.stretches)
+        if parts is None:
+            return None
+
+        def go_on() -> None:
+            chronicle.go_on_from(state, [forms.entries_of(each) for each in parts])
+
+        await anyio.to_thread.run_sync(go_on)
+        count = len(state.stretches)
+        keeping = Keeping([*state.stretches], count, self._length(state), is_new=False)
+        return chronicle, keeping
+
+    async def take_changes(self, chronicle: Chronicle, keeping: Keeping) -> bool:
+        """Give a chronicle the changes of the stretches from which it was begun, if it lacks them.
+
+        False if they are not there any more.
+        """
+        if not chronicle.lacks_changes:
+            return True
+        stretches = keeping.stretches[: keeping.begun_with]
+        parts = await self._parts(CHANGES, stretches)
+        if parts is None:
+            return False
+        try:
+            changes = [forms.changes_of(each) for each in parts]
+        except UnknownForm:
+            return False
+        begins = [Revision(0), *(revision for revision, _ in stretches)]
+        if [each.after for each in changes] != begins[:-1]:
+            return False
+        chronicle.take_changes(changes)
+        return True
+
+    async def keep(self, chronicle: Chronicle, keeping: Keeping, last: bytes) -> None:
+        """Keep the stretch that ends with an event of this hash, if it is long enough.
+
+        Nothing else folds the chronicle meanwhile; what cannot be kept now is kept later.
+        """
+        if chronicle.revision - keeping.revision < keeping.length or not chronicle.can_be_kept:
+            return
+        stretches = [*keeping.stretches, (chronicle.revision, last)]
+        try:
+            stretch, state = await anyio.to_thread.run_sync(
+                lambda: (chronicle.stretch(), chronicle.state(stretches))
+            )
+            if keeping.is_new:
+                for view in (STATE, ENTRIES, CHANGES):
+                    await self.views.clear(self.info.id, *view)
+                keeping.is_new = False
+            await self._save(ENTRIES, chronicle.revision, last, forms.dump(stretch.entries))
+            await self._save(CHANGES, chronicle.revision, last, forms.dump(stretch.changes))
+            encoded = _program() + b"\n" + forms.dump(state)
+            await self._save(STATE, chronicle.revision, last, encoded)
+        except (LogError, NotFound, UnknownForm, RuntimeError):
+            # RuntimeError: a question has changed what is worked out once while it was written.
+            keeping.length += self.stretch
+            return
+        chronicle.note_kept(stretch)
+        keeping.stretches = stretches
+        keeping.length = self._length(state)
+
+    def _length(self, state: forms.KeptState) -> int:
+        """The events of the next stretch at least."""
+        return max(self.stretch, len(state.watch) // BYTES_FOR_AN_EVENT)
+
+    async def _save(
+        self, view: tuple[str, int], revision: Revision, last: bytes, data: bytes
+    ) -> None:
+        await snapshots.keep(self.views, self.info.id, view, revision, last, (data,))
+
+    async def _parts(self, view: tuple[str, int], stretches: Stretches) -> list[bytes] | None:
+        """A part of each stretch; None if one is missing or altered."""
+        line = [self.info.id]
+        if self.info.is_fork:
+            line += await self._parents()
+        parts = []
+        for revision, last in stretches:
+            for history in line:
+                part = await snapshots.load_exact(self.views, history, view, revision, last)
+                if part is not None:
+                    parts.append(part)
+                    break
+            else:
+                return None
+        return parts
+
+    async def _parents(self) -> list[HistoryId]:
+        histories = {each.id: each for each in await self.log.histories()}
+        parents: list[HistoryId] = []
+        parent = self.info.parent
+        while parent is not None:
+            parents.append(parent)
+            parent = histories[parent].parent
+        return parents
+
+
+@cache
+def _program() -> bytes:
+    """A digest of the code that judges: what other code has kept is not gone on from."""
+    digest = sha256()
+    for package in _JUDGES:
+        for path, content in sorted(_sources(resources.files(package), package)):
+            digest.update(path.encode() + sha256(content).digest())
+    return digest.hexdigest().encode()
+
+
+def _sources(folder: Traversable, path: str) -> list[tuple[str, bytes]]:
+    sources = []
+    for each in folder.iterdir():
+        inner = f"{path}/{each.name}"
+        if each.is_dir():
+            sources += _sources(each, inner)
+        elif each.name.endswith(".py"):
+            sources.append((inner, each.read_bytes()))
+    return sources

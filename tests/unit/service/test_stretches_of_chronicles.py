@@ -1,0 +1,199 @@
+"""Chronicles of long histories begin where an earlier program kept them, and say the same."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryViewStore
+from app.analysis.chronicle import Chronicle
+from app.domain.errors import LogUnavailable
+from app.domain.log import Event, Head, HistoryInfo, Revision
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.chronicles import Chronicles
+from app.service.folding import kept_chronicles
+from app.service.runtime import HistoryRuntime
+from tests.unit.analysis.invariants.worlds import RandomWorld
+from tests.unit.analysis.test_kept_chronicles import attributes, shown
+from tests.unit.service.test_replaying import history_of, resealed
+
+STRETCH = 15
+WHOLE = 10_000
+LIVES = count()
+
+
+class CountingLog(MemoryLog):
+    """A log that counts the events that are read in pages."""
+
+    pages = 0
+
+    async def read(self, *args: Any, **options: Any) -> Any:
+        events = await super().read(*args, **options)
+        self.pages += len(events) if options.get("limit", 0) > 1 else 0
+        return events
+
+
+@dataclass
+class Reader:
+    """What chronicles read of a running history."""
+
+    log: MemoryLog
+    info: HistoryInfo
+    revision: int
+    kept_views: MemoryViewStore | None
+    life: int = field(default_factory=lambda: next(LIVES))
+
+    @property
+    def views(self) -> SimpleNamespace:
+        return SimpleNamespace(revision=Revision(self.revision))
+
+
+def counting(log: MemoryLog) -> CountingLog:
+    counted = CountingLog.__new__(CountingLog)
+    counted.__dict__.update(log.__dict__)
+    return counted
+
+
+async def asked(
+    log: MemoryLog,
+    info: HistoryInfo,
+    revision: int,
+    store: MemoryViewStore | None,
+    *,
+    with_spans: bool = False,
+) -> tuple[Chronicle, int]:
+    """The chronicle of a program that has just started, and the events that it folded."""
+    counted = counting(log)
+    runtime = cast(HistoryRuntime, Reader(counted, info, revision, store))
+    chronicles = Chronicles(kept_max=1, events_max=WHOLE, stretch=STRETCH)
+    ask = chronicles.with_spans if with_spans else chronicles.of
+    chronicle, _ = await ask(runtime)
+    assert chronicle.revision == revision
+    return chronicle, counted.pages
+
+
+async def compare(log: MemoryLog, info: HistoryInfo, revision: int, store: MemoryViewStore) -> int:
+    """Compare with a chronicle that keeps nothing; returns the events that were folded."""
+    whole, _ = await asked(log, info, revision, None)
+    plain, folded = await asked(log, info, revision, store)
+    assert shown(plain) == shown(whole)
+    spanned, _ = await asked(log, info, revision, store, with_spans=True)
+    assert attributes(spanned.spans) == attributes(whole.spans)
+    return folded
+
+
+@pytest.fixture(name="events", scope="module")
+def made_events() -> Sequence[Event]:
+    return resealed(RandomWorld(3, 100).events, lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.service.chronicles.PAGE_MAX", 10)
+    monkeypatch.setattr(kept_chronicles, "BYTES_FOR_AN_EVENT", 2**20)
+
+
+async def test_first_question_folds_a_stretch_at_most(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+    assert await compare(log, info, last, store) == last
+    assert await compare(log, info, last, store) < 2 * STRETCH + 10
+
+
+async def test_each_program_goes_on_from_the_one_before(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store = MemoryViewStore({})
+    for revision in range(20, len(events), 23):
+        folded = await compare(log, info, revision, store)
+        assert folded < 23 + 2 * STRETCH + 10
+
+
+async def test_fork_goes_on_from_what_its_parent_kept(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store, cut = MemoryViewStore({}), 3 * len(events) // 4
+    for revision in range(20, len(events), 20):
+        await asked(log, info, revision, store)
+    end = Head(revision=Revision(cut), hash=events[cut - 1].hash)
+    fork = await log.fork_history(
+        "fork", parent=info, end=end, seed=2, settings={}, created=Instant(0)
+    )
+
+    def mark(event: Event, tree: JsonObject) -> None:
+        if event.revision > cut:
+            tree.setdefault("metadata", {})["generateName"] = "of-the-fork"
+
+    more = resealed(events, mark)
+    assert more[cut - 1].hash == events[cut - 1].hash
+    await log.append(fork.id, expected=end, events=more[cut:])
+    assert await compare(log, fork, len(events), store) < len(events) - cut + 2 * STRETCH + 20
+    assert await compare(log, fork, len(events), store) < 2 * STRETCH + 10
+
+
+async def test_other_log_under_the_same_name_begins_anew(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+    await asked(log, info, last, store)
+    others = resealed(RandomWorld(4, 100).events, lambda *_: None)
+    restored, again = await history_of(others)
+    assert again.id == info.id
+    assert await compare(restored, again, len(others), store) == len(others)
+    assert await compare(restored, again, len(others), store) < 2 * STRETCH + 10
+
+
+def cut_state(states: dict[Any, bytes]) -> None:
+    last = max(states)
+    states[last] = states[last][:-5]
+
+
+def alter_part(states: dict[Any, bytes]) -> None:
+    first = min(states)
+    states[first] = states[first][:-5] + b"xxxxx"
+
+
+def remove_part(states: dict[Any, bytes]) -> None:
+    del states[sorted(states)[len(states) // 2]]
+
+
+@pytest.mark.parametrize("harm", [cut_state, alter_part, remove_part])
+@pytest.mark.parametrize(
+    "view", [kept_chronicles.STATE, kept_chronicles.ENTRIES, kept_chronicles.CHANGES]
+)
+async def test_state_that_was_harmed_is_not_used(
+    events: Sequence[Event], view: tuple[str, int], harm: Callable[[dict[Any, bytes]], None]
+) -> None:
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+    await asked(log, info, last, store)
+    harm(store._snapshots[info.id, *view])
+    await compare(log, info, last, store)
+    await compare(log, info, last, store)
+
+
+async def test_state_of_another_program_is_not_used(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+    await asked(log, info, last, store)
+    monkeypatch.setattr(kept_chronicles, "_program", lambda: b"another")
+    assert await compare(log, info, last, store) == last
+
+
+class Full(MemoryViewStore):
+    """A store that keeps nothing."""
+
+    async def save_snapshot(self, *_: object) -> None:
+        raise LogUnavailable("the disk is full")
+
+
+async def test_database_that_takes_nothing_fails_no_question(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    last = len(events)
+    assert await compare(log, info, last, Full({})) == last
+    store = MemoryViewStore({})
+    await asked(log, info, last, store)
+    assert await compare(log, info, last, store) < 2 * STRETCH + 10
