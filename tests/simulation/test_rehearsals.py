@@ -23,16 +23,17 @@ from app.analysis.rehearse.report import Rehearsal
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import incident_files, playing
 from app.domain.errors import InputError
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import HistoryInfo, ObjectKey, Revision
 from app.domain.log.event import GENESIS
 from app.domain.objects.profile import RELEASE_RULES, Profile
+from app.domain.objects.write.commands import BindPod
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import RehearsalRequest
 from app.settings import Settings
 from tests import draws
-from tests.cluster import DRIVER, Cluster, claim_spec
+from tests.cluster import DRIVER, USER, Cluster, claim_spec
 
 RULES = {name: f"rule {name}: off → on ({words})" for name, (_, words) in RELEASE_RULES.items()}
 SEEDS = draws.seeds(1)
@@ -834,6 +835,34 @@ async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
     assert before["n1"] - before["n2"] == (49 + 80) - (50 + 70)
     assert after["n2"] - after["n1"] == (50 + 90) - (49 + 70)
     assert f"in A {parting.a}; in B {parting.b}" in " ".join(" ".join(shown(report, 200)).split())
+
+
+async def test_writes_of_a_scheduler_from_outside_are_called_so() -> None:
+    """Its devices and nodes differ from those that redra decides, and no API lets them change."""
+    profile = Profile(version="1.36")
+    cluster = Cluster(profile)
+    for node in ("n1", "n2"):
+        cluster.node(node)
+        cluster.slice(node)
+    cluster.device_class()
+    cluster.stop("scheduling")
+    cluster.claim()
+    cluster.pod(claim="claim")
+    pod = cluster.settle().wait(5).must("pods", "pod")
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n2", "device": "gpu-1"}
+    cluster.patch("resourceclaims", "claim", subresource="status", body={"status": {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": "pod", "uid": pod["metadata"]["uid"]}],
+    }})  # fmt: skip
+    cluster.line.submit(BindPod(key=ObjectKey("", "pods", "default", "pod"), node="n2"), actor=USER)
+    log, info = await stored(cluster.settle(), profile.settings())
+    report = await rehearsed(log, info, "1.37")
+    assert report.doubtful == {}
+    assert {key.resource for key in report.placed} == {"pods", "resourceclaims"}
+    assert report.refused == []
+    page = " ".join(" ".join(text.page(report, 200)).split())
+    assert "placed by a scheduler from outside" in page
+    assert "both releases as they are imitated refuse" not in page
 
 
 async def test_rehearsal_of_what_nobody_knows_is_refused() -> None:

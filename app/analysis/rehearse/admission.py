@@ -25,7 +25,7 @@ from app.domain.objects.schema import conversion, gates, prune, structural
 from app.domain.objects.validation.devices import slices
 from app.domain.objects.write.commands import Command, DeleteObject, ImportObject
 from app.domain.values import api_groups, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
 
@@ -73,13 +73,18 @@ class FieldsKept:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Admission:
-    """The API of the other release. `doubtful` are objects that both releases refuse here."""
+    """The API of the other release. `doubtful` are objects that both releases refuse here.
+
+    `placed` are those to which a scheduler from outside gave devices or a node, with its name: here
+    redra's scheduler has decided already, so neither API lets the write change that.
+    """
 
     source: Rules
     target: Rules
     refused: list[RefusedWrite] = field(default_factory=list)
     dropped: list[FieldsKept] = field(default_factory=list)
     doubtful: dict[ObjectKey, str] = field(default_factory=dict)
+    placed: dict[ObjectKey, str] = field(default_factory=dict)
 
     @property
     def concerned(self) -> frozenset[ObjectKey]:
@@ -169,7 +174,12 @@ class Admission:
             if news:
                 name = write.event.key.name
                 raise field_errors.rejection(kind.kind, kind.group, name, news)
-            self.doubtful.setdefault(write.event.key, str(errors[0]))
+            key = write.event.key
+            if old is not None and _places(tree) not in (None, "", _places(old)):
+                self.doubtful.pop(key, None)
+                self.placed.setdefault(key, versions.author_of(write))
+            elif key not in self.placed:
+                self.doubtful.setdefault(key, str(errors[0]))
         return command if tree is command.tree else replace(command, tree=tree)
 
     def _kept(
@@ -199,6 +209,17 @@ class Admission:
                 )
             )
         return tree
+
+
+def _places(tree: JsonObject) -> object:
+    """The node of a pod, or the allocation of a claim; nothing for other objects."""
+    match meta.kind(tree):
+        case "Pod":
+            return core.node_name(tree)
+        case "ResourceClaim":
+            return dra.allocation(tree)
+        case _:
+            return None
 
 
 _WHOLE = frozenset(("spec", "spec.devices", "spec.sharedCounters"))

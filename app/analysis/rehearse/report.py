@@ -33,7 +33,8 @@ class Rehearsal:
 
     `recorded_with` are switches that the recorded control plane was found to have had, which the
     cluster keeps. `unapplied` are inputs that apply in A but not in B, except those in `refused`.
-    `doubtful` are objects that both APIs refuse here although they were recorded. `proofs` has the
+    `doubtful` are objects that both APIs refuse here although they were recorded, `placed` those
+    that a scheduler from outside placed, with its name. `proofs` has the
     settings that runs have shown to cause changes; `trials` counts these runs. `unattributed`
     counts the changes whose settings were not found or not narrowed down; with `is_cut_short`, no
     more runs were permitted.
@@ -53,6 +54,7 @@ class Rehearsal:
     dropped: Sequence[FieldsKept]
     begins: Sequence[FieldsKept]
     doubtful: Mapping[ObjectKey, str]
+    placed: Mapping[ObjectKey, str]
     versions: Sequence[VersionUse]
     contents: Contents
     defects: Defects
@@ -203,6 +205,7 @@ class Rehearsal:
                 "unlikeWithoutChange": [str(key) for key in self.unlike],
                 "differences": [f"pods/{each.pair.name}" for each in self.aside],
                 "refusedByBoth": {str(key): text for key, text in self.doubtful.items()},
+                "placedFromOutside": {str(key): name for key, name in self.placed.items()},
                 "inputsLeftOut": [each.to_json() for each in self.unapplied],
                 "certainty": doubts.certainty(tuple(self.doubts)),
                 "doubts": msgspec.to_builtins(tuple(self.doubts)),

@@ -285,6 +285,14 @@ def _unsure(report: Rehearsal) -> Iterator[str]:
             "unsure: recorded, but both releases as they are imitated refuse it: "
             f"{listed(objects, len(objects))}"
         )
+    if report.placed:
+        names = sorted(filter(None, set(report.placed.values())))
+        objects = [str(key) for key in report.placed]
+        by = f" ({listed(names, len(names))})" if names else ""
+        yield (
+            f"unsure: placed by a scheduler from outside{by}, in whose place redra's decides here: "
+            f"{listed(objects, len(objects))}"
+        )
     if report.unapplied:
         count = len(report.unapplied)
         inputs = "1 recorded input does" if count == 1 else f"{count} recorded inputs do"

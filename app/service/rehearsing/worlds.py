@@ -163,6 +163,7 @@ async def _report(
         dropped=admission.dropped,
         begins=newly_kept(recording.inputs, source, target),
         doubtful=admission.doubtful,
+        placed=admission.placed,
         versions=versions.used(recording.inputs, source.profile, target.profile),
         contents=changed,
         defects=defects.compared(
