@@ -97,8 +97,11 @@ def other_server(path: Path, url: str) -> str:
     """
     try:
         named = str(_read(path)[0]["server"])
-        place = urlsplit(named)
-        if named == url or place.hostname is None or place.port is None:
+        place, own = urlsplit(named), urlsplit(url)
+        if place.hostname is None or place.port is None:
+            return ""
+        if (place.hostname, place.port) == (own.hostname, own.port):
+            # Before it started again, it served with or without TLS.
             return ""
         with socket.create_connection((place.hostname, place.port), timeout=_PROBE_SECONDS):
             return named

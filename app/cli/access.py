@@ -27,12 +27,12 @@ def kubeconfig(
     server: Annotated[str, typer.Option(help="Address to use instead of the server's own.")] = "",
     data: DataOption = None,
 ) -> None:
-    """Print a kubeconfig with a context for each history and moment.
+    """Print a kubeconfig with a context for each history and moment that is named.
 
-    The address and the credentials are those of the server that runs, or last ran, on the data
-    folder. A context is named as in paths: HISTORY or HISTORY@MOMENT. Past moments are read-only. A
-    history that does not exist is refused if the data can be read, and so is a moment after its
-    end.
+    Without --history and --at it has one context, redra, for the default history. The
+    address and the credentials are those of the server that runs, or last ran, on the data folder.
+    A context is named as in paths: HISTORY or HISTORY@MOMENT. Past moments are read-only. A history
+    that does not exist is refused if the data can be read, and so is a moment after its end.
     """
     from app.bootstrap import kubeconfigs, process_settings
 

@@ -595,3 +595,8 @@ def test_kubeconfig_of_a_server_of_other_data_is_taken_over(
         assert answers in said.pop()
     assert publish("http://127.0.0.1:8") == "kubeconfig"
     assert said == []
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        port = own.getsockname()[1]
+        assert publish(f"http://127.0.0.1:{port}") == "kubeconfig"
+        assert publish(f"https://127.0.0.1:{port}") == "kubeconfig", "the same server, with TLS"
+    assert said == []
