@@ -5,6 +5,7 @@ import json
 import pytest
 
 from app.adapters.history.opening import open_history
+from app.adapters.history.printouts.pages import UNREAD_EVENTS
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
 
@@ -22,6 +23,24 @@ PAGE = (
     "  FirstSeen\tLastSeen\tCount\tFrom\t\t\tSubObjectPath\tType\t\tReason\t\t\tMessage\n"
     "  ---------\t--------\t-----\t----\t\t\t-------------\t--------\t------\t\t\t-------\n"
     "  5m\t\t2m\t\t3\tdefault-scheduler\t\t\tWarning\t\tFailedScheduling\t0/1 nodes are free\n"
+)
+OLDEST = (
+    "$ cluster/kubectl.sh describe pod web-1\n\n"
+    "W0603 11:50:59.541717   99656 request.go:291] field selector: v1beta3 - events - x\n"
+    "Name:               web-1\nImage(s):           web\nNode:               n1/\n"
+    "Labels:             name=web\nStatus:             Pending\n"
+    "Replication Controllers:    <none>\nContainers:\nEvents:\n"
+    "  FirstSeen             LastSeen            Count   From        SubobjectPath   Reason      "
+    "    Message\n"
+    "  Wed, 03 Jun 2015 11:43:32 -0700   Wed, 03 Jun 2015 11:46:35 -0700 6   {scheduler }       "
+    "     failedScheduling    no fit\n"
+    "  Wed, 03 Jun 2015 11:43:32 -0700   Wed, 03 Jun 2015 11:46:35 -0700 2 {kubelet n1}  "
+    "spec.containers{app}  failed  no image\n\n"
+    "$ cluster/kubectl.sh describe node n1\nName:\t\t\tn1\n"
+    "CreationTimestamp:\tWed, 03 Jun 2015 11:40:32 -0700\nConditions:\n"
+    "  Type\t\tStatus\n  Ready \tTrue \nAddresses:\t10.0.0.2\nCapacity:\n pods:\t\t40\n"
+    "Version:\n Kubelet Version:\tv1.0.0\nNo events.\n\n"
+    "$ kubectl.sh describe pods web-2\nName:   web-2\nHost:   n2/\nStatus: Running\nNo events.\n"
 )
 SANDBOXES = (
     "POD ID         CREATED          STATE   NAME    NAMESPACE   ATTEMPT   RUNTIME\n"
@@ -57,6 +76,29 @@ SEEN_IN_A_CONTAINER = {
     "fieldPath": "spec.containers{app}",
 }  # fmt: skip
 KUBELET = {"component": "kubelet", "host": "n1"}
+
+
+def test_pages_of_the_first_releases_are_read(tmp_path):
+    records, problems = read(tmp_path, OLDEST)
+    assert problems == []
+    assert sorted((each.kind, each.name) for each in records if each.kind != "Event") == [
+        ("Node", "n1"), ("Pod", "web-1"), ("Pod", "web-2"),
+    ]  # fmt: skip
+    nodes = {
+        each.name: each.object["spec"].get("nodeName") for each in records if each.kind == "Pod"
+    }
+    assert nodes == {"web-1": "n1", "web-2": "n2"}
+    assert sorted(row[2:] for row in events(records)) == [
+        ("failed", "no image", 2, {"component": "kubelet", "host": "n1"}),
+        ("failedScheduling", "no fit", 6, {"component": "scheduler"}),
+    ]
+
+
+def test_row_of_events_that_cannot_be_read_is_lost(tmp_path):
+    page = f"$ kubectl describe pod web-1\n{PAGE}"
+    records, problems = read(tmp_path, page + "  5m\t2m\t1\tdefault-sch\n")
+    assert len(events(records)) == 1
+    assert problems == [UNREAD_EVENTS]
 
 
 @pytest.mark.parametrize("titles", [("LAST SEEN", "FIRST SEEN"), ("LASTSEEN ", "FIRSTSEEN ")])

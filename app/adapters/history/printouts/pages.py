@@ -17,6 +17,10 @@ from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, event_reasons
 from app.domain.values.json_tree import JsonObject
 
+NO_EVENTS = "No events."
+"""The end of a page without Events, up to 1.1."""
+
+UNREAD_EVENTS = "rows of the Events of this description cannot be read"
 NO_END = "the description ends before its Events, so it may be cut here"
 _FIELD_OF_AN_OBJECT = re.compile(r"^(?:metadata|spec|status|data|kind):")
 EVENT_TITLES = re.compile(
@@ -27,6 +31,9 @@ EVENT_TITLES = re.compile(
 type."""
 
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_COUNTED = re.compile(r"(?<=\s)([1-9][0-9]{0,8})\s+(?=\{)")
+"""A count before its source, up to 1.1, where tabs became single spaces."""
+
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _ASSIGNED = re.compile(
     r"Successfully assigned (?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+) to \S+"
@@ -35,13 +42,14 @@ _IN_POD = re.compile(
     r".* in pod (?P<name>[a-z0-9.-]+)_(?P<namespace>[a-z0-9-]+)\((?P<uid>[0-9a-f-]{36})\)"
 )
 _ASKED = re.compile(
-    r"\b(?:kubectl|oc|k) (?:\S+ ){0,8}?describe (?:-n \S+ |-\S+ ){0,4}(?P<kind>[a-zA-Z.]+)[/ ]"
+    r"\b(?:kubectl(?:\.sh|\.exe)?|oc|k) (?:\S+ ){0,8}?describe (?:-n \S+ |-\S+ ){0,4}"
+    r"(?P<kind>[a-zA-Z.]+)[/ ]"
 )
 """The command for a page, with the kind that it asks for."""
 
 _DESCRIBED = re.compile(
-    r"\b(?:kubectl|oc|k) (?:\S+ ){0,8}?describe (?:-n \S+ |-\S+ ){0,4}(?P<kind>[a-zA-Z.]+)[/ ]"
-    r"(?P<name>[a-z0-9][a-z0-9.-]*)(?=[\s`|;]|$)"
+    r"\b(?:kubectl(?:\.sh|\.exe)?|oc|k) (?:\S+ ){0,8}?describe (?:-n \S+ |-\S+ ){0,4}"
+    r"(?P<kind>[a-zA-Z.]+)[/ ](?P<name>[a-z0-9][a-z0-9.-]*)(?=[\s`|;]|$)"
 )
 _IN_NAMESPACE = re.compile(r"(?:\s-n[ =]?|\s--namespace[ =])(?P<namespace>[a-z0-9-]+)")
 EVENT_ROW = re.compile(
@@ -109,6 +117,8 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
                 last.append(match["value"].strip())
         elif line.startswith((" ", "\t")) and not descriptions.is_gap(line):
             last.append(line.rstrip())
+        elif line.strip() == NO_EVENTS:
+            last = fields.setdefault("Events", [])
         elif line.strip() and not descriptions.is_gap(line):
             break
         end += 1
@@ -131,6 +141,8 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
         damage = sorted({*damage, *cut})
     if "Events" not in fields and not _is_of_many(lines, at, end):
         damage.append((len(page) - 1, NO_END))
+    if _are_unread(events):
+        damage.append((len(page) - 1, UNREAD_EVENTS))
     return Printout([tree, *_events(tree, kind, events)], end - at, damage)
 
 
@@ -222,6 +234,8 @@ def _events(tree: JsonObject, kind: Kind, lines: Sequence[str]) -> Iterator[Json
             event["involvedObject"]["fieldPath"] = place
         # Old releases print the node of a kubelet behind its name.
         component, _, host = row["From"].partition(", ")
+        if component.startswith("{"):
+            component, _, host = component.strip("{} ").partition(" ")
         source = {"component": component, **({"host": host} if host else {})}
         yield {**event, "source": source} if component else event
 
@@ -233,9 +247,32 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     lines = [line.expandtabs() for line in lines]
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
     for line in lines[1:]:
-        row = parts.cells(line, titles)
+        row = parts.cells(line, titles) or _row_without_place(line, titles)
         if row and row["Reason"].strip("-") and row["Message"]:
             yield row
+
+
+def _row_without_place(line: str, titles: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """The cells of a row of an old release without a part of its object, and whose tabs are gone.
+
+    The result is empty for other rows.
+    """
+    names = [name for _, name in titles]
+    place = next((at for at, name in enumerate(names) if name.lower() == "subobjectpath"), None)
+    line = _COUNTED.sub(r"  \1  ", line.strip(), count=1)
+    words = re.split(r"\s{2,}", line, maxsplit=len(names) - 2)
+    if place is None or len(words) != len(names) - 1 or words[place].startswith("spec."):
+        return {}
+    words.insert(place, "")
+    return dict(zip(names, words, strict=True))
+
+
+def _are_unread(lines: Sequence[str]) -> bool:
+    """Whether rows below the titles of a table of Events are none that can be read."""
+    if not lines or not EVENT_TITLES.match(lines[0]):
+        return False
+    written = sum(bool(line.strip(" \t-")) for line in lines[1:])
+    return written > sum(1 for _ in _rows(lines))
 
 
 def _is_of_many(lines: Sequence[str], at: int, end: int) -> bool:
@@ -285,7 +322,9 @@ def _described_kind(fields: dict[str, list[str]]) -> Kind | None:
     if "Containers" in fields and "Node" in fields:
         return registry.find_name("pods")[0]
     # A node that has not reported its size has neither.
-    if {"Capacity", "Allocatable"} <= fields.keys() or {"Taints", "Unschedulable"} <= fields.keys():
+    # Up to 1.1 all of a node's size could be had.
+    of_nodes = ({"Capacity", "Allocatable"}, {"Taints", "Unschedulable"}, {"Addresses", "Capacity"})
+    if any(names <= fields.keys() for names in of_nodes):
         return registry.find_name("nodes")[0]
     plural = _workload_plural(fields)
     return registry.find_name(plural)[0] if plural else None
@@ -297,7 +336,9 @@ def _described(kind: Kind, name: str, fields: dict[str, list[str]]) -> JsonObjec
     if labels:
         tree["metadata"]["labels"] = labels
     if kind.kind == "Pod":
-        parts.fill(tree, "spec", nodeName=_first(fields, "Node").partition("/")[0])
+        # Before 1.0 the node was the host.
+        node = _first(fields, "Node") or _first(fields, "Host")
+        parts.fill(tree, "spec", nodeName=node.partition("/")[0])
         pod_words.fill(tree, _first(fields, "Status"))
         parts.fill(
             tree,
