@@ -123,6 +123,8 @@ class ClusterCredentials:
         self._context = context
         self._lock = asyncio.Lock()
         self._logins: list[Login] = []
+        self._failures = 0
+        self._failure: InputError | None = None
 
     @property
     def place(self) -> str:
@@ -132,13 +134,22 @@ class ClusterCredentials:
     async def login(self, refused: Login | None = None) -> Login:
         """The present credentials; read again when they are the `refused` ones or have expired.
 
-        Raises InputError.
+        Raises InputError, for all who waited for one reading that failed: an exec plug-in, which
+        may open a browser, does not run once for each watch.
         """
+        failures = self._failures
         async with self._lock:
+            if self._failure is not None and self._failures > failures:
+                problem = self._failure
+                raise InputError(problem.problem, place=problem.place, cure=problem.cure)
             current = self._logins[-1] if self._logins else None
             if current is not None and self._is_usable(current, refused):
                 return current
-            fresh = await self._read(0 if current is None else current.number + 1)
+            try:
+                fresh = await self._read(0 if current is None else current.number + 1)
+            except InputError as problem:
+                self._failures, self._failure = self._failures + 1, problem
+                raise
             # Watches may still use the connections of the reading before; older ones are unused.
             while len(self._logins) > 1:
                 await self._logins.pop(0).rest.close()

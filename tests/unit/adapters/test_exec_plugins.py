@@ -142,6 +142,27 @@ async def test_plugin_runs_again_when_its_credential_has_expired(
     assert used == [f"Bearer {token}" for token in tokens]
 
 
+async def test_plugin_that_fails_runs_once_for_all_who_wait(tmp_path: Path) -> None:
+    """Each kind of a recording has a watch of its own, and a plug-in may open a browser."""
+    path = kubeconfig(tmp_path, "echo >> runs; exit 3")
+    credentials = ClusterCredentials(path, "", SystemClock(), seconds=PATIENCE_SECONDS)
+    problems: list[str] = []
+
+    async def login() -> None:
+        with pytest.raises(InputError) as refused:
+            await credentials.login()
+        problems.append(str(refused.value))
+
+    for wave in (1, 2):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(login)
+        assert (tmp_path / "runs").read_text().count("\n") == wave
+        assert len(problems) == 5 * wave
+    (problem,) = set(problems)
+    assert "its exec plug-in ended with code 3" in problem
+
+
 async def test_renewed_certificate_is_read_when_the_first_has_expired(tmp_path: Path) -> None:
     clock = VirtualClock(timestamps.parse(START))
     path = kubeconfig(tmp_path, "")
