@@ -247,24 +247,26 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     lines = [line.expandtabs() for line in lines]
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
     for line in lines[1:]:
-        row = parts.cells(line, titles) or _row_without_place(line, titles)
+        row = parts.cells(line, titles) or _row_without_tabs(line, titles)
         if row and row["Reason"].strip("-") and row["Message"]:
             yield row
 
 
-def _row_without_place(line: str, titles: Sequence[tuple[int, str]]) -> dict[str, str]:
-    """The cells of a row of an old release without a part of its object, and whose tabs are gone.
+def _row_without_tabs(line: str, titles: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """The cells of a row of an old release whose tabs are gone; empty for other rows.
 
-    The result is empty for other rows.
+    Most rows are about no part of an object, and have a cell less than titles.
     """
     names = [name for _, name in titles]
     place = next((at for at, name in enumerate(names) if name.lower() == "subobjectpath"), None)
-    line = _COUNTED.sub(r"  \1  ", line.strip(), count=1)
-    words = re.split(r"\s{2,}", line, maxsplit=len(names) - 2)
-    if place is None or len(words) != len(names) - 1 or words[place].startswith("spec."):
+    if place is None:
         return {}
-    words.insert(place, "")
-    return dict(zip(names, words, strict=True))
+    line = _COUNTED.sub(r"  \1  ", line.strip(), count=1)
+    words = re.split(r"\s{2,}", line, maxsplit=len(names) - 1)
+    if not any(word.startswith("spec.") for word in words[place : place + 1]):
+        words = re.split(r"\s{2,}", line, maxsplit=len(names) - 2)
+        words.insert(place, "")
+    return dict(zip(names, words, strict=True)) if len(words) == len(names) else {}
 
 
 def _are_unread(lines: Sequence[str]) -> bool:
