@@ -168,6 +168,8 @@ def test_roles_of_one_namespace_allow_reading_there_and_kinds_without_a_namespac
     cluster, role = yaml.safe_load_all(printed)
     assert (cluster["kind"], role["kind"]) == ("ClusterRole", "Role")
     assert role["metadata"] == {"name": "redra-record", "namespace": "shop"}
+    # Applied beside the role of a recorder of all namespaces, it takes no rights from that.
+    assert cluster["metadata"] == {"name": "redra-record-shop"}
     beyond, within = (
         {(group, name) for rule in each["rules"] for group in rule["apiGroups"]
          for name in rule["resources"]}

@@ -264,15 +264,20 @@ def recording_bounds(settings: Settings) -> RecordingBounds:
     )
 
 
+_ROLE = "redra-record"
+"""The name of the role of a recorder."""
+
+
 def roles(wanted: Wanted) -> list[JsonObject]:
     """The roles that recording needs. Raises InputError for an unknown kind.
 
     Of one namespace these are a ClusterRole for kinds without a namespace, and for those of
-    unknown scope, and a Role for all others.
+    unknown scope, and a Role for all others. That ClusterRole has the namespace in its name: it
+    would replace the one of a recorder of all namespaces, which then could no longer read pods.
     """
     rules = discovery.rules_of(discovery.choose(wanted.include, wanted.without))
     if not wanted.namespace:
-        return [_role("ClusterRole", {}, rules)]
+        return [_role("ClusterRole", {"name": _ROLE}, rules)]
     beyond = [
         (group, [one for one in names if not _is_namespaced(group, one)]) for group, names in rules
     ]
@@ -280,8 +285,8 @@ def roles(wanted: Wanted) -> list[JsonObject]:
         (group, [one for one in names if _is_namespaced(group, one)]) for group, names in rules
     ]
     return [
-        _role("ClusterRole", {}, beyond),
-        _role("Role", {"namespace": wanted.namespace}, within),
+        _role("ClusterRole", {"name": f"{_ROLE}-{wanted.namespace}"}, beyond),
+        _role("Role", {"name": _ROLE, "namespace": wanted.namespace}, within),
     ]
 
 
@@ -290,11 +295,13 @@ def _is_namespaced(group: str, resource: str) -> bool:
     return kind is not None and kind.namespaced
 
 
-def _role(kind: str, place: dict[str, str], rules: Iterable[tuple[str, list[str]]]) -> JsonObject:
+def _role(
+    kind: str, metadata: dict[str, str], rules: Iterable[tuple[str, list[str]]]
+) -> JsonObject:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": kind,
-        "metadata": {"name": "redra-record", **place},
+        "metadata": metadata,
         "rules": [
             {"apiGroups": [group], "resources": resources, "verbs": ["get", "list", "watch"]}
             for group, resources in rules

@@ -112,7 +112,10 @@ async def look(
         raise InputError(
             f"no kind of this cluster may be read: {first}",
             place=source.name,
-            cure="grant the user the ClusterRole that `redra record --rbac` prints",
+            cure=(
+                "grant the user the ClusterRole that `redra record --rbac` prints, or name a "
+                "namespace that it may read: --namespace NAME"
+            ),
         )
     return FirstLook(identity=identity, kinds=tuple(kinds), missing=tuple(missing), probed=probed)
 
