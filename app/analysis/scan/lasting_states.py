@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from app.analysis.explain import sources
 from app.analysis.scan.sightings import LASTED, Sightings
+from app.analysis.scan.traces import UNRESERVED
 from app.domain.controllers import pods
 from app.domain.devices import taints
 from app.domain.devices.taints import TaintRule
@@ -36,6 +37,7 @@ class Standing:
         self._sightings = sightings
         self._claims: dict[ObjectKey, JsonObject] = {}
         self._created: dict[ObjectKey, Event] = {}
+        self._held: dict[ObjectKey, Event] = {}
         self._pods: dict[ObjectKey, JsonObject] = {}
         self._placed: dict[str, Instant] = {}
         self._rules: dict[ObjectKey, tuple[TaintRule, Event]] = {}
@@ -74,6 +76,8 @@ class Standing:
         now = max(now, self._now)
         for event in self._created.values():
             self._unnamed(event, sightings, now)
+        for event in self._held.values():
+            self._kept(event, sightings, now)
         for key in self._pods:
             self._stayed(key, sightings, now)
 
@@ -85,6 +89,22 @@ class Standing:
             message = f"no pod has named it for {durations.rounded(age // SECOND)}"
             sightings.add(WAITING, event.revision, message, event.key, rests_on=("pods",))
 
+    def _kept(self, event: Event, sightings: Sightings, now: Instant) -> None:
+        """Finds a claim that was long allocated before anybody reserved or named it.
+
+        Parity: controllers.md C10.
+        """
+        is_known = event.key.namespace not in self._unread
+        if is_known and now - event.stamp.time >= LASTED:
+            message = "it is allocated, and nobody has ever reserved it"
+            needed = ("pods", event.key.resource)
+            sightings.add(UNRESERVED, event.revision, message, event.key, rests_on=needed)
+
+    def _not_held(self, claim: ObjectKey) -> None:
+        """A claim ends, is given back, reserved or named: until now it may have been held."""
+        if (event := self._held.pop(claim, None)) is not None:
+            self._kept(event, self._sightings, self._now)
+
     def _pod(self, event: Event) -> None:
         pod = event.object
         self._pods[event.key] = pod
@@ -93,7 +113,9 @@ class Standing:
             self._unread.add(event.key.namespace)
         for entry in core.resource_claims(pod):
             name = str(entry.get("resourceClaimName") or "")
-            self._named.add(ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name))
+            claim = ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name)
+            self._named.add(claim)
+            self._not_held(claim)
         if core.node_name(pod):
             self._placed.setdefault(meta.uid(pod), event.stamp.time)
 
@@ -103,6 +125,7 @@ class Standing:
             self._claims.pop(event.key, None)
             if (created := self._created.pop(event.key, None)) is not None:
                 self._unnamed(created, self._sightings, self._now)
+            self._not_held(event.key)
             self._named.discard(event.key)
             return
         before = self._claims.get(event.key)
@@ -113,6 +136,13 @@ class Standing:
             when = allocated if before is None else event.stamp.time
             if when is not None:
                 self._placed_late(event, when)
+        if dra.reserved_for(tree):
+            self._named.add(event.key)
+        is_held = dra.allocation(tree) is not None and not meta.is_deleting(tree)
+        if not is_held or event.key in self._named:
+            self._not_held(event.key)
+        elif not meta.owners(tree) and not sources.is_printed([event]):
+            self._held.setdefault(event.key, event)
         # A claim from a template is created for its pod.
         if dra.allocation(tree) is not None or meta.owners(tree) or meta.is_deleting(tree):
             self._created.pop(event.key, None)

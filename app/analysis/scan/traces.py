@@ -57,6 +57,7 @@ class Traces:
         self._unreserved: dict[ObjectKey, Event] = {}
         self._bypassed: list[tuple[Event, ObjectKey]] = []
         self._lost: set[tuple[ObjectKey, str]] = set()
+        self._bereft: set[str] = set()
         self._now = Instant(0)
 
     def see(self, event: Event) -> None:
@@ -120,9 +121,13 @@ class Traces:
                 message = f"claims {', '.join(map(str, names))}"
                 sightings.add(NAMED_TWICE, event.revision, message, event.key)
             return ()
+        # The controller makes another claim of a template in the place of one that is lost.
+        if meta.uid(event.object) not in self._bereft:
+            statuses = core.resource_claim_statuses(event.object)
+            names += [name for each in statuses if (name := each.get("resourceClaimName"))]
         claims = [
             ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, str(name))
-            for name in names
+            for name in dict.fromkeys(names)
         ]
         trees = ((claim, self._claims.get(claim)) for claim in claims)
         return [
@@ -171,6 +176,7 @@ class Traces:
                 pod = ObjectKey(*api_resources.PODS, event.key.namespace, consumer.name)
                 if consumer.uid not in left and pod in self._pods:
                     self._lost.add((event.key, consumer.uid))
+                    self._bereft.add(consumer.uid)
 
     def _used(self, claim: ObjectKey) -> None:
         """A claim is reserved or given back: it may have been kept for nobody until now."""

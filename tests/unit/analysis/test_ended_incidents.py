@@ -32,6 +32,46 @@ def test_pod_that_named_its_node_is_found_after_its_end():
     assert seen(cluster) == {traces.BYPASSED: 1}
 
 
+def test_pod_that_names_its_node_gets_no_claim_of_a_template_either():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.template()
+    cluster.pod(template="gpu", nodeName="n1")
+    assert seen(cluster.settle()) == {traces.BYPASSED: 1}
+    cluster.slice()
+    cluster.pod("scheduled", template="gpu")
+    assert seen(cluster.settle()) == {traces.BYPASSED: 1}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pod", "shown"),
+    [(59, "", {}), (61, "", {traces.UNRESERVED: 1}), (61, "before", {}), (30, "after", {}),
+     (61, "after", {traces.UNRESERVED: 1})],
+)  # fmt: skip
+def test_allocation_that_nobody_ever_reserved_holds_its_device(seconds, pod, shown):
+    """A pod that names the claim holds it with the allocation, or waits for another reason."""
+    cluster = Cluster(options=ControllerOptions(off=frozenset(("scheduling",))))
+    cluster.claim()
+    if pod == "before":
+        cluster.pod(claim="claim")
+    result = {"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}
+    allocated = {"status": {"allocation": {"devices": {"results": [result]}}}}
+    cluster.update(
+        "resourceclaims", {**cluster.must("resourceclaims", "claim"), **allocated}, "status"
+    )
+    cluster.wait(seconds)
+    cluster.node()
+    if pod == "after":
+        cluster.pod(claim="claim")
+        cluster.wait(61)
+        cluster.node("n2")
+    assert seen(cluster) == shown
+    cluster.delete("resourceclaims", "claim")
+    cluster.settle()
+    assert seen(cluster) == shown
+
+
 def test_pod_that_named_a_claim_twice_is_found_after_its_end():
     cluster = Cluster()
     cluster.claim()
