@@ -75,6 +75,21 @@ def test_exported_test_fails_with_the_defect_and_passes_without(
     run_test(file)
 
 
+@draws.in_turn("ways")
+def test_violation_that_is_only_recorded_is_not_asserted_and_named(tmp_path: Path) -> None:
+    """The scheduler that wrote the history had the defect, and the one that decides it has not."""
+    file = tmp_path / "test_soak.py"
+    with planted_soak.planted("forgets"):
+        soak = write_soak(tmp_path)
+    code, out, error = redra("export", soak, "--as", "pytest", "-o", file)
+    assert (code, "does not show" in out) == (0, False)
+    (line,) = [each for each in error.splitlines() if each.startswith("violation ")]
+    assert line.startswith(
+        f"violation {DEFECTS['forgets'].rule}: the history shows it as it is rec"
+    )
+    run_test(file)
+
+
 @pytest.fixture(scope="module")
 def written_soak(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of a sound history."""

@@ -247,5 +247,7 @@ def _results(kind: JobKind, result: JsonObject) -> Iterator[str]:
                 yield f"{inputs} from outside, {decisions}"
                 if asserts := ", ".join(handed_over["asserts"]):
                     yield f"the test asserts {asserts}"
+                if unasserted := ", ".join(handed_over["unasserted"]):
+                    yield f"shown as recorded, not as decided here, so not asserted: {unasserted}"
         case _:
             return

@@ -76,6 +76,8 @@ class Exported:
     """The result of an export: how many inputs, decisions, files and, if redacted, replaced names.
 
     `left_out` counts the writes that were left out, by resource, because no decision reads them.
+    `unasserted` are predicates that the history shows as it is recorded, and not as the controllers
+    here decide it, so that no test of its inputs can assert that it does not show them.
     """
 
     inputs: int
@@ -84,6 +86,7 @@ class Exported:
     names: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     asserts: Sequence[str] = ()
+    unasserted: Sequence[str] = ()
 
     def to_json(self) -> JsonObject:
         """The result as JSON, for programs and for the command that shows it."""
@@ -95,6 +98,7 @@ class Exported:
             "names": self.names,
             "leftOut": dict(self.left_out),
             "asserts": list(self.asserts),
+            "unasserted": list(self.unasserted),
         }
 
 
@@ -105,11 +109,16 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
         name = WITHOUT_NAME
     end = material.end(ran.candidate)
     asserts: list[str] = []
+    unasserted: list[str] = []
     files = 1
     match wanted.form:
         case ExportForm.PYTEST:
             text, asserts = _pytest(ran, material, name, wanted, end)
             _write(path, text)
+            if not wanted.never:
+                recorded = [step.event for step in source.recorded.steps]
+                rules = sorted({*_broken(ran, recorded)} - {*_broken(ran, ran.events)})
+                unasserted = [f"violation {rule}" for rule in rules]
         case ExportForm.MANIFESTS:
             inputs = [each for each in material.inputs(ran.candidate) if _is_told(each.event)]
             left_out = left_out or _left_out(material.steps)
@@ -130,6 +139,7 @@ def export(source: Source, wanted: ExportRequest, path: Path, name: str) -> Expo
         names=names,
         left_out=left_out,
         asserts=asserts,
+        unasserted=unasserted,
     )
 
 
@@ -288,7 +298,7 @@ def _pytest(
             raise InputError(
                 f"the history, decided here, does not show it: {predicate}", place="--never"
             )
-    never = list(wanted.never) or [f"violation {rule}" for rule in _broken(ran)]
+    never = list(wanted.never) or [f"violation {rule}" for rule in _broken(ran, ran.events)]
     repair = None
     release = repairs.profile_name(ran)
     header = f"It asserts what {release} decided (--expect recorded)."
@@ -338,9 +348,10 @@ def _pytest(
     return text, said
 
 
-def _broken(ran: Ran) -> list[str]:
+def _broken(ran: Ran, events: Sequence[Event]) -> list[str]:
+    """The rules that events break under the switches of a run."""
     watch = InvariantWatch(ran.switches)
-    watch.follow(ran.events)
+    watch.follow(events)
     return sorted({each.rule for each in watch.violations() if each.kind.is_failure})
 
 
