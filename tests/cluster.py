@@ -370,6 +370,7 @@ _RESOURCES = {
     "Event": "events",
     "Service": "services",
     "PersistentVolumeClaim": "persistentvolumeclaims",
+    "StorageClass": "storageclasses",
     "PriorityClass": "priorityclasses",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Node": "nodes",
@@ -411,6 +412,7 @@ _GROUPS = {
     "priorityclasses": "scheduling.k8s.io",
     "poddisruptionbudgets": "policy",
     "leases": "coordination.k8s.io",
+    "storageclasses": "storage.k8s.io",
 }
 _NAMESPACED = frozenset(
     {

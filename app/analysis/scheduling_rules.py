@@ -19,4 +19,5 @@ def of(info: HistoryInfo, profile: Profile, compiler: SelectorCompiler) -> Sched
         allocator_quirks=registry.allocator_quirks_of(profile, options),
         binding_timeout=options.binding_timeout,
         profiles=info.scheduler_profiles,
+        checks_volumes=options.checks_volumes,
     )

@@ -5,14 +5,18 @@ import re
 import msgspec
 import pytest
 
+from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.incidents.incident import IncidentVariant
 from app.api.server.limits import ApiLimits
 from app.bootstrap.gallery import playing
+from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.scheduling.plugins.volume_binding import UNBOUND
 from app.domain.log import Draft, Head, Revision, chain
 from tests import draws
 from tests.api.serving import serving
+from tests.cluster import Cluster
 from tests.web import apart_incidents, deeper_incidents
 from tests.web.invented import (
     Invented,
@@ -834,3 +838,46 @@ async def test_former_causes_of_pods_that_all_still_wait_are_one_notice(is_gone)
     assert told["notice"] == (0, text, [other])
     assert text in page
     assert other in page
+
+
+@pytest.mark.parametrize(
+    ("change", "told", "helps"),
+    [
+        ("", ["persistentvolumeclaim lab/data does not exist"],
+         "create persistentvolumeclaim data in namespace lab"),
+        ("create", ["persistentvolumeclaim lab/data is Pending, without a storageclass"],
+         "set spec.volumeName of persistentvolumeclaim data, which no controller does here (A18)"),
+        ("delete", ["persistentvolumeclaim lab/data does not exist",
+                    "persistentvolumeclaim lab/data was deleted, by alice at 2026-01-02T03:00:00Z"],
+         "create persistentvolumeclaim data in namespace lab"),
+    ],
+)  # fmt: skip
+async def test_volume_claim_for_which_a_pod_waits_is_named(change, told, helps):
+    cluster = Cluster(options=ControllerOptions(checks_volumes=True), namespaces=("lab",))
+    cluster.node("n1")
+    if change:
+        cluster.apply(volume_claim())
+    if change == "delete":
+        cluster.delete("persistentvolumeclaims", "data", "lab")
+        cluster.settle()
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
+    cluster.create("v1", "Pod", "job", metadata={"name": "job", "namespace": "lab"}, spec=spec)
+    events = cluster.settle().line.events
+    store = MemoryStore()
+    log = MemoryLog(store, MemoryWakeUp().grown)
+    settings = {"controllers": {"volumeClaims": True}}
+    info = await log.create_history("default", seed=1, settings=settings, created=playing.START)
+    await log.append(info.id, expected=Head(), events=events)
+    async with serving(store=store, clock=VirtualClock(cluster.line.now)) as server:
+        at = "/redra/v1/histories/default"
+        answer = await server.get(f"{at}/why?kind=pod&namespace=lab&name=job")
+        helped = await server.get(f"{at}/why?kind=pod&namespace=lab&name=job&help=true")
+        findings = (await server.get(f"{at}/findings"))["items"]
+    cause = told[0].removeprefix("persistentvolumeclaim lab/data ").startswith("does not exist")
+    cause = 'persistentvolumeclaim "data" not found' if cause else UNBOUND
+    assert answer["text"] == cause
+    said = [text for text in texts(answer["reasons"]) if text.startswith("persistentvolumeclaim l")]
+    assert sorted(said) == told
+    assert helps in texts(helped["reasons"])
+    assert [one["text"] for one in findings] == [f"1 pod waits: {cause}"]

@@ -50,6 +50,7 @@ class Side:
             quirks=registry.quirks_of(self.profile, self.options),
             allocator_quirks=registry.allocator_quirks_of(self.profile, self.options),
             binding_timeout=self.options.binding_timeout,
+            checks_volumes=self.options.checks_volumes,
         )
 
     def instant(self, time: Instant) -> Instant:

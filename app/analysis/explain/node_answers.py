@@ -15,7 +15,7 @@ from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
-from app.domain.controllers.scheduling.plugins import pod_topology_spread
+from app.domain.controllers.scheduling.plugins import pod_topology_spread, volume_binding
 from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     extended_resources,
     pod_claims,
@@ -194,8 +194,12 @@ def indexing(rules: SchedulerRules, views: MergingViews) -> Generator[None, None
 
 def before_nodes(views: Views, tree: JsonObject, rules: SchedulerRules) -> str:
     """The reason why no node is examined at all (controllers.md 3.1, 3.3); empty if nodes are."""
+    pod = pod_spec.read(tree)
     try:
-        claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
+        claims = pod_claims.resolve(views.objects, pod.facts)
+        refused = volume_binding.check_claims(views.objects, pod) if rules.checks_volumes else None
+        if refused is not None:
+            return ", ".join(refused.reasons)
         pod_claims.check_fresh(views.objects, claims, rules.gates, lambda _: False)
     except ClaimsNotReady as problem:
         return str(problem)

@@ -224,7 +224,7 @@ def _unasked(
 
     The headline has the cause; it is repeated only beside facts that a reader may not see.
     """
-    known = untried.background(views, tree, reads_events=reads_events)
+    known = untried.background(views, tree, rules, reads_events=reads_events)
     known += tuple(untried.of_scheduler(views, tree, rules))
     if known and all(reason.rests_on for reason in known):
         # A reader who may see none of these is told the cause as well.

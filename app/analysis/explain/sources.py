@@ -87,6 +87,20 @@ def made(event: Event | None, text: str, *children: Reason) -> Reason:
     return Reason(text=sentence, children=children, revision=event.revision, about=event.key)
 
 
+def deletion(events: Sequence[Event], text: str, *children: Reason) -> Reason:
+    """The deletion with which the events of an object end, and who mark for it.
+
+    An object with finalizers goes later, when a controller removes the last one.
+    """
+    last, *before = events
+    mark = since(before, meta.is_deleting)
+    if mark is None or author(mark) == author(last):
+        return made(last, text, *children)
+    end = made(last, "it went when its last finalizer was removed")
+    request = f"{text}, {asked_by(mark)}"
+    return Reason(text=request, children=(end, *children), revision=mark.revision, about=mark.key)
+
+
 def when(instant: Instant) -> str:
     """The instant as people write it, with fractions of a second only if they are not zero."""
     if instant % SECOND:

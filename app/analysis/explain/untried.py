@@ -11,7 +11,7 @@ from functools import cache, partial
 
 from app.analysis import scope
 from app.analysis.explain import node_answers, quota_use, waits
-from app.analysis.explain.nearby import names
+from app.analysis.explain.nearby import names, volumes
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
@@ -112,8 +112,10 @@ def _needs_unseen(views: Views, tree: JsonObject, unseen: Collection[str]) -> bo
     return api_resources.DEVICE_CLASSES[1] in unseen and bool(missing_classes(views, tree))
 
 
-def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[Reason, ...]:
-    """The facts about the cause in other objects: claims being deleted, or not created.
+def background(
+    views: Views, tree: JsonObject, rules: SchedulerRules, *, reads_events: bool
+) -> tuple[Reason, ...]:
+    """The facts about the cause in other objects: claims being deleted, not created or not bound.
 
     Why a claim was not created is known from Events.
     """
@@ -122,6 +124,7 @@ def background(views: Views, tree: JsonObject, *, reads_events: bool) -> tuple[R
         *_elsewhere(views, tree),
         *(_not_made(views, tree) if reads_events else ()),
         *_named_alike(views, tree),
+        *volumes.refusing(views, tree, rules),
     )
 
 
@@ -187,6 +190,7 @@ def remedies(
         and sees_key(key := claim_key(pod.namespace, entry.claim))
         and views.objects.get(key) is None
     ]
+    changes += volumes.remedies(views, tree, rules, sees_key)
     for named in pods.named_claims(pod):
         claim = views.objects.get(claim_key(pod.namespace, named.name or "")) or {}
         others = [name for name in meta.finalizers(claim) if name != well_known.CLAIM_PROTECTION]

@@ -78,6 +78,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             pace=setting.options.pace,
             summary=setting.options.summary,
             profiles=setting.options.profiles,
+            checks_volumes=setting.options.checks_volumes,
         )
     )
 

@@ -47,8 +47,9 @@ class ControllerOptions:
     take `binding_timeout` microseconds to become ready. Event objects end `event_ttl` microseconds
     after their last change; None: they stay. `terminated_pods_max`
     finished pods are kept; 0: all. With `cluster_objects` controllers maintain the objects that
-    every cluster has (`CLUSTER_OBJECTS`); older histories and recordings do without. `profiles` is
-    for replays: the names of further profiles of the scheduler.
+    every cluster has (`CLUSTER_OBJECTS`); older histories and recordings do without. So do they
+    without `checks_volumes`, with which the scheduler refuses pods for the claims of their volumes.
+    `profiles` is for replays: the names of further profiles of the scheduler.
     """
 
     quirks: ControllerQuirks | None = None
@@ -62,6 +63,7 @@ class ControllerOptions:
     event_ttl: int | None = None
     terminated_pods_max: int = TERMINATED_MAX
     cluster_objects: bool = False
+    checks_volumes: bool = False
     summary: SummaryBounds | None = SummaryBounds()
     profiles: frozenset[str] = frozenset()
 
@@ -232,7 +234,8 @@ def options_from(settings: JsonView) -> ControllerOptions:
     `controllers.bindingTimeoutSeconds` the time in which devices must become ready,
     `controllers.eventTtlSeconds` the life of Event objects, `controllers.terminatedPodsMax` the
     number of finished pods to keep. `controllers.clusterObjects` turns on the controllers of the
-    objects that every cluster has. Raises InputError for unknown or invalid values.
+    objects that every cluster has, `controllers.volumeClaims` the check of the claims of volumes.
+    Raises InputError for unknown or invalid values.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
@@ -266,6 +269,7 @@ def options_from(settings: JsonView) -> ControllerOptions:
             settings, "terminatedPodsMax", "pods", TERMINATED_PODS_MAX, TERMINATED_MAX
         ),
         cluster_objects=json_tree.get(settings, "controllers", "clusterObjects") is True,
+        checks_volumes=json_tree.get(settings, "controllers", "volumeClaims") is True,
     )
 
 

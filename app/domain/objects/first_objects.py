@@ -38,9 +38,9 @@ def commands(ranges: ServiceRanges) -> list[CreateObject]:
 
 
 def cluster_settings(settings: JsonObject) -> JsonObject:
-    """The settings of a new cluster: adds `clusterObjects`, unless `settings` sets it."""
+    """The settings of a new cluster: `clusterObjects` and `volumeClaims`, unless they are set."""
     chosen = json_tree.mapping(settings, "controllers")
-    return {**settings, "controllers": {"clusterObjects": True, **chosen}}
+    return {**settings, "controllers": {"clusterObjects": True, "volumeClaims": True, **chosen}}
 
 
 def _namespace(name: str) -> JsonObject:

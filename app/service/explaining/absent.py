@@ -12,6 +12,7 @@ from app.analysis.explain import sources, untried
 from app.analysis.explain.circumstances import NO_SLICES, without_devices
 from app.analysis.explain.nearby import accounts as accounts_nearby
 from app.analysis.explain.nearby import names as names_nearby
+from app.analysis.explain.nearby import volumes as volumes_nearby
 from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import named
@@ -29,7 +30,7 @@ from app.service.explaining.former_circumstances import loss
 
 
 async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The deletions of claims, templates and classes that the pod names."""
+    """The deletions of claims, templates, classes and volume claims that the pod names."""
     pod = pods.facts(tree)
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
     wanted += [
@@ -37,6 +38,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
         for name in untried.missing_classes(evidence.views, tree)
     ]
     wanted += names_nearby.missing_templates(evidence.views, pod)
+    wanted += volumes_nearby.claims(tree)
     reasons: list[Reason] = []
     for key in wanted:
         if evidence.views.objects.get(key) is not None:
@@ -47,11 +49,11 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
                 replace(one, text=f"{named(key)}: {one.text}")
                 for one in refused_writes.reasons(observed)
             ]
-        last = next((event for event in observed if event.is_about_object), None)
-        if last is None or last.type is not EventType.OBJECT_DELETED:
+        states = [event for event in observed if event.is_about_object]
+        if not states or states[0].type is not EventType.OBJECT_DELETED:
             continue
-        if evidence.sight.sees(last):
-            deletion = sources.made(last, f"{named(key)} was deleted", *_owners(last))
+        if evidence.sight.sees(last := states[0]):
+            deletion = sources.deletion(states, f"{named(key)} was deleted", *_owners(last))
             reasons.append(replace(deletion, is_kept=True))
             reasons += _successors(evidence, observed)
     if not evidence.sight.reads_events:

@@ -138,7 +138,7 @@ async def _placed(
     state = await _state_reasons(evidence, key, tree, events)
     decided = [] if decision is None else [decision_reasons.reason_of(decision)]
     if attempts.made_by_scheduler(decisions) and not core.is_finished(tree):
-        decided += volumes.unjudged(evidence.views, tree)
+        decided += volumes.unjudged(evidence.views, tree, evidence.rules)
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     held = _held(evidence, tree)
     patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
@@ -202,7 +202,11 @@ async def _with_origins(
     ]
     last = [
         *others,
-        *(volumes.unjudged(evidence.views, tree) if nodes and is_tried_here else ()),
+        *(
+            volumes.unjudged(evidence.views, tree, evidence.rules)
+            if nodes and is_tried_here
+            else ()
+        ),
     ]
     return replace(placed, children=(*first, *placed.children, *last))
 

@@ -5,7 +5,8 @@ claims were written a little later. Or the recorded scheduler may have seen Devi
 its release, or may not have seen them although its release does (C24). Both are tried: if the nodes
 then refuse as recorded, that is a possible cause. Otherwise the cause is not known.
 
-A refusal for the volumes of a pod is not searched for: pods are placed here without regard to them.
+A refusal for the volumes of a pod is not searched for: recorded pods are tried without regard to
+them.
 """
 
 from collections.abc import Iterator, Sequence

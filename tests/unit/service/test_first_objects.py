@@ -19,7 +19,10 @@ async def test_new_cluster_has_the_objects_of_every_cluster():
         assert objects.get(ObjectKey("", "endpoints", "default", "kubernetes")) is not None
         slice_key = ObjectKey("discovery.k8s.io", "endpointslices", "default", "kubernetes")
         assert objects.get(slice_key)["ports"][0]["port"] == 6443
-        assert runtime.info.settings["controllers"]["clusterObjects"] is True
+        assert runtime.info.settings["controllers"] == {
+            "clusterObjects": True,
+            "volumeClaims": True,
+        }
 
 
 async def test_history_that_is_no_cluster_begins_empty():
@@ -30,8 +33,8 @@ async def test_history_that_is_no_cluster_begins_empty():
 
 
 def test_settings_that_were_chosen_win():
-    chosen = first_objects.cluster_settings({"controllers": {"clusterObjects": False, "off": []}})
-    assert chosen == {"controllers": {"clusterObjects": False, "off": []}}
+    settings = {"controllers": {"clusterObjects": False, "volumeClaims": False, "off": []}}
+    assert first_objects.cluster_settings(settings) == settings
 
 
 def test_view_is_part_of_edit_and_edit_of_admin():

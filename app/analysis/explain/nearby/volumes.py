@@ -1,10 +1,17 @@
-"""Volumes of a pod that keep it from nodes, which redra's scheduler does not look at."""
+"""Volumes of a pod that keep it from nodes.
 
-from collections.abc import Iterator
+redra's scheduler checks the claims of volumes only, and those not in older histories (A18).
+"""
+
+from collections.abc import Callable, Iterator
 
 from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.views import LiveViews
+from app.domain.controllers.plan import Views
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.plugins import volume_binding
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, selectors
 from app.domain.values.fields import core, entries, meta
@@ -12,18 +19,49 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 
 
-def reasons(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
+def reasons(views: Views, pod: JsonObject) -> Iterator[Reason]:
     """The volume claims of a pod that are missing or not bound, and the nodes of its volumes."""
     for key in claims(pod)[:NAMES_MAX]:
         yield _of_claim(views, key, views.objects.get(key))
 
 
-def unjudged(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
-    """The note that redra's scheduler did not look at the volume claims of a pod, with these."""
+def refusing(views: Views, pod: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
+    """The volume claims of a pod that redra's scheduler refuses for one of them."""
+    if not rules.checks_volumes:
+        return
+    if volume_binding.check_claims(views.objects, pod_spec.read(pod)) is not None:
+        yield from reasons(views, pod)
+
+
+def remedies(
+    views: Views, pod: JsonObject, rules: SchedulerRules, sees_key: Callable[[ObjectKey], bool]
+) -> Iterator[str]:
+    """The changes after which the volume claims of a pod keep it waiting no longer."""
+    if not [*refusing(views, pod, rules)]:
+        return
+    named = {core.volume_claim_name(volume) for volume in core.volumes(pod)}
+    for key in filter(sees_key, claims(pod)):
+        claim = views.objects.get(key)
+        if claim is None:
+            if key.name in named:
+                yield f"create persistentvolumeclaim {key.name} in namespace {key.namespace}"
+        elif not core.bound_volume(claim) and obstacle(views, key, ""):
+            yield (
+                f"set spec.volumeName of persistentvolumeclaim {key.name}, which no controller "
+                "does here (A18)"
+            )
+
+
+def unjudged(views: LiveViews, pod: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
+    """The note on what redra's scheduler does not check of a pod's volume claims, with these."""
     if claims(pod):
         text = "redra's scheduler does not look at the volume claims of the pod, and a real one "
+        text += "may refuse it for them (A18)"
+        if rules.checks_volumes:
+            text = "redra's scheduler checks that the volume claims of the pod can be used, but "
+            text += "not from which nodes; a real one may refuse it for that (A18)"
         yield Reason(
-            text=f"{text}may refuse it for them (A18)",
+            text=text,
             children=tuple(reasons(views, pod)),
             is_kept=True,
         )
@@ -43,7 +81,7 @@ def claims(pod: JsonView) -> list[ObjectKey]:
     ]
 
 
-def obstacle(views: LiveViews, key: ObjectKey, node: str) -> str:
+def obstacle(views: Views, key: ObjectKey, node: str) -> str:
     """The reason why a scheduler places no pod with a volume claim on a node; empty for none.
 
     A claim without a volume may wait for its pod if its class has the mode WaitForFirstConsumer.
@@ -64,7 +102,7 @@ def obstacle(views: LiveViews, key: ObjectKey, node: str) -> str:
     return "" if is_delayed else "is not bound"
 
 
-def _reaches(views: LiveViews, volume: JsonView, node: str) -> bool:
+def _reaches(views: Views, volume: JsonView, node: str) -> bool:
     """Whether the node affinity of a volume matches a node; one that cannot be read does."""
     required = core.volume_nodes(volume)
     tree = views.objects.get(ObjectKey(*api_resources.NODES, "", node))
@@ -76,7 +114,7 @@ def _reaches(views: LiveViews, volume: JsonView, node: str) -> bool:
         return True
 
 
-def _of_claim(views: LiveViews, key: ObjectKey, claim: JsonObject | None) -> Reason:
+def _of_claim(views: Views, key: ObjectKey, claim: JsonObject | None) -> Reason:
     subject = f"persistentvolumeclaim {key.namespace}/{key.name}"
     if claim is None:
         text = f"{subject} does not exist"
@@ -97,7 +135,7 @@ def _of_claim(views: LiveViews, key: ObjectKey, claim: JsonObject | None) -> Rea
     )
 
 
-def _of_volume(views: LiveViews, key: ObjectKey, text: str, name: str) -> Reason:
+def _of_volume(views: Views, key: ObjectKey, text: str, name: str) -> Reason:
     """The nodes that the volume of a claim is for."""
     volume = ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)
     tree = views.objects.get(volume) or {}

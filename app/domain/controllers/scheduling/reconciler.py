@@ -113,6 +113,8 @@ class SchedulingReconciler:
             key, api_resources.RESOURCE_SLICE_PATCHES
         ):
             self._fold_merge(event, views)
+        elif (storage := hints.of_volumes(event)) is not None:
+            self._wake(storage, event, objects)
         else:
             self._series.fold(event)
 

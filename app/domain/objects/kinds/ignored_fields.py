@@ -1,4 +1,4 @@
-"""Fields that are stored without an effect here; a write of such a field gets a warning.
+"""Fields that are stored with little or no effect here; a write of such a field gets a warning.
 
 These are fields that decide in a real cluster where a pod is placed, when it ends or what it gets
 of a device, and fields by which webhooks and policies review writes. An update gets a warning if it
@@ -27,8 +27,8 @@ _REASONS: Mapping[str, str] = {
     "restartPolicy": "emulated kubelets read the policy of the pod",
     "restartPolicyRules": "emulated kubelets read the policy of the pod",
     "schedulingGroup": "PodGroups are not emulated",
-    "ephemeral": "pods are placed without regard to their volumes",
-    "persistentVolumeClaim": "pods are placed without regard to their volumes",
+    "ephemeral": "no controller makes the claim, and no node is refused for it",
+    "persistentVolumeClaim": "no node is refused for the volume of the claim",
     "nodeAllocatableResources": "devices take nothing of their node's resources",
     "skipNodeOperations": "allocation results get no copy of it",
     "podPreemptionPolicy": "pods are never resized",
@@ -83,10 +83,15 @@ def warnings(
         return ()
     known = _fields(kind, old, webhooks) if old is not None else ()
     return tuple(
-        f"{place}.{name}: the field is stored and has no effect here: {_REASONS[name]}"
+        f"{place}.{name}: the field is stored and has {_effect(name)} here: {_REASONS[name]}"
         for place, name in fields
         if (place, name) not in known
     )
+
+
+def _effect(name: str) -> str:
+    """The effect of a field; claims of volumes may keep a pod waiting (A18)."""
+    return "little effect" if name in _VOLUMES else "no effect"
 
 
 def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,7 +14,7 @@ from app.domain.log import Event
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, selectors
 from app.domain.values.bounded import Bounded
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorError
 
@@ -32,6 +33,13 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - upstream's any address
 
 HostPort = tuple[str, str, int]
 """The address, protocol and number of a port of a node that a pod uses."""
+
+
+class PodVolumeClaim(NamedTuple):
+    """A PersistentVolumeClaim of a pod; an ephemeral one is made for the pod."""
+
+    name: str
+    is_ephemeral: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +92,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
     tolerations: tuple[JsonObject, ...]
     amounts: PodAmounts
     ports: tuple[HostPort, ...]
+    volume_claims: tuple[PodVolumeClaim, ...]
     affinity: tuple[AffinityTerm, ...]
     anti_affinity: tuple[AffinityTerm, ...]
     wishes: tuple[Wish, ...]
@@ -126,6 +135,7 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
         tolerations=tolerations,
         amounts=wanted,
         ports=ports,
+        volume_claims=tuple(volume_claims(tree)) if "volumes" in spec else (),
         affinity=_terms(affinity, "podAffinity", namespace) if affinity else (),
         anti_affinity=_terms(affinity, "podAntiAffinity", namespace) if affinity else (),
         wishes=tuple(_wishes(affinity, namespace)) if affinity else (),
@@ -290,6 +300,16 @@ def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
         namespaces=names,
         namespace_selector=of_namespaces,
     )
+
+
+def volume_claims(tree: JsonView) -> Iterator[PodVolumeClaim]:
+    """The claims of the pod's volumes, in order."""
+    for volume in core.volumes(tree):
+        if name := core.volume_claim_name(volume):
+            yield PodVolumeClaim(name, is_ephemeral=False)
+        elif "ephemeral" in volume:
+            name = f"{meta.name(tree)}-{entries.name(volume)}"
+            yield PodVolumeClaim(name, is_ephemeral=True)
 
 
 def host_ports(spec: JsonView) -> tuple[HostPort, ...]:

@@ -19,6 +19,7 @@ from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
+from app.domain.controllers.scheduling.plugins import volume_binding
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.inter_pod_affinity import NAME as NEIGHBOURS
 from app.domain.controllers.scheduling.plugins.pod_topology_spread import NAME as SPREADING
@@ -32,6 +33,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
+from app.domain.values import api_resources
 from app.domain.values.fields import dra
 from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import Instant
@@ -52,7 +54,8 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
     `plugins` registered for the event. `claim` restricts it to pods that use this claim, `pod` to
     this pod, `resources` to pods that request one of these. `node` is set for events on nodes:
     plug-ins that filter nodes activate a pod only when they now accept it there. With `up_to` pods
-    of higher priority are left out.
+    of higher priority are left out. `volume_claim` restricts it to pods with this claim in a
+    volume.
     """
 
     plugins: frozenset[str]
@@ -61,11 +64,13 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
     node: NodeInfo | None = None
     up_to: int | None = None
     resources: frozenset[str] = frozenset()
+    volume_claim: NamespacedName | None = None
 
 
 ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
 POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
 POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
+ANY_STORAGE_CLASS = Hint(plugins=frozenset((volume_binding.BINDING,)))
 
 
 def nomination_ended(pod: BoundPod) -> Hint:
@@ -74,6 +79,20 @@ def nomination_ended(pod: BoundPod) -> Hint:
     It can only help pods that had to leave room for it: pods of equal or lower priority.
     """
     return Hint(plugins=POD_GONE_PLUGINS, up_to=pod.priority)
+
+
+def of_volumes(event: Event) -> Hint | None:
+    """The hint for a new or changed PersistentVolumeClaim or StorageClass; None for other events.
+
+    Parity: controllers.md 4.8.
+    """
+    kind = (event.key.group, event.key.resource)
+    if event.type is EventType.OBJECT_DELETED:
+        return None
+    if kind == api_resources.PERSISTENT_VOLUME_CLAIMS:
+        place = (event.key.namespace, event.key.name)
+        return Hint(plugins=volume_binding.PLUGINS, volume_claim=place)
+    return ANY_STORAGE_CLASS if kind == api_resources.STORAGE_CLASSES else None
 
 
 def node_hint(info: NodeInfo, *, for_devices: bool, is_new: bool) -> Hint:
@@ -260,6 +279,10 @@ def claim_names(pod: PodFacts) -> list[str]:
 def _may_help(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
     if plugin == DEVICES:
         return pod_claims.are_there(objects, pod.spec.facts)
+    if hint.volume_claim is not None:
+        namespace, name = hint.volume_claim
+        mine = pod.spec.volume_claims if pod.place[0] == namespace else ()
+        return any(claim.name == name for claim in mine)
     if hint.resources:
         return not hint.resources.isdisjoint(pod.spec.amounts.requests)
     if plugin in NODE_PLUGINS and hint.node is not None:

@@ -16,6 +16,7 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.scheduling.framework import filters, scoring
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.plugins import volume_binding
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
@@ -146,6 +147,10 @@ def attempt(
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
     if pod.only_nodes is not None and not pod.only_nodes:
         return _prefilter_failure(nodes, pod, CONTRADICTORY, start, rules.quirks)
+    if rules.checks_volumes and pod.volume_claims:
+        refused = volume_binding.check_claims(views.objects, pod)
+        if refused is not None:
+            return _prefilter_failure(nodes, pod, refused, start, rules.quirks)
     try:
         claims = pod_claims.resolve(views.objects, pod.facts, written)
         is_in_flight = views.allocated.is_in_flight

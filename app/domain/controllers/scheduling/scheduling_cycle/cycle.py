@@ -98,7 +98,8 @@ class SchedulerRules:
 
     Without a `bind_delay`, the claims are written and the pod is bound together with the decision.
     Devices with binding conditions may take `binding_timeout` microseconds. `profiles` are names
-    of profiles, besides the default one, that are configured like it.
+    of profiles, besides the default one, that are configured like it. With `checks_volumes` the
+    claims of a pod's volumes must exist and be bound.
     """
 
     gates: Gates
@@ -112,6 +113,7 @@ class SchedulerRules:
     binding_timeout: int = binding_conditions.TIMEOUT
     pace: Pace | None = None
     profiles: frozenset[str] = frozenset()
+    checks_volumes: bool = False
 
 
 class Aborted(Exception):
