@@ -24,7 +24,7 @@ from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
 
 Tree = dict[str, Any]
-ALONE = hints.NODE_PLUGINS | {hints.NEIGHBOURS, hints.SPREADING}
+ALONE = hints.NODE_PLUGINS | {hints.INTER_POD_AFFINITY, hints.POD_TOPOLOGY_SPREAD}
 WITH_DEVICES = ALONE | {hints.DEVICES}
 NEW = WITH_DEVICES | {hints.PORTS}
 
@@ -107,11 +107,11 @@ def waiting(labels: Tree | None = None, named: str = "", **spec: Any) -> PodSpec
 OWN = [
     ({}, None),
     ({"named": "claim"}, {hints.DEVICES}),
-    ({"labels": {"a": "b"}}, {hints.NEIGHBOURS, hints.SPREADING}),
+    ({"labels": {"a": "b"}}, {hints.INTER_POD_AFFINITY, hints.POD_TOPOLOGY_SPREAD}),
     ({"tolerations": [{"operator": "Exists"}]}, {"NodeUnschedulable", "TaintToleration"}),
     (
         {"named": "claim", "labels": {"a": "b"}},
-        {hints.DEVICES, hints.NEIGHBOURS, hints.SPREADING},
+        {hints.DEVICES, hints.INTER_POD_AFFINITY, hints.POD_TOPOLOGY_SPREAD},
     ),
     ({"schedulingGates": [{"name": "g"}]}, None),
 ]

@@ -21,8 +21,10 @@ from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
 from app.domain.controllers.scheduling.plugins import volume_binding
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
-from app.domain.controllers.scheduling.plugins.inter_pod_affinity import NAME as NEIGHBOURS
-from app.domain.controllers.scheduling.plugins.pod_topology_spread import NAME as SPREADING
+from app.domain.controllers.scheduling.plugins.inter_pod_affinity import NAME as INTER_POD_AFFINITY
+from app.domain.controllers.scheduling.plugins.pod_topology_spread import (
+    NAME as POD_TOPOLOGY_SPREAD,
+)
 from app.domain.controllers.scheduling.queue.waiting_pods import (
     QueuedPod,
     QueuePart,
@@ -45,7 +47,7 @@ NODE_PLUGINS = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
 )
 PORTS = "NodePorts"
-POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", PORTS, NEIGHBOURS, SPREADING})
+POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", PORTS, INTER_POD_AFFINITY, POD_TOPOLOGY_SPREAD})
 
 
 class Hint(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,7 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True):
 
 ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
 POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
-POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
+POD_CAME = Hint(plugins=frozenset((INTER_POD_AFFINITY, POD_TOPOLOGY_SPREAD)))
 ANY_STORAGE_CLASS = Hint(plugins=frozenset((volume_binding.BINDING,)))
 
 
@@ -97,7 +99,7 @@ def of_volumes(event: Event) -> Hint | None:
 
 def node_hint(info: NodeInfo, *, for_devices: bool, is_new: bool) -> Hint:
     """The hint for a new or relevantly changed node. Only a new node can help with ports."""
-    extra = {NEIGHBOURS, SPREADING}
+    extra = {INTER_POD_AFFINITY, POD_TOPOLOGY_SPREAD}
     extra |= {DEVICES} if for_devices else set()
     extra |= {PORTS} if is_new else set()
     return Hint(plugins=NODE_PLUGINS | extra, node=info)
@@ -130,7 +132,7 @@ def own_hint(place: NamespacedName, before: PodSpec, after: PodSpec) -> Hint | N
     if after.facts.generated != before.facts.generated:
         plugins.add(DEVICES)
     if after.labels != before.labels:
-        plugins |= {NEIGHBOURS, SPREADING}
+        plugins |= {INTER_POD_AFFINITY, POD_TOPOLOGY_SPREAD}
     if after.tolerations != before.tolerations:
         plugins |= {"NodeUnschedulable", "TaintToleration"}
     return Hint(plugins=frozenset(plugins), pod=place) if plugins else None
