@@ -35,7 +35,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
     UpdateObject,
 )
-from app.domain.values import api_resources, counts
+from app.domain.values import api_groups, api_resources, counts
 from app.domain.values.json_tree import JsonObject
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
@@ -204,7 +204,7 @@ class ServerTarget:
         slices = await self._call(
             "GET", _path(ObjectKey(*api_resources.RESOURCE_SLICES, "", ""), "v1")
         )
-        head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+        head = {"apiVersion": f"{api_groups.RESOURCE}/v1", "kind": "ResourceSlice"}
         return Present(
             nodes={item["metadata"]["name"]: item for item in nodes["items"]},
             slices=tuple({**head, **item} for item in slices["items"]),

@@ -34,6 +34,7 @@ from app.adapters.history.printouts import descriptions, foreign, pages, pipe_ta
 from app.adapters.history.printouts.commands import Commands
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 WASTED_MAX = 64 * 1024 * 1024
@@ -60,7 +61,7 @@ _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*(?:[{\[\]]|"[^"\n]{0,400}\\n)')
 _JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+\])")
 """The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
 _EMBEDDED = re.compile(r'\{\s*"')
-_MARKS = ("apiVersion", "audit.k8s.io", "auditID")
+_MARKS = ("apiVersion", api_groups.AUDIT, "auditID")
 """A line of text is searched for embedded JSON only if it contains one of these words."""
 
 

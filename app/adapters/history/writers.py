@@ -20,7 +20,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import identifiers, json_tree, timestamps, well_known
+from app.domain.values import api_groups, identifiers, json_tree, timestamps, well_known
 from app.domain.values.fields import meta, records
 from app.domain.values.fields.records import FieldRecord
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -291,7 +291,7 @@ def _audit_event(event: Event, verb: str, code: int | None) -> JsonObject:
     time = timestamps.micro_text(stamp.time)
     body: JsonObject = {
         "kind": "Event",
-        "apiVersion": "audit.k8s.io/v1",
+        "apiVersion": f"{api_groups.AUDIT}/v1",
         "level": "RequestResponse",
         "auditID": stamp.request_id or f"revision-{event.revision}",
         "stage": "ResponseComplete",

@@ -21,7 +21,7 @@ from app.domain.values.json_tree import JsonObject
 NAME = "redra-fit"
 """The name of the pods for claims and templates, and of the templates for classes and claims."""
 
-_DRA = "resource.k8s.io/v1"
+_DRA = f"{api_groups.RESOURCE}/v1"
 _CLAIM, _TEMPLATE = "ResourceClaim", "ResourceClaimTemplate"
 Words: TypeAlias = tuple[tuple[str, str], ...]
 """Words of generated objects, each with the user's word to be shown in its place."""

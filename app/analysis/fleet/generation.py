@@ -1,4 +1,4 @@
-"""Generates Nodes, classes and ResourceSlices from a profile, a number of nodes and a seed.
+"""The generation of Nodes, classes and ResourceSlices from a profile, a number of nodes and a seed.
 
 A profile describes one server: its pools, the units in each (GPUs, cards), the devices of a unit
 with the counters they consume, or a grid of hosts whose slices are devices. The same profile,
@@ -16,7 +16,7 @@ from app.analysis.fleet.devices import Unit
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_resources, condition_types, json_tree, well_known
+from app.domain.values import api_groups, api_resources, condition_types, json_tree, well_known
 from app.domain.values.fields import dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -176,7 +176,7 @@ def _class(row: JsonView) -> JsonObject:
     expression = json_tree.text(row, "selector")
     selectors = [{"cel": {"expression": expression}}] if expression else []
     return {
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": f"{api_groups.RESOURCE}/v1",
         "kind": "DeviceClass",
         "metadata": {"name": entries.name(row)},
         "spec": {"selectors": selectors},
@@ -248,7 +248,7 @@ def _slice(
         "resourceSliceCount": len(pool.specs),
     }
     return {
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": f"{api_groups.RESOURCE}/v1",
         "kind": "ResourceSlice",
         "metadata": metadata,
         "spec": {**spec, "pool": numbered},

@@ -27,7 +27,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values import api_groups, api_resources, json_tree, well_known
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -211,7 +211,7 @@ def _draws(seed: str) -> Iterator[float]:
 def _taint(incident: FleetIncident) -> CreateObject:
     selector = {"driver": incident.driver, "pool": incident.pool, "device": incident.device}
     tree: JsonObject = {
-        "apiVersion": "resource.k8s.io/v1beta2",
+        "apiVersion": f"{api_groups.RESOURCE}/v1beta2",
         "kind": "DeviceTaintRule",
         "metadata": {"name": incident.name},
         "spec": {

@@ -157,7 +157,7 @@ class Discovery:
         body = _encode(
             {
                 "kind": "APIGroupDiscoveryList",
-                "apiVersion": "apidiscovery.k8s.io/v2",
+                "apiVersion": f"{api_groups.API_DISCOVERY}/v2",
                 "metadata": {},
                 "items": items,
             }

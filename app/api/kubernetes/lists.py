@@ -22,10 +22,11 @@ from app.api.kubernetes.selection import Selection
 from app.api.kubernetes.timelines import Timeline
 from app.domain.errors import BadRequest, Expired
 from app.domain.log import Event, ObjectKey
+from app.domain.values import api_groups
 from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 
-_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
+_TOKEN_VERSION = f"{api_groups.META}/v1"
 _PORTION = 500
 
 

@@ -21,7 +21,7 @@ from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthor
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
-from app.domain.values import api_resources
+from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
 from app.service import importing
 from app.service.history_creation import check_name
@@ -299,7 +299,7 @@ def _role(
     kind: str, metadata: dict[str, str], rules: Iterable[tuple[str, list[str]]]
 ) -> JsonObject:
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": f"{api_groups.RBAC}/v1",
         "kind": kind,
         "metadata": metadata,
         "rules": [

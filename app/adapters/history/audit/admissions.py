@@ -14,6 +14,7 @@ import msgspec
 
 from app.adapters.history import kinds
 from app.adapters.history.audit import envelopes
+from app.domain.values import api_groups
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
@@ -104,7 +105,7 @@ def _event(request: _AdmissionRequest, response: _Response) -> JsonObject:
         message = f"a webhook refused it: {said or 'without a reason'}"
     return {
         "kind": "Event",
-        "apiVersion": "audit.k8s.io/v1",
+        "apiVersion": f"{api_groups.AUDIT}/v1",
         "level": "Metadata",
         "stage": "ResponseComplete",
         "auditID": request.uid or "",

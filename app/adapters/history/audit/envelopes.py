@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.adapters.history.audit import falco, google
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 GROUP = "audit.k8s.io/"
@@ -193,7 +194,7 @@ def _tidied(tree: JsonObject) -> JsonObject:
     Bodies that are text were cut by the service and are marked as truncated. A code of the response
     may be text.
     """
-    event = {**tree, "kind": "Event", "apiVersion": "audit.k8s.io/v1"}
+    event = {**tree, "kind": "Event", "apiVersion": f"{api_groups.AUDIT}/v1"}
     annotations = tree.get("annotations")
     kept = annotations if isinstance(annotations, dict) else {}
     event["annotations"] = {name: text for name, text in kept.items() if isinstance(text, str)}

@@ -23,6 +23,7 @@ from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 _NAME = r"[\w@$.\[\] /-]"
@@ -30,7 +31,7 @@ _TITLE = re.compile(rf'(?:"{_NAME}+"|{_NAME}+)(?:,(?:"{_NAME}*"|{_NAME}*))+')
 _UTC = " [UTC]"
 _LOCAL = " [Local Time]"
 _PORTAL_TIME = "%m/%d/%Y, %I:%M:%S.%f %p"
-_WORDS = ("apiVersion", "auditID", "audit.k8s.io")
+_WORDS = ("apiVersion", "auditID", api_groups.AUDIT)
 """The first row of a table of audit events in a text has one of these words, or goes on below."""
 
 _TIMES = ("RequestReceivedTime", "StageReceivedTime")

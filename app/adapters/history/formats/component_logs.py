@@ -49,7 +49,7 @@ from app.domain.log.records import (
     Record,
     TimeQuality,
 )
-from app.domain.values import timestamps
+from app.domain.values import api_groups, timestamps
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -72,7 +72,7 @@ _MILLISECONDS_MAX = 10**14
 _SECONDS_MAX = 10**11
 """The bound below which a number is seconds: as milliseconds it would be in the year 1973."""
 
-_AUDITED = ("audit.k8s.io", "auditID")
+_AUDITED = (api_groups.AUDIT, "auditID")
 """Marks of audit events, which another reader reads."""
 
 SCHEDULER = Actor(user="system:kube-scheduler")
@@ -317,7 +317,7 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
 
 
 def _reports(rest: str) -> list[kubelet_lines.Report] | list[str]:
-    """What a line of klog that is no attempt with fields says of pods."""
+    """The statements about pods in a line of klog that is no attempt with fields."""
     message = _MESSAGE.match(rest)
     if message is None:
         reports = [*kubelet_lines.of_failed_start(rest), *older_lines.reports(rest)]

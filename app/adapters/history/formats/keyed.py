@@ -7,7 +7,7 @@ no kind. Parity: history-formats.md 3.8, 10.2, 15.
 
 from collections.abc import Iterator
 
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 KIND_OF_FIELD = {
@@ -19,13 +19,13 @@ KIND_OF_FIELD = {
     "pvcs": ("v1", "PersistentVolumeClaim"),
     "persistentVolumeClaims": ("v1", "PersistentVolumeClaim"),
     "configMaps": ("v1", "ConfigMap"),
-    "storageClasses": ("storage.k8s.io/v1", "StorageClass"),
-    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
-    "resourceClaims": ("resource.k8s.io/v1", "ResourceClaim"),
-    "resourceClaimTemplates": ("resource.k8s.io/v1", "ResourceClaimTemplate"),
-    "resourceSlices": ("resource.k8s.io/v1", "ResourceSlice"),
-    "deviceClasses": ("resource.k8s.io/v1", "DeviceClass"),
-    "deviceTaintRules": ("resource.k8s.io/v1beta2", "DeviceTaintRule"),
+    "storageClasses": (f"{api_groups.STORAGE}/v1", "StorageClass"),
+    "priorityClasses": (f"{api_groups.SCHEDULING}/v1", "PriorityClass"),
+    "resourceClaims": (f"{api_groups.RESOURCE}/v1", "ResourceClaim"),
+    "resourceClaimTemplates": (f"{api_groups.RESOURCE}/v1", "ResourceClaimTemplate"),
+    "resourceSlices": (f"{api_groups.RESOURCE}/v1", "ResourceSlice"),
+    "deviceClasses": (f"{api_groups.RESOURCE}/v1", "DeviceClass"),
+    "deviceTaintRules": (f"{api_groups.RESOURCE}/v1beta2", "DeviceTaintRule"),
 }
 """The apiVersion and kind of the items of each array."""
 

@@ -14,7 +14,14 @@ from app.analysis.replay.traces import is_event_object
 from app.domain.log import Actor, Event, EventType, ObjectKey, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import api_resources, event_reasons, json_tree, timestamps, well_known
+from app.domain.values import (
+    api_groups,
+    api_resources,
+    event_reasons,
+    json_tree,
+    timestamps,
+    well_known,
+)
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
@@ -141,7 +148,7 @@ def _template_of(claim: JsonObject) -> JsonObject:
     annotations.pop(well_known.POD_CLAIM_NAME, None)
     given = {"annotations": annotations, "labels": dict(meta.labels(claim))}
     return {
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": f"{api_groups.RESOURCE}/v1",
         "kind": "ResourceClaimTemplate",
         "metadata": {},
         "spec": {

@@ -2,7 +2,7 @@
 
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import ClaimEntry, PodFacts
-from app.domain.values import json_tree, well_known
+from app.domain.values import api_groups, json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 GENERATE_NAME_MAX = 57
@@ -60,7 +60,7 @@ def claim_from(template: JsonView, pod: PodFacts, entry: ClaimEntry) -> JsonObje
         metadata["labels"] = labels
     return {
         "kind": "ResourceClaim",
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": f"{api_groups.RESOURCE}/v1",
         "metadata": metadata,
         "spec": json_tree.copy(dict(json_tree.mapping(template, "spec", "spec"))),
     }

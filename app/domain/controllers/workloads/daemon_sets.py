@@ -10,7 +10,7 @@ from app.domain.controllers import daemon_nodes
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
-from app.domain.values import api_resources, decimals, json_tree
+from app.domain.values import api_groups, api_resources, decimals, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -112,7 +112,7 @@ def _missing(daemon_set: _DaemonSetPods) -> list[Step]:
 def _pod(daemon_set: _DaemonSetPods, node: str) -> JsonObject:
     situation = daemon_set.situation
     template = core.template(situation.tree)
-    owner = pods_of.owner_reference(situation, "apps/v1", "DaemonSet")
+    owner = pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "DaemonSet")
     pod = pods_of.from_template(situation, template, owner)
     pod["metadata"]["labels"] = meta.labels(pod) | {
         templates.REVISION_LABEL: daemon_set.revision.hash,

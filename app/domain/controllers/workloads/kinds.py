@@ -8,12 +8,12 @@ from app.domain.controllers.workloads import (
     stateful_sets,
 )
 from app.domain.controllers.workloads.answer import Workload
-from app.domain.values import api_resources
+from app.domain.values import api_groups, api_resources
 
 DEPLOYMENTS = Workload(
     name="deployments",
     kind="Deployment",
-    api_version="apps/v1",
+    api_version=f"{api_groups.APPS}/v1",
     place=api_resources.DEPLOYMENTS,
     component="deployment-controller",
     dependents=frozenset({api_resources.REPLICA_SETS}),
@@ -22,7 +22,7 @@ DEPLOYMENTS = Workload(
 REPLICA_SETS = Workload(
     name="replica-sets",
     kind="ReplicaSet",
-    api_version="apps/v1",
+    api_version=f"{api_groups.APPS}/v1",
     place=api_resources.REPLICA_SETS,
     component="replicaset-controller",
     dependents=frozenset({api_resources.PODS}),
@@ -32,7 +32,7 @@ REPLICA_SETS = Workload(
 STATEFUL_SETS = Workload(
     name="stateful-sets",
     kind="StatefulSet",
-    api_version="apps/v1",
+    api_version=f"{api_groups.APPS}/v1",
     place=api_resources.STATEFUL_SETS,
     component="statefulset-controller",
     dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
@@ -42,7 +42,7 @@ STATEFUL_SETS = Workload(
 DAEMON_SETS = Workload(
     name="daemon-sets",
     kind="DaemonSet",
-    api_version="apps/v1",
+    api_version=f"{api_groups.APPS}/v1",
     place=api_resources.DAEMON_SETS,
     component="daemonset-controller",
     dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),

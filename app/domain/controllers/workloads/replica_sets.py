@@ -8,7 +8,7 @@ from collections import Counter
 
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
-from app.domain.values import api_resources, decimals, json_tree, timestamps
+from app.domain.values import api_groups, api_resources, decimals, json_tree, timestamps
 from app.domain.values.condition_types import REPLICA_FAILURE
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -49,7 +49,7 @@ def _leaving(pods: list[JsonObject]) -> int:
 
 def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
     template = core.template(situation.tree)
-    owner = pods_of.owner_reference(situation, "apps/v1", "ReplicaSet")
+    owner = pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "ReplicaSet")
     names: set[str] = set()
     steps: list[Step] = []
     for index in range(count):

@@ -7,7 +7,7 @@ from app.domain.controllers.workloads import pods_of, templates
 from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -38,13 +38,13 @@ def present(situation: Situation, kind: str) -> Revision:
     )
     labels = meta.labels(template)
     tree: JsonObject = {
-        "apiVersion": "apps/v1",
+        "apiVersion": f"{api_groups.APPS}/v1",
         "kind": "ControllerRevision",
         "metadata": {
             "name": name,
             "namespace": situation.key.namespace,
             "labels": labels | {templates.REVISION_LABEL: code},
-            "ownerReferences": [pods_of.owner_reference(situation, "apps/v1", kind)],
+            "ownerReferences": [pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", kind)],
         },
         "data": {"spec": {"template": {**template, "$patch": "replace"}}},
         "revision": number,

@@ -12,7 +12,7 @@ from app.domain.controllers.workloads.answer import Report, Situation, Step, Wor
 from app.domain.controllers.workloads.revisions import Revision
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -120,7 +120,7 @@ def _create(stateful_set: _StatefulSetPods, ordinal: int) -> list[Step]:
     template = (
         revisions.template_at(situation, revision) if is_old else core.template(situation.tree)
     )
-    owner = pods_of.owner_reference(situation, "apps/v1", "StatefulSet")
+    owner = pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "StatefulSet")
     pod = pods_of.from_template(situation, template, owner)
     name = f"{situation.key.name}-{ordinal}"
     metadata = pod["metadata"]

@@ -16,7 +16,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import field_errors
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -110,7 +110,7 @@ def endpoints_of_the_api(ranges: ServiceRanges) -> tuple[JsonObject, JsonObject]
         "subsets": [{"addresses": [{"ip": address}], "ports": [port]}],
     }
     new = {
-        "apiVersion": "discovery.k8s.io/v1",
+        "apiVersion": f"{api_groups.DISCOVERY}/v1",
         "kind": "EndpointSlice",
         "metadata": {**metadata, "labels": {"kubernetes.io/service-name": "kubernetes"}},
         "addressType": ranges.family,
@@ -123,7 +123,7 @@ def endpoints_of_the_api(ranges: ServiceRanges) -> tuple[JsonObject, JsonObject]
 def range_of_cluster(ranges: ServiceRanges) -> JsonObject:
     """The ServiceCIDR of the range of cluster IPs."""
     return {
-        "apiVersion": "networking.k8s.io/v1",
+        "apiVersion": f"{api_groups.NETWORKING}/v1",
         "kind": "ServiceCIDR",
         "metadata": {"name": "kubernetes"},
         "spec": {"cidrs": [str(ranges.addresses)]},

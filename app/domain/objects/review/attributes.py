@@ -133,7 +133,7 @@ class Attributes:
         name = {CREATE: "CreateOptions", DELETE: "DeleteOptions"}.get(
             self.operation, "UpdateOptions"
         )
-        options: JsonObject = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
+        options: JsonObject = {"kind": name, "apiVersion": f"{api_groups.META}/v1"}
         if self.field_manager:
             options["fieldManager"] = self.field_manager
         if self.dry_run:

@@ -163,7 +163,7 @@ def _create(
         version="v1",
         tree={
             "kind": "Event",
-            "apiVersion": "events.k8s.io/v1",
+            "apiVersion": f"{api_groups.EVENTS}/v1",
             "metadata": {"name": key.name, "namespace": key.namespace},
             "regarding": subject,
             "reason": reason,

@@ -15,7 +15,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree, quantity
+from app.domain.values import api_groups, api_resources, json_tree, quantity
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
@@ -133,7 +133,7 @@ def _claim(
         _add_resource(resource, classes[resource], containers, requests, mappings)
     requests.sort(key=lambda request: str(request["name"]))
     tree: JsonObject = {
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": f"{api_groups.RESOURCE}/v1",
         "kind": "ResourceClaim",
         "metadata": {
             "name": PSEUDO_NAME,
@@ -164,7 +164,7 @@ def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonOb
     name, uid = meta.name(pod), meta.uid(pod)
     base = generate_name(name)
     return {
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": f"{api_groups.RESOURCE}/v1",
         "kind": "ResourceClaim",
         "metadata": {
             "name": f"{base[:58]}{_suffix(f'{uid}/{attempt}')}",
