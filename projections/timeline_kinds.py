@@ -186,7 +186,7 @@ def of_printed(text: str) -> str:
 
 
 def _describe_refusal(event: Event) -> Description | None:
-    """Why the API refused a write of a kind that is followed."""
+    """The reason why the API refused a write of a kind that is followed."""
     place = event.key.group, event.key.resource
     if place == api_resources.EVENTS or kind_of(place) is None or not refusals.is_refusal(event):
         return None

@@ -1,4 +1,4 @@
-"""Everything about HTTP: paths, content types, Status bodies, discovery, OpenAPI, watches.
+"""The HTTP side: paths, content types, Status bodies, discovery, OpenAPI, watches.
 
 Belongs here: reading requests, choosing representations, encoding responses, `/redra/v1`, health
 and metrics pages. Does not belong here: rules (the domain decides what a write does), storage, and

@@ -1,4 +1,4 @@
-"""Reads two histories for a comparison: from where they diverge, up to comparable ends."""
+"""The reading of two histories for a comparison: from their divergence up to comparable ends."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -188,6 +188,19 @@ def test_public_functions_say_what_they_promise() -> None:
     assert not missing, missing
 
 
+def test_docstrings_begin_with_what_they_are_about() -> None:
+    """ "The devices of a pool", not "What is there"."""
+    question = re.compile(r"(What|Which|Who|Whose|Whom|How|When|Where|Why|There|Something)\b")
+    questions = [
+        f"{name(path)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        for path in sources(*OURS)
+        for node in nodes(path)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node)) and question.match(text)
+    ]
+    assert not questions, f"begin with the noun of the thing: {questions}"
+
+
 def test_every_test_folder_answers_a_known_question() -> None:
     known = {
         "unit",

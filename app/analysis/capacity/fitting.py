@@ -1,4 +1,4 @@
-"""Finds how many more copies of a pod with its claims are placed, one after another.
+"""The number of further copies of a pod with its claims that are placed, one after another.
 
 Each copy is created on the hypothetical cluster by the rules of every write, so that admission and
 quotas refuse what they would refuse. Its claims are created like those of the claim controller.

@@ -1,4 +1,4 @@
-"""Links differences to their causes: root causes first, each followed by its consequences.
+"""The causes of differences: root causes first, each followed by its consequences.
 
 A cause is a change from outside, a different switch, the end of a pod that an outsider wrote, or an
 earlier difference. Each difference is placed under its first cause that holds. The path up to the

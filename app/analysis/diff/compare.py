@@ -1,4 +1,4 @@
-"""Compares two histories: the differences, where each begins, and which follows from which.
+"""The comparison of two histories: the differences, where each begins, which follows from which.
 
 `compare` is pure and CPU-intensive. It is a generator that yields after each step, so that a server
 can answer other requests.

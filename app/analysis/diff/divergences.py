@@ -1,4 +1,4 @@
-"""Finds where the reasons of both sides diverge, and the causes behind that, as typed values.
+"""The places where the reasons of both sides diverge, and the causes behind that, as values.
 
 Both sides are asked at the moment at which one of them first did something that the other did not:
 about the nodes in the order of the scheduler, their requests, their devices. They diverge at the

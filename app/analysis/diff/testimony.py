@@ -129,7 +129,7 @@ class Testimony:
         return None if self.problem(device) else self.devices.get(device)
 
     def problem(self, device: str) -> str:
-        """Why the pool of a device cannot be used; empty for other pools, and unknown ones."""
+        """The problem of the pool of a device; empty for usable pools, and unknown ones."""
         pool = self.pools.get(pool_of(device))
         return "" if pool is None else pool.problem
 

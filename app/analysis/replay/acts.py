@@ -58,7 +58,7 @@ class Act:
 
     @property
     def begun(self) -> Instant:
-        """When the act is made here: where a recording shows it, or a history names what it saw."""
+        """The instant of the act: where a recording shows it, or a history names what it saw."""
         return self.known if self.seen is None else self.requested
 
     def is_of_plan(self, other: Event) -> bool:

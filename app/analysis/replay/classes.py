@@ -197,7 +197,7 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
 
 
 def _unseen_end(sides: Sides, recorded: Trace) -> str | None:
-    """Why the recorded controllers may not have seen the end of a node which only a run reports.
+    """The reason why nobody recorded may have seen the end of a node that only a run reports.
 
     A controller reports the end of a node that it knew. A process that takes over lists the nodes
     that are left.

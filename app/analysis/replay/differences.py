@@ -1,4 +1,4 @@
-"""Compares two traces, aspect by aspect.
+"""The comparison of two traces, aspect by aspect.
 
 An aspect is a question about one subject (which node for this pod, which devices for this claim,
 which order of writes). The cause of a difference is not examined here.

@@ -201,7 +201,7 @@ class Process:
         is_one: Callable[[Instant, Instant], bool] = _is_unknown,
         is_led: Callable[[Instant, Instant], bool] = _is_unknown,
     ) -> None:
-        """What is recorded of Leases: `is_one` says whether nobody took over in a pause, `is_led`
+        """The record of Leases: `is_one` says whether nobody took over in a pause, `is_led`
         whether some process was there in it."""
         self._instants = sorted(instants)
         self.is_one, self.is_led = is_one, is_led

@@ -1,4 +1,4 @@
-"""Finds incidents by making attempts of the scheduler again, with a defect and without it.
+"""Incidents found by making attempts of the scheduler again, with a defect and without it.
 
 A history contains the scheduler's message about a pod, not the bookings of its search. So each
 attempt is first made again as it was. Only if that gives the recorded message, it is made once more

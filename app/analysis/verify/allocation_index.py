@@ -106,7 +106,7 @@ class Unrecorded(NamedTuple):
 
 
 class AllocationIndex:
-    """What has to be known ahead: where pods ended up, which allocations come later, and which
+    """The knowledge of later events: where pods ended up, which allocations come later, and which
     writes were not recorded.
 
     `shown` are the last writes of slices and rules, by key and uid; `slices` the first ones of
@@ -254,7 +254,7 @@ class AllocationIndex:
         return self._handovers.may_lie_between(written.user, written.chosen_by, revision)
 
     def entered(self, pod: str, claims: Iterable[str]) -> Revision:
-        """When the last of a pod and claims that others than a scheduler made for it was made."""
+        """The revision of the last creation among a pod and its claims that no scheduler makes."""
         made = [self._pods_made.get(pod, Revision(0))]
         for uid in claims:
             revision, maker = self._makers.get(uid, (Revision(0), ""))
@@ -266,7 +266,7 @@ class AllocationIndex:
         return min((self.queues.begun(user, now) for user in self._allocators), default=now)
 
     def made_at(self, number: int) -> Revision:
-        """When the claim of the last of so many allocations was made; 0 if perhaps afterwards."""
+        """The creation of the claim of the last of so many allocations; 0 if perhaps afterwards."""
         return self.written[number - 1].made if number else Revision(0)
 
     def unseen_at(self, revision: Revision) -> set[ObjectKey]:
@@ -365,7 +365,7 @@ class AllocationIndex:
             self._makers[event.uid] = event.revision, event.stamp.actor.user
 
     def _made(self, event: Event) -> Revision:
-        """When a claim was made that the event allocates; 0 if the choice may have come before.
+        """The creation of the claim that an event allocates; 0 if the choice may be older.
 
         A scheduler makes the claims for extended resources itself, after its choice.
         """

@@ -1,4 +1,4 @@
-"""Whether writes that were not recorded can be why an allocation differs.
+"""Unrecorded writes that can be the cause of a differing allocation.
 
 Such writes of claims and rules may have kept devices from being had, and may have given devices
 back. So an allocation is decided again as if every device but its own could not be had, and as if

@@ -116,7 +116,7 @@ class LaneState(Model):
 
 
 class LaneMark(Model):
-    """Something that happened to the object of a lane."""
+    """An occurrence at the object of a lane."""
 
     revision: int
     time: str

@@ -1,6 +1,6 @@
 """All controllers of a cluster by name, in the order in which they run, and their options.
 
-The reconcilers with these names are in `making`; most answers need none. Parity: controllers.md
+The reconcilers with these names are in `reconcilers`; most answers need none. Parity: controllers.md
 7.1.
 
 The order matters in the deterministic loop: the status of a rule is computed before the pods of the

@@ -54,7 +54,7 @@ class NoObjectRules:
         return None
 
     def text_of(self, expression: str, schema: JsonView, value: Any, old: Any) -> str:
-        """There are no messages."""
+        """The empty text: there are no messages."""
         return ""
 
 

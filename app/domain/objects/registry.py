@@ -1,4 +1,4 @@
-"""Finds built-in kinds by path, by the `apiVersion` and `kind` of an object, or by a short name.
+"""The lookup of built-in kinds by path, by `apiVersion` and `kind`, or by a short name.
 
 The kinds are the rows of `builtin`. The profile decides which of them are served in which versions.
 """

@@ -70,7 +70,7 @@ def namespace_of(tree: Mapping[str, Any]) -> str:
 
 
 def _begin(line: str) -> int | None:
-    """Where the field `name` begins, between which and the mark there are only other fields."""
+    """The beginning of the field `name`, between which and the mark there are only other fields."""
     last, at = 0, line.find(_MARKED)
     while at >= 0:
         begin, end = None, at
@@ -88,7 +88,7 @@ def _begin(line: str) -> int | None:
 
 
 def _name(word: str) -> int | None:
-    """Where the field `name` begins at the end of a word: behind other blanks or a quote."""
+    """The beginning of the field `name` at the end of a word: behind other blanks or a quote."""
     if not word or word[-1].isspace():
         return None
     text = word.split()[-1]

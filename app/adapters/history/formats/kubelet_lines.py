@@ -1,4 +1,4 @@
-"""What a kubelet logs about a pod apart from Events.
+"""Lines of a kubelet about a pod, apart from Events.
 
     I0102 03:04:05.000006  222 kubelet.go:2433] "SyncLoop ADD" source="api" pods=["ns/a"]
     E0102 03:04:06.000006  222 pod_workers.go:1301] "Error syncing pod, skipping" err="…" pod="ns/a"

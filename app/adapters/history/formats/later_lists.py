@@ -1,4 +1,4 @@
-"""What a later list of a cluster says of objects that an earlier one shows: that they are gone.
+"""Objects that an earlier list of a cluster shows and a later one does not: they are gone.
 
 A list is of a part of the cluster: of a namespace, or of what a selector matches. Only one that
 selects like the list before shows that an object is gone. All kinds in one list were selected in
@@ -58,7 +58,7 @@ class _Listed:
 
 @dataclass(slots=True)
 class _ListedFile:
-    """What the lists of a file show."""
+    """The objects that the lists of a file show."""
 
     name: str
     newest: str = ""
@@ -137,7 +137,7 @@ class LaterLists:
         }
 
     def _not_shown(self, number: int, place: Place, again: AbstractSet[str]) -> Iterator[Record]:
-        """What a file says of a type and namespace that was listed before, and that it lacks."""
+        """The ends of listed objects of a type and namespace that a file lacks."""
         file, before = self.files[number], self.before[place]
         of_type = {each for each in again if place[:2] in file.types_of(each)}
         beside = {each for each in again if not before.types.isdisjoint(file.types_of(each))}
@@ -156,7 +156,7 @@ class LaterLists:
         again: AbstractSet[str],
         begins: str,
     ) -> Iterator[Record]:
-        """What a file says of the objects of a type and namespace that were listed before."""
+        """The ends that a file shows of listed objects of a type and namespace."""
         before = self.before.get(place)
         if before is None or not before.uids:
             return
@@ -197,7 +197,7 @@ class LaterLists:
         )
 
     def _united(self, place: Place, pages: Collection[Listing]) -> dict[ObjectKey, Uid]:
-        """What lists that are one show of a type and namespace."""
+        """The objects of a type and namespace in lists that are one."""
         uids: dict[ObjectKey, Uid] = {}
         for file in self.files.values():
             if (file.name, *place[:2]) in pages and place in file.places:

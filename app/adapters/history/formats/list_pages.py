@@ -22,7 +22,7 @@ NEXT_PAGE = "a list that goes on in another page, which does not follow in this 
 
 @dataclass(slots=True)
 class Chains:
-    """What the pages of an import make together.
+    """The lists that the pages of an import make together.
 
     `cut` are the pages whose next one is missing, and `partial` the lists that are not whole.
     `together` has the lists of each source that are one, and `begins` the first item of a list that

@@ -112,7 +112,7 @@ def with_cut(
 
 
 def reports(rest: str) -> Iterator[Report]:
-    """What a line of klog without fields says of pods, behind its head; nothing for others."""
+    """The statements about pods in a line of klog without fields, behind its head."""
     for sentence, verb, text in _SENTENCES:
         if (match := sentence.fullmatch(rest)) is not None:
             parts = match.groupdict()

@@ -1,4 +1,4 @@
-"""Whether two printed places show one state of an object, or two.
+"""The comparison of two printed places: they show one state of an object, or two.
 
     NAME   READY   STATUS    AGE          NAME   READY   STATUS    AGE
     web    0/1     Pending   5s           web    1/1     Running   65s

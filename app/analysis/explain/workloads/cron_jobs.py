@@ -23,7 +23,7 @@ _EFFECTS = {
 def state(
     views: LiveViews, key: ObjectKey, tree: JsonView, *, is_made_elsewhere: bool
 ) -> Iterator[Reason]:
-    """Why a CronJob has a job or has none.
+    """The reasons why a CronJob has a job or has none.
 
     `is_made_elsewhere` is whether the controllers of another cluster make its jobs; those here do
     not.

@@ -1,4 +1,4 @@
-"""How long a lost line matters after the line that shows it.
+"""The time for which a lost line matters after the line that shows it.
 
 What a lost line led to, a run does at another instant than the recorded control plane. Until both
 have done it, the object differs, and so may what others did by its state: pods compete for devices.

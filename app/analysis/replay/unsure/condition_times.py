@@ -49,7 +49,7 @@ class _Dated:
     times: set[str]
 
     def offsets(self) -> Iterator[int]:
-        """How far each of its times is after the answer to its write."""
+        """The distances of its times from the answer to its write."""
         for text in self.times:
             try:
                 yield timestamps.parse(text) - self.answered

@@ -82,7 +82,7 @@ class Contradictory:
 
 
 def _of_claim(claim: JsonView) -> Iterator[str]:
-    """What a claim lacks that each one for a pod is made with. Parity: controllers.md 2.2."""
+    """The parts that a claim for a pod is made with and lacks. Parity: controllers.md 2.2."""
     owner = meta.controller(claim)
     entry = meta.annotation(claim, well_known.POD_CLAIM_NAME)
     if owner is None or (owner.api_version, owner.kind) != _POD:

@@ -163,7 +163,7 @@ class Doubting:
         return is_first and not made.issuperset(step.facts)
 
     def _known(self, step: Step) -> Instant:
-        """When others could see a recorded step: on the clock by which lost lines are dated.
+        """The instant at which others could see a step, on the clock by which lost lines are dated.
 
         The recording may give one time to several lines, of which some were lost before the step
         and some after it.
@@ -171,7 +171,7 @@ class Doubting:
         return self.lacks.omissions.known_since(step.revision, step.time)
 
     def _begun(self, pod: str, done: Instant) -> Instant:
-        """When the scheduler sent the first write of a placement: it was decided before.
+        """The instant of the first write of a placement: it was decided before.
 
         Where the write of another placement may be lost, that one may have been decided even
         earlier, and only what is written by then counts.

@@ -315,7 +315,7 @@ class LastLines:
         return WriteSpan(Instant(max(each.written, soon)), act.sent)
 
     def _answered_within(self) -> int:
-        """How long the answer to a write may have come after the acts that follow from it."""
+        """The time by which the answer to a write may follow the acts that it caused."""
         longest = tolerances.TABLE.times_slower * self._longest or CLOCK_TOLERANCE
         return min(IN_FLIGHT, longest)
 
@@ -405,7 +405,7 @@ def _is_ready(event: Event) -> bool:
 
 
 def _acted(each: _Living) -> Instant:
-    """When a controller acted upon another state of an object."""
+    """The instant at which a controller acted upon another state of an object."""
     return _NEVER if each.changed_by is None else each.changed_by.known
 
 

@@ -1,4 +1,4 @@
-"""Which records have times that contradict others, and what depends on these times.
+"""Records with times that contradict others, and the differences that depend on these times.
 
 A clock that is wrong contradicts others in many places: nobody knows then when anything was done. A
 single record, or the records of a single object, tell nothing of other times. What is dated by them
@@ -98,7 +98,7 @@ class OddTimes:
 
     @property
     def skew(self) -> int:
-        """How far the clocks of servers differ at least, in microseconds.
+        """The least difference between the clocks of servers, in microseconds.
 
         The wrong time of a single accident shows nothing of clocks.
         """

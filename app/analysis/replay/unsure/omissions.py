@@ -1,4 +1,4 @@
-"""What a recording leaves out without a gap: lines here and there, users, verbs, and kinds.
+"""The omissions of a recording without a gap: lines here and there, users, verbs, and kinds.
 
 A collector loses lines, and a policy leaves out users, verbs or kinds. Later lines show some of
 these writes. If they show enough of them, other writes may be missing that no later line shows, and
@@ -196,7 +196,7 @@ class Omissions:
         return LOST if self.lost.is_lossy and since <= last else ""
 
     def known_since(self, revision: int, time: Instant) -> Instant:
-        """When others could see the event of a revision, as lost lines are dated; else `time`."""
+        """The instant at which others could see the event of a revision, or `time`."""
         return self._known.get(Revision(revision), time)
 
     def of_one_line(self) -> str:

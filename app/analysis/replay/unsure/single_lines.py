@@ -51,7 +51,7 @@ def is_apart(step: Step, after: Step) -> bool:
 
 
 def _parts(step: Step) -> set[tuple[str, str]] | None:
-    """What a step sets, by sort and name; None if it does anything else."""
+    """The fields that a step sets, by sort and name; None if it does anything else."""
     parts = [_part(fact) for fact in step.facts]
     return None if None in parts or not parts else {part for part in parts if part is not None}
 

@@ -371,7 +371,7 @@ def absence(
     *,
     together: Revision,
 ) -> Absence:
-    """What may be absent, where a rule is broken from `begin` to `end`; None while it lasts.
+    """The writes that may be absent while a rule is broken, from `begin` to `end` (None: it lasts).
 
     A write that shows the claim as it was proves that nothing of it is missing, and one that shows
     the pod, at `begin` or later, that it had not ended. So does the list at whose end the rule is

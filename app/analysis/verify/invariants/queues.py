@@ -177,7 +177,7 @@ class Queues:
             self._slow[place] = (before if arrival - AT_ONCE <= answered else arrival), now
 
     def _arrived_from(self, event: Event, pods: Iterable[str]) -> Instant:
-        """When the first request was sent whose answer a write may have waited for, or itself.
+        """The instant of the first request whose answer a write may have waited for, or its own.
 
         The requests of one attempt, about a claim and its pods, are sent one after the other.
         """

@@ -1,4 +1,4 @@
-"""Removes the protection from deleted volumes and volume claims that are no longer in use.
+"""The reconciler that lifts the protection of deleted volumes and volume claims without a user.
 
 A claim is in use by pods that are on a node and not finished, a volume while it is bound. Parity:
 controllers.md 5.5; upstream's controllers pvc-protection and pv-protection.

@@ -1,4 +1,4 @@
-"""Values formatted as Go prints them in messages: `%v`, `%#v`, quoted text, reflected kinds."""
+"""Values formatted as Go prints them in messages: `%v`, `%#v`, and quoted text."""
 
 from collections.abc import Mapping
 from typing import Any
