@@ -1,7 +1,7 @@
 """All controllers of a cluster by name, in the order in which they run, and their options.
 
-The reconcilers with these names are in `reconcilers`; most answers need none. Parity: controllers.md
-7.1.
+The reconcilers with these names are in `reconcilers`; most answers need none.
+Parity: controllers.md 7.1.
 
 The order matters in the deterministic loop: the status of a rule is computed before the pods of the
 same rule are evicted, because upstream queues it first, and claims are released before garbage
