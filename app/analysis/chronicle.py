@@ -233,7 +233,7 @@ class Chronicle:
         return not self._watch.is_listing
 
     def stretch(self) -> KeptStretch:
-        """What is to be kept of the stretch since the last one."""
+        """The part to keep of the stretch since the last one."""
         after, count, blocks, changed = self._kept
         first = count + self._before
         self._timeline.seal()
@@ -255,7 +255,7 @@ class Chronicle:
         return KeptStretch(entries=entries, changes=changes)
 
     def state(self, stretches: Sequence[tuple[Revision, bytes]]) -> KeptState:
-        """What is to be kept besides the stretches, of which the last one ends here."""
+        """The part to keep besides the stretches, of which the last one ends here."""
         return KeptState(
             conditions=self._conditions(self.revision),
             count=self._before + len(self._times),

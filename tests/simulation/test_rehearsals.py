@@ -860,7 +860,7 @@ async def test_writes_of_a_scheduler_from_outside_are_called_so() -> None:
     assert report.doubtful == {}
     assert {key.resource for key in report.placed} == {"pods", "resourceclaims"}
     assert report.refused == []
-    page = " ".join(" ".join(text.page(report, 200)).split())
+    page = " ".join(" ".join(shown(report, 200)).split())
     assert "placed by a scheduler from outside" in page
     assert "both releases as they are imitated refuse" not in page
 

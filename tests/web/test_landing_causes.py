@@ -5,7 +5,6 @@ import re
 import msgspec
 import pytest
 
-from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.incidents.incident import IncidentVariant
@@ -17,6 +16,7 @@ from app.domain.log import Draft, Head, Revision, chain
 from tests import draws
 from tests.api.serving import serving
 from tests.cluster import Cluster
+from tests.virtual_clock import VirtualClock
 from tests.web import apart_incidents, deeper_incidents
 from tests.web.invented import (
     Invented,

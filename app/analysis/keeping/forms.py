@@ -54,7 +54,7 @@ class KeptChanges(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_lik
 
 
 class KeptStretch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is kept of a stretch."""
+    """The kept part of a stretch."""
 
     entries: KeptEntries
     changes: KeptChanges

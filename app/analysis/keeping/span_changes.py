@@ -1,4 +1,4 @@
-"""What events change in the states of objects over time: a small part of each event.
+"""The changes that events make to the states of objects over time: a small part of each event.
 
 The changes of a history are kept instead of the states, which would have to be written again
 whenever one of them ends. Most events change no state; a lane needs a hundredth of the bytes of the
@@ -25,7 +25,7 @@ BEGINNING: Moment = (Revision(0), Instant(0))
 
 
 class ChangeSort(IntEnum):
-    """What a change is about."""
+    """The subject of a change."""
 
     POD = 1
     CLAIM = 2

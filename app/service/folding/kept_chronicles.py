@@ -43,7 +43,7 @@ Stretches = Sequence[tuple[Revision, bytes]]
 
 @dataclass(slots=True)
 class Keeping:
-    """What is kept of a chronicle.
+    """The kept part of a chronicle.
 
     `stretches` are all that are kept, `begun_with` is the number of those from which it was begun.
     The next one ends after `length` events at the earliest.
@@ -62,7 +62,7 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChronicleStore:
-    """Where the chronicle of a history is kept; a fork goes on from that of its parent.
+    """The place where the chronicle of a history is kept; a fork goes on from that of its parent.
 
     A stretch has at least `stretch` events.
     """

@@ -269,7 +269,7 @@ def queued(name: str, *claims: str, where: QueuePart = QueuePart.UNSCHEDULABLE) 
     entries = [{"name": each, "resourceClaimName": each} for each in claims]
     metadata = {"namespace": "ns", "name": name, "uid": name}
     spec = pod_spec.read({"metadata": metadata, "spec": {"resourceClaims": entries}})
-    plugins = frozenset((hints.SPREADING,))
+    plugins = frozenset((hints.POD_TOPOLOGY_SPREAD,))
     return QueuedPod(spec=spec, order=Revision(1), since=Instant(0), where=where, plugins=plugins)
 
 

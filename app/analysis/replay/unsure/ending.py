@@ -79,7 +79,7 @@ def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
 def _sent(
     acts: Iterable[Act], refusals: Iterable[RefusedRequest]
 ) -> Mapping[str, Sequence[Instant]]:
-    """When users sent requests, those that write for controllers here, in order."""
+    """The times of requests of users that write for controllers here, in order."""
     sent: dict[str, list[Instant]] = defaultdict(list)
     for act in acts:
         sent[act.user].append(act.requested)
