@@ -280,7 +280,7 @@ def _made(kind: Any, values: list[Any]) -> Any:
 
 
 def _content(item: Any) -> Iterable[Any]:
-    """The content of an object: the items, or keys and values, or names and values of attributes."""
+    """The content of an object: items, or keys and values, or names and values of attributes."""
     if isinstance(item, dict):
         return chain.from_iterable(item.items())
     if isinstance(item, (list, set, deque)):
