@@ -44,6 +44,12 @@ _SYSTEM = "system:"
 _SLOWER = 2
 """A binding may take so many times as long as the slowest recorded one."""
 
+_FAILED = "Failed"
+"""The phase that a controller, too, writes: with the condition that says why it ended the pod."""
+
+_DISRUPTED = "DisruptionTarget"
+_OF_CONTROLLERS = ("nominatedNodeName", "resourceClaimStatuses")
+
 _STAMPED = frozenset(("managedFields", "resourceVersion"))
 """The metadata that each write of a status changes."""
 
@@ -315,24 +321,27 @@ class PlayedKubelets:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[str, JsonObject]] = {}
+        self._known: dict[str, tuple[str, JsonObject, JsonObject]] = {}
         self._written = 0
         self._has_unwritten = False
 
     def follow(self, event: Event) -> None:
-        """Notes the phase of a pod, and whether the line changes nothing but the status."""
+        """Notes the phase of a pod, and whether the line changes nothing but what kubelets write.
+
+        A controller that evicts a running pod shows the phase in its answer, beside its own change.
+        """
         if event.type is EventType.OBJECT_DELETED:
             # Its answer shows what others wrote before.
             was = self._known.pop(event.uid, None)
             if was is not None and was[0] != _phase(event.object):
                 self._has_unwritten = True
             return
-        phase, rest = _phase(event.object), _without_status(event.object)
+        now = _phase(event.object), _without_status(event.object), _of_controllers(event.object)
         was = self._known.get(event.uid)
-        self._known[event.uid] = phase, rest
-        if was is None or was[0] == phase:
+        self._known[event.uid] = now
+        if was is None or was[0] == now[0]:
             return
-        if was[1] == rest:
+        if was[1] == now[1] and (was[2] == now[2] or now[0] == _FAILED):
             self._written += 1
         else:
             self._has_unwritten = True
@@ -361,6 +370,20 @@ def _without_status(pod: JsonObject) -> JsonObject:
         **{name: value for name, value in pod.items() if name != "status"},
         "metadata": metadata,
     }
+
+
+def _of_controllers(pod: JsonObject) -> JsonObject:
+    """What controllers write into the status of a pod that lives, and kubelets do not."""
+    status = json_tree.mapping(pod, "status")
+    disruption = next(
+        (
+            json_tree.text(each, "status")
+            for each in json_tree.objects(status, "conditions")
+            if json_tree.text(each, "type") == _DISRUPTED
+        ),
+        None,
+    )
+    return {_DISRUPTED: disruption, **{name: status.get(name) for name in _OF_CONTROLLERS}}
 
 
 def absence(

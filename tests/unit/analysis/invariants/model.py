@@ -442,7 +442,10 @@ def without_kubelets(events):
 
 
 def are_kubelets_played(events):
-    """Whether each new phase of a pod, two or more, is in a line that changes nothing else."""
+    """Whether each new phase of a pod, two or more, is in a line that changes nothing else.
+
+    Beside a phase that is not Failed, no controller's part of the status may be new.
+    """
     courses = {}
     for one in imported(events):
         if one.key.resource == "pods" and one.is_about_object:
@@ -454,13 +457,26 @@ def are_kubelets_played(events):
                 continue
             old, new = msgspec.json.decode(was.body), msgspec.json.decode(now.body)
             phases = [text(each, "status", "phase") for each in (old, new)]
+            parts = [of_controllers(each) for each in (old, new)]
+            is_alone = parts[0] == parts[1] or phases[1] == "Failed"
             for each in (old, new):
                 each.pop("status", None)
                 each["metadata"].pop("resourceVersion", None)
                 each["metadata"].pop("managedFields", None)
             if phases[0] != phases[1]:
-                in_sight.append(old == new and now.type is not EventType.OBJECT_DELETED)
+                is_whole = now.type is not EventType.OBJECT_DELETED
+                in_sight.append(old == new and is_whole and is_alone)
     return len(in_sight) >= 2 and all(in_sight)
+
+
+def of_controllers(pod):
+    """The parts of a pod's status that the scheduler, the claim controller and evictions write."""
+    conditions = items(pod, "status", "conditions")
+    disrupted = [
+        text(each, "status") for each in conditions if text(each, "type") == "DisruptionTarget"
+    ]
+    others = (at(pod, "status", name) for name in ("nominatedNodeName", "resourceClaimStatuses"))
+    return disrupted[:1], *others
 
 
 def without_updates(events):

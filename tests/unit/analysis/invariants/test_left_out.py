@@ -175,6 +175,29 @@ def test_statuses_that_others_than_kubelets_write_show_that_nothing_is_left_out(
     assert kinds(as_log(story)) == {("bound-pod-has-claims", kind)}
 
 
+@pytest.mark.parametrize(
+    ("change", "phase", "kind"),
+    [
+        ({"conditions": [{"type": "DisruptionTarget", "status": "True"}]}, "Running", "unsure"),
+        ({"conditions": [{"type": "DisruptionTarget", "status": "True"}]}, "Failed", "broken"),
+        ({"conditions": [{"type": "Initialized", "status": "True"}]}, "Running", "broken"),
+        ({"nominatedNodeName": "n"}, "Running", "unsure"),
+        ({"resourceClaimStatuses": [{"name": "x"}]}, "Running", "unsure"),
+    ],
+)
+def test_phase_beside_what_a_controller_writes_is_no_status_of_a_simulator(change, phase, kind):
+    """The eviction of two pods showed that they had run, and counted as two reports of it."""
+    story = Story()
+    bound(story)
+    for name in ("one", "two"):
+        story.pod(name)
+        tree, write = story.change(key_of("pods", name))
+        tree["status"] = {**tree.get("status", {}), **change, "phase": phase}
+        write()
+    story.free("x")
+    assert kinds(as_log(story)) == {("bound-pod-has-claims", kind)}
+
+
 def test_binding_without_an_allocation_needs_no_kubelet_to_be_wrong():
     story = Story()
     story.claim("x", {"name": "r", "exactly": {"count": 1}})
