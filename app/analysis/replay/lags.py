@@ -73,6 +73,7 @@ class Waits:
         after the first one.
         """
         sure, guesses, instants = sorted(pairs), sorted(likely), sorted((*writes, *refused.seen))
+        self.slack = refused.slack
         self._slack = tolerances.TABLE.overtaken_by + refused.slack
         self._deleted = sorted(refused.deleted)
         others = {sent for sent, _ in (*sure, *guesses)} - set(instants)

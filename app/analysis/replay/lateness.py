@@ -288,8 +288,8 @@ def successions(
 ) -> tuple[frozenset[Succession], frozenset[Succession]]:
     """The ends of schedulers that may have chosen for a pod and not written all of it.
 
-    Such a one wrote nothing for a while, and its successor tried the pod as soon as it began. The
-    second part are those after which the pod was bound, which the first one may have done, too.
+    Such a one wrote nothing for a while, and the next one tried the pod as soon as it began. The
+    second part are those after which the pod was bound, which both may have done.
     """
     steps = (*recorded.of_pod.get(pod, ()), *recorded.said.get(pod, ()))
     own = (each for each in steps if each.writer in ("", short_name(SCHEDULER)))
@@ -298,12 +298,12 @@ def successions(
     for before, after in pairwise(sorted(own, key=lambda each: each.time)):
         if not _has(before, EventSeen):
             is_chosen = _has(before, *_CHOSEN)
-        pause = scheduler.pause_before(after.time, HANDED_OVER) if is_chosen else None
-        if pause is None or before.time >= pause[1] or _ends_wait(after):
+        came = Instant(after.time + waits.slack)
+        pause = scheduler.pause_before(came, HANDED_OVER) if is_chosen else None
+        if pause is None or scheduler.is_one(*pause) or _ends_wait(after):
             continue
-        if scheduler.is_one(*pause):
-            continue
-        if waits.longest(after.time) - pause[1] <= tolerances.TABLE.act_after:
+        is_first = before.time < pause[1] - waits.slack  # a source may have whole seconds alone
+        if is_first and waits.longest(came) - pause[1] <= tolerances.TABLE.act_after:
             since = Instant(max(pause[0], before.time + 1))
             each = Succession(pod=pod, since=since, until=pause[1])
             (bound if any(map(_binds, after.facts)) else certain).add(each)

@@ -13,8 +13,8 @@ from app.analysis.replay import facts
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.hypotheses.proposals import Proposals
-from app.analysis.replay.lags import Waits
-from app.analysis.replay.lateness import Process
+from app.analysis.replay.lags import Refused, Waits
+from app.analysis.replay.lateness import Process, successions
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Hold, Succession, Variant
 from app.domain.log import ObjectKey
@@ -493,6 +493,27 @@ def test_pod_that_was_gone_may_have_had_a_place_if_nothing_says_otherwise(
     assert [each.target for each in hidden] == ([expected] if expected else [])
     for each in hidden:
         assert each.on(Variant()) == Variant(hidden=expected, unanswered={"other"})
+
+
+@pytest.mark.parametrize(
+    ("slack", "expected"), [(1, [(100.5, 700.2)]), (0, [])], ids=["whole seconds", "exact times"]
+)
+def test_choice_is_lost_once_where_steps_have_whole_seconds_and_requests_are_spread(
+    slack, expected
+) -> None:
+    """The second attempt has two writes in the second in which the scheduler is back."""
+    recorded, _ = traces()
+    recorded.of_pod["pod"] = [
+        step(POD, NOMINATED, at=100),
+        step(POD, TRIED, at=700),
+        step(POD, NOMINATED, at=700),
+        step(POD, TRIED, at=700),
+    ]
+    instants = [Instant(int(at * SECOND)) for at in (100, 100.5, 700.2, 700.4, 700.6)]
+    waits = Waits((), instants, refused=Refused(slack=slack * SECOND))
+    certain, bound = successions("pod", recorded, Process(instants), waits)
+    assert sorted((each.since / SECOND, each.until / SECOND) for each in certain) == expected
+    assert not bound
 
 
 @pytest.mark.parametrize(
