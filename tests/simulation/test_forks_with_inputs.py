@@ -217,6 +217,8 @@ async def test_pod_without_a_claim_is_put_to_its_template_and_is_not_spared() ->
     )
     await log.append(info.id, expected=await log.head(info.id), events=cluster.line.events)
     made, _ = await fork(log, info, at, DeleteEdit(name="resourceclaimtemplate/gpu"))
+    assert made.continued is not None
+    assert made.continued.inputs == len(("the pod", "the rule"))
     comparison = Comparison(by=ComparisonAspect.DECISIONS, schemas=rules_of(info).schemas)
     report = await diffing.compare_histories(
         log, Ending(history=info), Ending(history=made.info), comparison

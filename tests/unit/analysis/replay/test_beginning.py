@@ -363,3 +363,27 @@ def test_pod_that_waits_for_its_devices_has_the_decision_of_its_wait(
         }
         for uid, at in expected
     ]
+
+
+NODE = ObjectKey("", "nodes", "", "n")
+CLAIM_KEY = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+
+
+@pytest.mark.parametrize(
+    ("objects", "is_up"),
+    [
+        ([], False),
+        ([(POD, {"spec": {}})], False),
+        ([(POD, {"spec": {"nodeName": "n"}})], True),
+        ([(CLAIM_KEY, {"status": {}})], False),
+        ([(CLAIM_KEY, {"status": {"allocation": {"devices": {"results": []}}}})], True),
+        ([(NODE, {"spec": {"nodeName": "n"}, "status": {"allocation": {"devices": {}}}})], False),
+        ([(POD, {"spec": {}}), (POD, {"spec": {"nodeName": "n"}})], True),
+    ],
+)
+def test_control_plane_is_up_where_a_pod_has_a_node_or_a_claim_devices(
+    objects: list[tuple[ObjectKey, dict]], is_up: bool
+) -> None:
+    events = [event(key, "u", tree, -1, 1) for key, tree in objects]
+    beginning = Beginning(head=Head(time=HEAD), after=Revision(1), state=b"", objects=events)
+    assert beginning.shows_work is is_up

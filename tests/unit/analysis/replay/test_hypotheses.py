@@ -493,6 +493,12 @@ def test_pod_that_was_gone_may_have_had_a_place_if_nothing_says_otherwise(
     assert [each.target for each in hidden] == ([expected] if expected else [])
     for each in hidden:
         assert each.on(Variant()) == Variant(hidden=expected, unanswered={"other"})
+    # A placement that was recorded may also be that of a client with a lower limit.
+    recorded.writes["pod"] = [step(POD, NOMINATED, at=110)]
+    placed = Sides(aspect=Aspect.NODES, uid="pod", recorded=["n1"], again=["n2"])
+    made = Proposals(recorded, waits=Waits(pairs, writes)).local(placed, again)
+    fields = [each.field for each in made if each.field.startswith("hidden")]
+    assert fields == (["hidden", "hidden+is_limited"] if expected else [])
 
 
 @pytest.mark.parametrize(
