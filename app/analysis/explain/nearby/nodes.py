@@ -40,7 +40,7 @@ def full(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
     for name in names[:NAMES_MAX]:
         key = ObjectKey(*api_resources.NODES, "", name)
         most = str(core.allocatable(views.objects.get(key) or {}).get("pods") or "0")
-        text = f"node {name} takes {most} pods at a time"
+        text = f"node {name} takes {most} {'pod' if most == '1' else 'pods'} at a time"
         has = counts.of(used.get(name, 0), "pod")
         yield Reason(text=f"{text} and has {has}", about=key, is_kept=True)
 

@@ -34,7 +34,9 @@ def remaining(
             held.append(Reason(text=text, revision=event.revision, about=key, is_kept=True))
     yield from held[:SHOWN_MAX]
     if (left := len(held) - SHOWN_MAX) > 0:
-        yield Reason(text=f"{counts.of(left, 'more object')} wait for something", is_kept=True)
+        waits = counts.verb(left, "waits")
+        text = f"{counts.of(left, 'more object')} {waits} for something"
+        yield Reason(text=text, is_kept=True)
     if going:
         names = [f"{_NOUNS.get(key[:2], key.resource)} {key.name}" for key in going]
         yield Reason(text=f"still to be deleted: {listed(names, len(names))}", is_kept=True)
