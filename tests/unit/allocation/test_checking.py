@@ -1,12 +1,13 @@
 """The readers of the checker: quantities, amounts, node selection."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.allocation.checking import amounts, judge, stock
+from app.domain.allocation.checking import amounts, judge, results, stock
 from app.domain.allocation.checking.judge import Case
 from app.domain.values import quantity
 from app.domain.values.quantity import QuantityError
@@ -357,3 +358,58 @@ def test_request_of_which_two_alternatives_are_used_is_named_with_both() -> None
     allocation = {"devices": {"results": results}, "nodeSelector": selector}
     problems = [each.problem for each in judge.check(case, [allocation])]
     assert "request r mixes alternatives r/a, r/b" in problems
+
+
+def piece(place: dict[str, Any], **tree: Any) -> stock.Piece:
+    return stock.Piece(key=("d", "p", "x"), tree={"name": "x", **tree}, place=place, taints=())
+
+
+def selecting(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"nodeSelector": {"nodeSelectorTerms": list(terms)}}
+
+
+def zone(*values: str) -> dict[str, Any]:
+    return {"key": "zone", "operator": "In", "values": list(values)}
+
+
+def only(name: str) -> dict[str, Any]:
+    field = {"key": "metadata.name", "operator": "In", "values": [name]}
+    return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+
+
+A_TERM, B_TERM = {"matchExpressions": [zone("a")]}, {"matchExpressions": [zone("b")]}
+LOCAL, EVERYWHERE, IN_ZONE = {"nodeName": "n1"}, {"allNodes": True}, selecting(A_TERM)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "is_stable", "expected"),
+    [
+        ([], False, None),
+        ([piece(EVERYWHERE)], False, None),
+        ([piece(LOCAL)], False, only("here")),
+        ([piece(LOCAL)], True, only("n1")),
+        ([piece(EVERYWHERE), piece(LOCAL)], False, only("here")),
+        # the experimental allocator binds a device to the node of the pod
+        ([piece(EVERYWHERE, bindsToNode=True)], False, only("here")),
+        ([piece(EVERYWHERE, bindsToNode=False)], False, None),
+        ([piece(EVERYWHERE, bindsToNode=True)], True, None),
+        ([piece(IN_ZONE)], False, {"nodeSelectorTerms": [A_TERM]}),
+        ([piece(IN_ZONE), piece(IN_ZONE)], False, {"nodeSelectorTerms": [A_TERM]}),
+        (
+            [piece(IN_ZONE), piece(selecting(B_TERM))],
+            False,
+            {"nodeSelectorTerms": [{"matchExpressions": [zone("a"), zone("b")]}]},
+        ),
+        ([piece(IN_ZONE), piece(LOCAL)], False, only("here")),
+        (
+            [piece(selecting({"matchFields": [zone("a")]})), piece(IN_ZONE)],
+            False,
+            {"nodeSelectorTerms": [{"matchExpressions": [zone("a")], "matchFields": [zone("a")]}]},
+        ),
+    ],
+)
+def test_nodes_of_an_allocation_are_those_of_all_its_devices(
+    pieces: list[stock.Piece], is_stable: bool, expected: dict[str, Any] | None
+) -> None:
+    node = {"metadata": {"name": "here"}}
+    assert results.node_selector(node, pieces, is_stable=is_stable) == expected
