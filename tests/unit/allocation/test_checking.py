@@ -413,3 +413,37 @@ def test_nodes_of_an_allocation_are_those_of_all_its_devices(
 ) -> None:
     node = {"metadata": {"name": "here"}}
     assert results.node_selector(node, pieces, is_stable=is_stable) == expected
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("consumes", [True, False])
+def test_device_that_consumes_counters_is_given_only_where_they_are_counted(
+    is_on: bool, consumes: bool
+) -> None:
+    """The counters of its pool stand in a slice of their own."""
+    counters = [{"name": "set", "counters": {"memory": {"value": "4"}}}]
+    drawn = [{"counterSet": "set", "counters": {"memory": {"value": "3"}}}]
+    device = {"name": "a", **({"consumesCounters": drawn} if consumes else {})}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2 if is_on else 1}
+    own = {"driver": "d", "nodeName": "n1", "pool": pool}
+    slices = [{"metadata": {"name": "s"}, "spec": {**own, "devices": [device]}}]
+    if is_on:
+        slices.append({"metadata": {"name": "t"}, "spec": {**own, "sharedCounters": counters}})
+    exactly = {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
+    case = Case(
+        node={"metadata": {"name": "n1"}},
+        claims=[
+            {
+                "metadata": {"name": "one", "namespace": "x"},
+                "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+            }
+        ],
+        classes={"c": {"metadata": {"name": "c"}, "spec": {}}},
+        slices=slices,
+        selects=lambda *_: True,
+        gates={"DRAPartitionableDevices": is_on},
+    )
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "a"}
+    found = judge.check(case, [{"devices": {"results": [result]}, "nodeSelector": only("n1")}])
+    said = [each.problem.endswith("it consumes counters, which are switched off") for each in found]
+    assert said == [True] * (consumes and not is_on)

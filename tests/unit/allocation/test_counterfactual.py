@@ -64,6 +64,16 @@ def test_releasing_a_claim_or_tolerating_a_taint_is_found() -> None:
     ]
 
 
+@pytest.mark.parametrize(("often", "seldom"), [("a", "b"), ("b", "a")])
+def test_cause_of_the_most_devices_is_told_first(often: str, seldom: str) -> None:
+    taints = [often, seldom, often, often]
+    devices = [device(f"d{n}", taints=[taint(each)]) for n, each in enumerate(taints)]
+    assert helps([resource_slice("s", *devices)], [claim(request())]) == [
+        f"tolerate taint {each}=v:NoSchedule in request r0 of claim ns/claim"
+        for each in (often, seldom)
+    ]
+
+
 def test_selector_that_excludes_everything_is_named() -> None:
     found = helps([resource_slice("s", device("d0"))], [claim(request("r0", 1, "false"))])
     assert found == ["drop selector #0 (false) in request r0 of claim ns/claim"]
