@@ -1,5 +1,11 @@
 """The page that `redra blast` prints."""
 
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
 from app.analysis.blast import text
 from tests.cluster import Cluster
 from tests.unit.analysis.blast.worlds import PATIENT, ask, put, rule, running, slice_spec
@@ -85,3 +91,39 @@ def test_pool_of_many_counters_stays_a_line():
         "set/slice-0 1 → 0, set/slice-1 1 → 0, set/slice-10 1 → 0, "
         "set/slice-11 1 → 0, set/slice-12 1 → 0, set/slice-13 1 → 0, … 24 more sums"
     ) in told
+
+
+@pytest.mark.parametrize(
+    ("totals", "line"),
+    [
+        ({}, "0 can no longer be allocated"),
+        ({"tainted": 2, "gone": 1}, "2 tainted, 1 gone, 0 can no longer be allocated"),
+        (
+            {"unallocatable": 2, "unselected": 1},
+            "3 can no longer be allocated",
+        ),
+        ({"kept_out": 3, "kept_out_free": 1}, "3 out of reach of new pods (1 of them free)"),
+        ({"other_class": 2}, "2 through other classes only"),
+        (
+            {"unselected": 1, "other_class": 2},
+            "1 can no longer be allocated, 2 through other classes only",
+        ),
+        (
+            {"allocatable": 2, "selected": 3},
+            "0 can no longer be allocated, 5 can be allocated from then on",
+        ),
+        (
+            {"new": 1, "selected": 1},
+            "1 new, 0 can no longer be allocated, 1 can be allocated from then on",
+        ),
+        (
+            {"untainted": 4, "let_in": 4},
+            "4 untainted, 0 can no longer be allocated, 4 within reach of new pods from then on",
+        ),
+    ],
+)
+def test_devices_are_counted_by_what_becomes_of_them(totals: dict[str, int], line: str) -> None:
+    radius: Any = SimpleNamespace(
+        totals=Counter({f"devices_{name}": count for name, count in totals.items()})
+    )
+    assert text._devices(radius) == line
