@@ -140,6 +140,7 @@ AREAS = {
     "deciding": Area(
         sources=("app/service/replays/deciding/*.py",),
         tests=(
+            f"{UNIT}/analysis/replay/test_lateness.py",
             f"{UNIT}/analysis/replay/test_writers_and_names.py",
             f"{UNIT}/service/pacing",
             f"{UNIT}/service/test_applied_inputs.py",
