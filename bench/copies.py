@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+import anyio.lowlevel
 import msgspec
 
 from app.adapters.clock import SystemClock
@@ -28,6 +29,7 @@ from app.domain.values import timestamps
 from app.domain.values.api_resources import RESOURCE_CLAIMS
 from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.timestamps import SECOND, Instant
+from app.service import chronicles
 from app.service.folding import snapshots
 from app.service.histories import DEFAULT_HISTORY
 from app.service.runtime import HistoryRuntime, RuntimeBounds
@@ -256,8 +258,11 @@ class _Writer:
         self._kept = revision
 
 
-async def write(folder: Path, size: Size) -> int:
-    """Make the default history of a data folder so large; returns the number of its events."""
+async def write(folder: Path, size: Size, *, with_chronicle: bool = False) -> int:
+    """Make the default history of a data folder so large; returns the number of its events.
+
+    With its chronicle, it is kept as by a server that has followed the history.
+    """
     told = await stories(size.devices)
     chosen = settings(data=folder)
     async with open_store(chosen, migrate=True) as store:
@@ -276,4 +281,15 @@ async def write(folder: Path, size: Size) -> int:
         events = copies(writer.head.revision, writer.head.time, told, size)
         while page := [*islice(events, APPENDED)]:
             await writer.append(page)
+        if with_chronicle:
+            async with open_histories(store, chosen) as histories:
+                await _keep_chronicle(await histories.open(DEFAULT_HISTORY))
         return writer.head.revision
+
+
+async def _keep_chronicle(runtime: HistoryRuntime) -> None:
+    """Keep all stretches that are due."""
+    kept, keeping = None, await chronicles.keep_next(runtime, anyio.lowlevel.checkpoint)
+    while keeping is not None and keeping.revision != kept:
+        kept = keeping.revision
+        keeping = await chronicles.keep_next(runtime, anyio.lowlevel.checkpoint)

@@ -8,7 +8,8 @@ and gone, of questions about the beginning, the middle and the end (`QUESTIONS`)
 a verification of the first events; and the memory of the server. Each is shown with the exponent of
 its growth: 0 is flat.
 
-`--cold` opens the history first without kept states, `--whole` also asks what reads the whole log.
+`--cold` opens the history first without kept states, `--whole` also asks what reads the whole log,
+and `--no-chronicle` leaves the first question for findings to fold it.
 `--data` is a folder to keep: histories that it has are used again.
 """
 
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -66,6 +68,11 @@ class Question:
 _POD = "why?kind=pod&namespace=default&name="
 
 QUESTIONS = (
+    Question("findings", "findings"),
+    Question("timeline page", "timeline"),
+    Question("map", "map"),
+    Question("lanes", "lanes"),
+    Question("pace", "pace"),
     Question("why of the first pod", f"{_POD}{FIRST_POD}"),
     Question("why of a pod of the middle", f"{_POD}{{middle_pod}}"),
     Question("why of a pod that runs", f"{_POD}{RUNNING_POD}"),
@@ -157,13 +164,15 @@ async def _withdraw(server: Server) -> None:
     client.writer.close()
 
 
-def _measure(folder: Path, length: int, *, cold: bool, whole: bool) -> tuple[int, dict[str, float]]:
+def _measure(
+    folder: Path, length: int, *, cold: bool, whole: bool, with_chronicle: bool
+) -> tuple[int, dict[str, float]]:
     """The number of events of a history, and what it costs to open and ask it."""
     gone = length // EVENTS_OF_LIFE
     if not folder.exists():
         size = copies.Size(nodes=NODES, devices=DEVICES, pods=PODS, gone=gone)
         began, clock = time.process_time(), time.perf_counter()
-        count = anyio.run(copies.write, folder, size)
+        count = anyio.run(partial(copies.write, folder, size, with_chronicle=with_chronicle))
         spent, took = time.process_time() - began, time.perf_counter() - clock
         print(f"{count:,} events written in {spent:.0f} s CPU, {took:.0f} s", flush=True)
     if cold:
@@ -200,6 +209,9 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--points", type=int, default=3, help="lengths, each half the next one")
     parser.add_argument("--cold", action="store_true", help="first without kept states")
     parser.add_argument("--whole", action="store_true", help="ask what reads the whole log, too")
+    parser.add_argument(
+        "--no-chronicle", action="store_true", help="write histories without their chronicle"
+    )
     parser.add_argument("--data", type=Path, help="a folder to keep, or one that was kept")
     options = parser.parse_args(arguments)
     points: dict[str, list[tuple[int, float]]] = {}
@@ -207,7 +219,11 @@ def main(arguments: Sequence[str] = ()) -> None:
         folder = options.data or temporary
         for length in _lengths(options.events, options.points):
             size, costs = _measure(
-                folder / f"{length}", length, cold=options.cold, whole=options.whole
+                folder / f"{length}",
+                length,
+                cold=options.cold,
+                whole=options.whole,
+                with_chronicle=not options.no_chronicle,
             )
             for what, cost in costs.items():
                 points.setdefault(what, []).append((size, cost))

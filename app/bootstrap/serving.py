@@ -49,7 +49,7 @@ from app.service.replays.overseeing import OverseeingBounds
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
 from app.web.frame import compile_templates
-from app.workers import metering, projecting, reopening, supervisor, tending, watching
+from app.workers import chronicling, metering, projecting, reopening, supervisor, tending, watching
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
 from app.workers.tending import TendingBounds
@@ -93,6 +93,7 @@ def supervise(
     )
 
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
+        tasks.start_soon(chronicling.run, runtime)
         if meter is not None:
             tasks.start_soon(metering.run, runtime, meter)
         if with_controllers and not runtime.info.is_decided_elsewhere:

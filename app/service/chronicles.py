@@ -6,7 +6,7 @@ A long history is not read at once: each question reads a bounded number of furt
 answer says up to which revision it has read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -173,16 +173,10 @@ class Chronicles:
 
     async def _begun(self, runtime: HistoryRuntime) -> _KeptChronicle:
         """The chronicle that was kept, or one that begins with the first event."""
-        info = runtime.info
-        doubts = await recorded_doubts.doubts_of(runtime.log, info)
-        switches = await switches_over_time(runtime.log, info)
-        lacking = uncertainty.lacking(doubts)
-        begin = partial(Chronicle, switches, lacking, is_recorded=info.is_recorded)
-        if runtime.kept_views is None:
+        begin, doubts = await _beginning(runtime)
+        store = _store_of(runtime, self._stretch)
+        if store is None:
             return _KeptChronicle(begin(), doubts, begin)
-        store = ChronicleStore(
-            views=runtime.kept_views, log=runtime.log, info=info, stretch=self._stretch
-        )
         chronicle, keeping = await store.restored(begin, runtime.views.revision)
         return _KeptChronicle(chronicle, doubts, begin, store, keeping)
 
@@ -213,3 +207,51 @@ class Chronicles:
                     await anyio.lowlevel.checkpoint()
                 if kept.store is not None:
                     await kept.store.keep(chronicle, kept.keeping, events[-1].hash)
+
+
+async def keep_next(
+    runtime: HistoryRuntime, pause: Callable[[], Awaitable[None]], stretch: int = STRETCH
+) -> Keeping | None:
+    """Keep the next stretch of a history's chronicle, if the history has that many events more.
+
+    `pause` is awaited after each page of events. Returns what is kept; None where nothing can be.
+    """
+    store = _store_of(runtime, stretch)
+    if store is None:
+        return None
+    begin, _ = await _beginning(runtime)
+    head = runtime.views.revision
+    newest = await store.newest(begin(), head)
+    if newest is not None and head - newest[1].revision < newest[1].length:
+        return newest[1]
+    chronicle, keeping = await store.restored(begin, head, with_entries=False)
+    begun = keeping.revision
+    while keeping.revision == begun and head - begun >= keeping.length:
+        after = chronicle.revision
+        events = await runtime.log.read(runtime.info.id, after=after, until=head, limit=PAGE_MAX)
+        if not events:
+            break
+        for first in range(0, len(events), TURN_MAX):
+            chronicle.fold(events[first : first + TURN_MAX])
+            await anyio.lowlevel.checkpoint()
+        await store.keep(chronicle, keeping, events[-1].hash)
+        await pause()
+    return keeping
+
+
+def _store_of(runtime: HistoryRuntime, stretch: int) -> ChronicleStore | None:
+    views = runtime.kept_views
+    if views is None:
+        return None
+    return ChronicleStore(views=views, log=runtime.log, info=runtime.info, stretch=stretch)
+
+
+async def _beginning(
+    runtime: HistoryRuntime,
+) -> tuple[Callable[[], Chronicle], tuple[Doubt, ...]]:
+    """How the chronicle of a history begins, and the doubts of its recording."""
+    info = runtime.info
+    doubts = await recorded_doubts.doubts_of(runtime.log, info)
+    switches = await switches_over_time(runtime.log, info)
+    lacking = uncertainty.lacking(doubts)
+    return partial(Chronicle, switches, lacking, is_recorded=info.is_recorded), doubts

@@ -72,39 +72,41 @@ class ChronicleStore:
     info: HistoryInfo
     stretch: int = STRETCH
 
-    async def restored(
-        self, begin: Callable[[], Chronicle], until: Revision
-    ) -> tuple[Chronicle, Keeping]:
-        """The chronicle that goes on from the newest state, or begins if none can be used."""
+    async def newest(
+        self, chronicle: Chronicle, until: Revision
+    ) -> tuple[forms.KeptState, Keeping] | None:
+        """The newest state from which a chronicle that has folded nothing can go on."""
         kept = await snapshots.load_of_line(self.views, self.log, self.info, STATE, until=until)
-        if kept is not None:
-            try:
-                restored = await self._from(begin(), Revision(kept[0]), kept[2])
-            except UnknownForm:
-                restored = None
-            if restored is not None:
-                return restored
-        return begin(), Keeping(length=self.stretch)
+        state = None if kept is None else _state_of(chronicle, kept[0], kept[2])
+        if state is None:
+            return None
+        stretches = [*state.stretches]
+        return state, Keeping(stretches, len(stretches), self._length(state), is_new=False)
 
-    async def _from(
-        self, chronicle: Chronicle, revision: Revision, data: bytes
-    ) -> tuple[Chronicle, Keeping] | None:
-        program, _, encoded = data.partition(b"\n")
-        if program != _program():
-            return None
-        state = forms.state_of(encoded)
-        if not state.stretches or not chronicle.fits(state, revision):
-            return None
-        parts = await self._parts(ENTRIES, state.stretches)
+    async def restored(
+        self, begin: Callable[[], Chronicle], until: Revision, *, with_entries: bool = True
+    ) -> tuple[Chronicle, Keeping]:
+        """The chronicle that goes on from the newest state, or begins if none can be used.
+
+        One without entries serves to keep further stretches only.
+        """
+        chronicle = begin()
+        newest = await self.newest(chronicle, until)
+        if newest is None:
+            return chronicle, Keeping(length=self.stretch)
+        state, keeping = newest
+        parts = await self._parts(ENTRIES, state.stretches) if with_entries else []
         if parts is None:
-            return None
+            return chronicle, Keeping(length=self.stretch)
 
         def go_on() -> None:
-            chronicle.go_on_from(state, [forms.entries_of(each) for each in parts])
+            entries = [forms.entries_of(each) for each in parts] if with_entries else None
+            chronicle.go_on_from(state, entries)
 
-        await anyio.to_thread.run_sync(go_on)
-        count = len(state.stretches)
-        keeping = Keeping([*state.stretches], count, self._length(state), is_new=False)
+        try:
+            await anyio.to_thread.run_sync(go_on)
+        except UnknownForm:
+            return begin(), Keeping(length=self.stretch)
         return chronicle, keeping
 
     async def take_changes(self, chronicle: Chronicle, keeping: Keeping) -> bool:
@@ -140,10 +142,9 @@ class ChronicleStore:
             stretch, state = await anyio.to_thread.run_sync(
                 lambda: (chronicle.stretch(), chronicle.state(stretches))
             )
-            if keeping.is_new:
-                for view in (STATE, ENTRIES, CHANGES):
-                    await self.views.clear(self.info.id, *view)
-                keeping.is_new = False
+            if not await self._is_last(chronicle, keeping):
+                keeping.length += self.stretch
+                return
             await self._save(ENTRIES, chronicle.revision, last, forms.dump(stretch.entries))
             await self._save(CHANGES, chronicle.revision, last, forms.dump(stretch.changes))
             encoded = _program() + b"\n" + forms.dump(state)
@@ -159,6 +160,22 @@ class ChronicleStore:
     def _length(self, state: forms.KeptState) -> int:
         """The events of the next stretch at least."""
         return max(self.stretch, len(state.watch) // BYTES_FOR_AN_EVENT)
+
+    async def _is_last(self, chronicle: Chronicle, keeping: Keeping) -> bool:
+        """Whether nobody else has kept another stretch; what cannot be used is removed."""
+        newest = await snapshots.load(
+            self.views, self.log, self.info.id, STATE, until=chronicle.revision
+        )
+        if not keeping.is_new:
+            return (newest[0] if newest else Revision(0)) == keeping.revision or (
+                newest is None and keeping.revision <= self.info.parent_revision
+            )
+        if newest is not None and _state_of(chronicle, newest[0], newest[2]) is not None:
+            return False
+        for view in (STATE, ENTRIES, CHANGES):
+            await self.views.clear(self.info.id, *view)
+        keeping.is_new = False
+        return True
 
     async def _save(
         self, view: tuple[str, int], revision: Revision, last: bytes, data: bytes
@@ -189,6 +206,18 @@ class ChronicleStore:
             parents.append(parent)
             parent = histories[parent].parent
         return parents
+
+
+def _state_of(chronicle: Chronicle, revision: Revision, data: bytes) -> forms.KeptState | None:
+    """The state that was kept at a revision, if the chronicle can go on from it."""
+    program, _, encoded = data.partition(b"\n")
+    if program != _program():
+        return None
+    try:
+        state = forms.state_of(encoded)
+    except UnknownForm:
+        return None
+    return state if state.stretches and chronicle.fits(state, revision) else None
 
 
 @cache

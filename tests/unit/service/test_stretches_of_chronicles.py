@@ -6,6 +6,8 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryViewStore
@@ -14,11 +16,14 @@ from app.domain.errors import LogUnavailable
 from app.domain.log import Event, Head, HistoryInfo, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.chronicles import Chronicles
+from app.service.chronicles import Chronicles, keep_next
 from app.service.folding import kept_chronicles
 from app.service.runtime import HistoryRuntime
+from app.workers import chronicling
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.analysis.invariants.worlds import RandomWorld
 from tests.unit.analysis.test_kept_chronicles import attributes, shown
+from tests.unit.service.builders import ALICE, config_map, namespace, running_history
 from tests.unit.service.test_replaying import history_of, resealed
 
 STRETCH = 15
@@ -197,3 +202,84 @@ async def test_database_that_takes_nothing_fails_no_question(events: Sequence[Ev
     store = MemoryViewStore({})
     await asked(log, info, last, store)
     assert await compare(log, info, last, store) < 2 * STRETCH + 10
+
+
+async def kept_on(log: MemoryLog, info: HistoryInfo, revision: int, store: MemoryViewStore) -> int:
+    """Keep stretches until none is due; returns the revision up to which is kept."""
+
+    async def pause() -> None:
+        await anyio.lowlevel.checkpoint()
+
+    before = -1
+    while True:
+        runtime = cast(HistoryRuntime, Reader(log, info, revision, store))
+        keeping = await keep_next(runtime, pause, STRETCH)
+        assert keeping is not None
+        if keeping.revision == before:
+            return before
+        before = keeping.revision
+
+
+async def test_history_that_nobody_asked_about_is_kept(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store = MemoryViewStore({})
+    for revision in range(20, len(events), 33):
+        kept = await kept_on(log, info, revision, store)
+        assert revision - kept < 2 * STRETCH
+    assert await compare(log, info, len(events), store) < len(events) - kept + 10
+
+
+async def test_two_that_keep_the_same_history_do_not_spoil_it(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store = MemoryViewStore({})
+    chronicles = Chronicles(kept_max=1, events_max=7, stretch=STRETCH)
+    asking = Reader(log, info, len(events), store)
+    whole, _ = await asked(log, info, len(events), None)
+    for revision in range(20, len(events), 9):
+        await chronicles.of(cast(HistoryRuntime, asking))
+        await kept_on(log, info, revision, store)
+        await compare(log, info, revision, store)
+    chronicle, _ = await chronicles.of(cast(HistoryRuntime, asking))
+    while chronicle.revision < len(events):
+        chronicle, _ = await chronicles.of(cast(HistoryRuntime, asking))
+    assert shown(chronicle) == shown(whole)
+
+
+async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store, cut = MemoryViewStore({}), 3 * len(events) // 4
+    await kept_on(log, info, len(events), store)
+    end = Head(revision=Revision(cut), hash=events[cut - 1].hash)
+    fork = await log.fork_history(
+        "fork", parent=info, end=end, seed=2, settings={}, created=Instant(0)
+    )
+    await log.append(fork.id, expected=end, events=events[cut:])
+    assert await kept_on(log, fork, len(events), store) > cut
+    assert min(store._snapshots[fork.id, *kept_chronicles.STATE]) > cut
+    await compare(log, fork, len(events), store)
+
+
+class Noting(MemoryViewStore):
+    """A store that tells when a state of a chronicle is kept."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.kept = anyio.Event()
+
+    async def save_snapshot(self, *place: Any) -> None:
+        await super().save_snapshot(*place)
+        if place[1:3] == kept_chronicles.STATE:
+            self.kept.set()
+
+
+async def test_server_keeps_a_chronicle_when_a_history_has_grown() -> None:
+    store = Noting()
+    async with running_history(views=store) as history, anyio.create_task_group() as tasks:
+        tasks.start_soon(chronicling.run, history, 5)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            await history.submit(namespace("default"), actor=ALICE)
+            assert not store.kept.is_set()
+            for number in range(4):
+                await history.submit(config_map(f"m{number}"), actor=ALICE)
+            await store.kept.wait()
+        tasks.cancel_scope.cancel()
