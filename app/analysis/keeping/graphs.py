@@ -38,8 +38,8 @@ class UnknownForm(ValueError):
 class GraphForms:
     """The classes and functions that a graph may contain, and objects that it refers to by name.
 
-    `constants` are compared by identity, so that they are not to be made anew. `left_out` are
-    attributes that are not kept; a class whose objects lack one sets it itself.
+    `constants` are compared by identity, so that they are not to be made anew. `plain` gives the
+    form in which an object of a class is written, without what can be worked out again.
     """
 
     def __init__(
@@ -47,11 +47,13 @@ class GraphForms:
         classes: Iterable[type],
         functions: Iterable[Callable[..., Any]] = (),
         constants: Mapping[str, object] = MappingProxyType({}),
+        plain: Mapping[type, Callable[[Any], Any]] = MappingProxyType({}),
     ) -> None:
         self.classes = {_name_of(each): each for each in classes}
         self.functions = {_name_of(each): each for each in functions}
         self.constants = constants
         self.named = {id(each): name for name, each in constants.items()}
+        self.plain = plain
 
     def class_of(self, name: str) -> Any:
         """The class of a name."""
@@ -127,7 +129,8 @@ class _Writer:
         elif issubclass(kind, tuple):
             head, parts = [_NAMED, self._number(kind)], item
         elif _is_made_whole(kind):
-            head, parts = [_MADE, self._number(kind)], _fields(item)
+            plain = self._forms.plain.get(kind)
+            head, parts = [_MADE, self._number(kind)], _fields(plain(item) if plain else item)
         if head is not None:
             written = [*head, *map(self.value, parts)]
             return self._add(item, written)

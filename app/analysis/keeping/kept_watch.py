@@ -24,7 +24,7 @@ from app.analysis.verify.invariants import (
 )
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.watch import InvariantWatch
-from app.domain.log import Revision, event, lost_lines, raw_parts, records, store_versions
+from app.domain.log import Event, Revision, event, lost_lines, raw_parts, records, store_versions
 from app.domain.log import looks as log_looks
 from app.domain.values.timestamps import Instant
 
@@ -65,6 +65,7 @@ FORMS = GraphForms(
     ],
     (Instant, queues.Queues.decided_from),
     {"not-shown": known.NOT_SHOWN},
+    {Event: Event.undecoded},
 )
 
 

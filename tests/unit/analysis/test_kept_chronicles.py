@@ -197,3 +197,14 @@ def test_class_that_is_not_named_is_neither_written_nor_made():
     written = graphs.dump([Other()], graphs.GraphForms((Other,)))
     with pytest.raises(UnknownForm, match="Other"):
         graphs.load(written, kept_watch.FORMS)
+
+
+def test_events_are_kept_without_what_was_read_of_them():
+    log, _ = random_log(1)
+    event = log.events[0]
+    tree = event.object
+    event.reading = tree, object()
+    again = graphs.load(graphs.dump((event, event), kept_watch.FORMS), kept_watch.FORMS)
+    assert again[0] is again[1]
+    assert (again[0].object, again[0].reading) == (tree, None)
+    assert again[0].hash == event.hash
