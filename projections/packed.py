@@ -122,6 +122,17 @@ class PackedList(Sequence[T], Generic[T]):
             yield from self._block(number)
         yield from plain
 
+    def pieces(self, first: int) -> Iterator[list[T]]:
+        """The items from a number on, as many at a time as are compressed together.
+
+        Items that are appended meanwhile may be left out.
+        """
+        blocks, plain = self._parts
+        for number in range(bisect_right(self._ends, first, 0, blocks), blocks):
+            begin = self._count(number)
+            yield self._block(number)[max(0, first - begin) :]
+        yield plain[max(0, first - self._count(blocks)) :]
+
     @overload
     def __getitem__(self, number: int) -> T: ...
     @overload

@@ -30,9 +30,6 @@ from projections.timeline import Entry, TimelineProjection
 CHANGES_PLAIN_MAX = 2_000
 """The latest changes of states over time, which are not compressed."""
 
-APPLIED_AT_ONCE = 500
-"""Changes that are applied before other tasks may run: a few milliseconds."""
-
 
 def unread(read: Revision, until: Revision) -> str:
     """The note that an answer rests on a part of the log up to a revision; empty if on all."""
@@ -192,12 +189,15 @@ class Chronicle:
         """Work the states out that `spans` returns; other tasks may run after each step."""
         while not self._is_applied:
             assert not self._lacks_changes, "the changes of earlier stretches are read first"
-            end = self._applied + APPLIED_AT_ONCE
-            for change in self._changes[self._applied : end]:
-                self._spans.apply(change)
-            self._applied = min(end, len(self._changes))
-            self._is_applied = self._applied == len(self._changes)
-            yield
+            for piece in self._changes.pieces(self._applied):
+                for change in piece:
+                    self._spans.apply(change)
+                applied = self._applied = self._applied + len(piece)
+                yield
+                if self._is_applied or self._applied != applied:
+                    break  # Another caller went on meanwhile.
+            else:
+                self._is_applied = self._applied == len(self._changes)
 
     def _about(self, key: ObjectKey) -> Sequence[int]:
         """The numbers of the entries about an object."""
@@ -256,13 +256,15 @@ class Chronicle:
 
     def state(self, stretches: Sequence[tuple[Revision, bytes]]) -> KeptState:
         """The part to keep besides the stretches, of which the last one ends here."""
+        watch = graphs.dump(self._watch, kept_watch.FORMS)
         return KeptState(
             conditions=self._conditions(self.revision),
             count=self._before + len(self._times),
             stretches=tuple(stretches),
             last=self._last,
             timeline=self._timeline.dump_present(),
-            watch=graphs.dump(self._watch, kept_watch.FORMS),
+            watch=forms.compressed(watch),
+            watch_bytes=len(watch),
         )
 
     def note_kept(self, stretch: KeptStretch) -> None:
@@ -281,7 +283,7 @@ class Chronicle:
         Without stretches, no question about what was kept is answered, and further stretches can
         be kept. The changes of states over time are missing until `take_changes` gives them.
         """
-        watch = graphs.load(state.watch, kept_watch.FORMS)
+        watch = graphs.load(forms.decompressed(state.watch), kept_watch.FORMS)
         self._timeline.load_present(state.timeline)
         if stretches is None:
             self._before = state.count

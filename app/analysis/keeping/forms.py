@@ -21,6 +21,7 @@ class KeptState(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=
 
     `conditions` is what a chronicle was begun with, `stretches` the last revision of each stretch
     with the hash of its event, `count` the number of entries, `last` the moment of the last event.
+    `watch` is compressed, of `watch_bytes`.
     """
 
     conditions: str
@@ -29,6 +30,7 @@ class KeptState(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=
     last: Moment
     timeline: bytes
     watch: bytes
+    watch_bytes: int
 
 
 class KeptEntries(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -60,17 +62,30 @@ class KeptStretch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     changes: KeptChanges
 
 
+def compressed(data: bytes) -> bytes:
+    """The bytes of a state, compressed."""
+    return zlib.compress(data, 1)
+
+
+def decompressed(data: bytes) -> bytes:
+    """The bytes that were compressed. Raises UnknownForm."""
+    try:
+        return zlib.decompress(data)
+    except zlib.error as problem:
+        raise UnknownForm(f"the kept bytes cannot be read: {problem}") from problem
+
+
 def packed(numbers: "array[int]") -> bytes:
     """The bytes of numbers, compressed."""
-    return zlib.compress(numbers.tobytes(), 1)
+    return compressed(numbers.tobytes())
 
 
 def unpacked(code: str, data: bytes) -> "array[int]":
     """The numbers that were compressed. Raises UnknownForm."""
     numbers = array(code)
     try:
-        numbers.frombytes(zlib.decompress(data))
-    except (zlib.error, ValueError) as problem:
+        numbers.frombytes(decompressed(data))
+    except ValueError as problem:
         raise UnknownForm(f"the kept numbers cannot be read: {problem}") from problem
     return numbers
 

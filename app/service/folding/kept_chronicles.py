@@ -159,7 +159,7 @@ class ChronicleStore:
 
     def _length(self, state: forms.KeptState) -> int:
         """The events of the next stretch at least."""
-        return max(self.stretch, len(state.watch) // BYTES_FOR_AN_EVENT)
+        return max(self.stretch, state.watch_bytes // BYTES_FOR_AN_EVENT)
 
     async def _is_last(self, chronicle: Chronicle, keeping: Keeping) -> bool:
         """Whether nobody else has kept another stretch; what cannot be used is removed."""

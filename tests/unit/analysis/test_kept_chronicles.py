@@ -208,3 +208,25 @@ def test_events_are_kept_without_what_was_read_of_them():
     assert again[0] is again[1]
     assert (again[0].object, again[0].reading) == (tree, None)
     assert again[0].hash == event.hash
+
+
+def test_states_over_time_are_worked_out_once_by_several_callers():
+    """Steps of two callers and of further events, in any order."""
+    log, _ = random_log(2)
+    events = [event for _ in range(8) for event in log.events]
+    whole = Chronicle()
+    whole.fold(events)
+    for seed in range(20):
+        chance, chronicle = random.Random(seed), Chronicle()
+        chronicle.fold(events[:-20])
+        callers = [chronicle.spans_in_steps() for _ in range(3)]
+        for begin in range(len(events) - 20, len(events), 5):
+            for caller in chance.choices(callers, k=chance.randrange(4)):
+                next(caller, None)
+            if chance.random() < 0.1:
+                assert chronicle.spans
+            chronicle.fold(events[begin : begin + 5])
+        assert attributes(chronicle.spans) == attributes(whole.spans)
+        for caller in callers:
+            assert [*caller] == []
+        assert attributes(chronicle.spans) == attributes(whole.spans)

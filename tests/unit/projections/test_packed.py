@@ -41,9 +41,29 @@ def test_packed_list_is_a_list(plain_max: int, monkeypatch: pytest.MonkeyPatch) 
         for number in pick.sample(range(-len(model), len(model)), min(8, len(model))):
             assert made[number] == model[number]
     assert list(made) == model
+    for first in pick.sample(range(len(model) + 1), 9):
+        assert [item for piece in made.pieces(first) for item in piece] == model[first:]
     for number in (len(model), -len(model) - 1):
         with pytest.raises(IndexError):
             made[number]
+
+
+def test_parts_of_a_packed_list_are_kept_and_joined_again() -> None:
+    pick = random.Random(1)
+    made, model, joined = PackedList(Item, 300), list[Item](), PackedList(Item, 300)
+    kept = 0
+    for turn in range(60):
+        more = [Item(pick.randrange(9), "x") for _ in range(pick.randrange(400))]
+        made.extend(more)
+        model += more
+        if turn % 5 == 0:
+            end = made.seal()
+            joined.extend_packed(made.blocks(kept))
+            kept = end
+            assert list(joined) == model
+        number = pick.randrange(len(model))
+        assert (made[number], len(made)) == (model[number], len(model))
+    assert list(made) == model
 
 
 def test_packed_list_can_be_read_by_one_thread_while_another_appends() -> None:
