@@ -7,6 +7,8 @@ kind that is in no table is namespaced exactly when it has a namespace.
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
@@ -237,7 +239,10 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
     """
     if depth == 0:
         return
-    if isinstance(value, list):
+    if isinstance(value, str) and value.startswith(_BEGINNING):
+        # A client in Go logs an object as a text, without its kind.
+        yield from objects_within(_decoded(value), depth - 1)
+    elif isinstance(value, list):
         for item in value:
             yield from objects_within(item, depth - 1)
     elif isinstance(value, dict):
@@ -263,6 +268,16 @@ def objects_within(value: Any, depth: int = WITHIN_MAX) -> Iterator[JsonObject]:
             return
         for item in value.values():
             yield from objects_within(item, depth - 1)
+
+
+_BEGINNING = '{"metadata":{'
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 _PHASES = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
@@ -296,6 +311,10 @@ def of_fields(tree: JsonView) -> tuple[str, str] | None:
         is_old = any("deviceClassName" in each for each in requests)
         kind = "ResourceClaim" if inner is spec else "ResourceClaimTemplate"
         return _devices_version(is_old=is_old), kind
+    if isinstance(inner.get("resourceClassName"), str):
+        # The reader of objects says that this form is no longer read.
+        kind = "ResourceClaim" if inner is spec else "ResourceClaimTemplate"
+        return f"{api_groups.RESOURCE}/v1alpha2", kind
     return None
 
 

@@ -61,7 +61,7 @@ _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*(?:[{\[\]]|"[^"\n]{0,400}\\n)')
 _JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+\])")
 """The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
 _EMBEDDED = re.compile(r'\{\s*"')
-_MARKS = ("apiVersion", api_groups.AUDIT, "auditID")
+_MARKS = ("apiVersion", api_groups.AUDIT, "auditID", "creationTimestamp")
 """A line of text is searched for embedded JSON only if it contains one of these words."""
 
 

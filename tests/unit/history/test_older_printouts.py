@@ -233,3 +233,13 @@ def test_output_of_gron_is_named_with_its_cure(tmp_path):
     with pytest.raises(InputError, match="output of gron") as refusal:
         read(tmp_path, 'json = {};\njson.apiVersion = "v1";\njson.kind = "Pod";\n')
     assert "gron --ungron" in str(refusal.value.cure)
+
+
+@pytest.mark.parametrize("command", ["k get pods -n shop", "$ kubectl get pods -n shop -o wide"])
+def test_titles_on_the_line_of_their_command_are_titles(tmp_path, command):
+    """A line end that a copy has lost; the rows stand where they stood below the titles."""
+    records, problems = read(tmp_path, f"works:\n{command}      {PODS}")
+    assert problems == []
+    assert [(each.kind, each.namespace, each.name) for each in records] == [
+        ("Pod", "shop", "web-1")
+    ]

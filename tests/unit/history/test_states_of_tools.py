@@ -106,15 +106,34 @@ LOGGED = [
 LOGGED += [(older(tree), kind) for tree, kind in LOGGED if kind.startswith("Resource")]
 
 
-@pytest.mark.parametrize("as_list", [False, True], ids=["line", "list"])
+AS_LOGGED = {
+    "line": lambda tree: dense({"msg": "preparing", "object": tree}),
+    "list": lambda tree: dense({"items": [tree]}),
+    "text": lambda tree: dense({"msg": "preparing", "object": dense(tree)}),
+    "klog": lambda tree: f"{KLOG}{dense(dense(tree))}\n{DONE}",
+    "klog without quotes": lambda tree: f"{KLOG}{dense(tree)}\n{DONE}",
+}
+KLOG = 'I0102 03:04:05.000006       1 controller.go:249] "updated object" type="X" content='
+DONE = 'I0102 03:04:06.000006       1 controller.go:250] "done"\n'
+
+
+@pytest.mark.parametrize("form", AS_LOGGED)
 @pytest.mark.parametrize(("tree", "kind"), LOGGED)
-def test_object_without_a_kind_has_the_one_that_its_fields_tell(tmp_path, tree, kind, as_list):
-    line = dense({"items": [tree]} if as_list else {"msg": "preparing", "object": tree})
+def test_object_without_a_kind_has_the_one_that_its_fields_tell(tmp_path, tree, kind, form):
+    line = AS_LOGGED[form]({"metadata": tree["metadata"], **tree})
     records, _, lost = read(tmp_path, "driver.log", line)
     assert (lost, [record.kind for record in records]) == ([], [kind])
     assert (records[0].name, records[0].uid) == (tree["metadata"]["name"], tree["metadata"]["uid"])
     if kind == "ResourceClaim":
         assert records[0].object["spec"] == CLAIM["spec"]
+
+
+def test_logged_claim_of_the_first_form_is_named(tmp_path):
+    spec = {"resourceClassName": "gpu", "allocationMode": "WaitForFirstConsumer"}
+    tree = {"metadata": CLAIM["metadata"], "spec": spec}
+    _, _, lost = read(tmp_path, "driver.log", AS_LOGGED["klog"](tree) + dense({"a": POD}))
+    (problem,) = lost
+    assert "ResourceClaim in resource.k8s.io/v1alpha2 is the older form" in problem
 
 
 def test_fields_of_other_kinds_tell_none():

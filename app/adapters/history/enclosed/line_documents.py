@@ -77,8 +77,12 @@ def quoted(line: str) -> Iterator[Any]:
             value, _ = _decoder.raw_decode(json.loads(f'"{match.group()}'))
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict) and (envelopes.is_event(value) or _is_stored(value)):
+        if not isinstance(value, dict):
+            continue
+        if envelopes.is_event(value) or _is_stored(value):
             yield value
+        elif (named := kinds.of_fields(value)) is not None:
+            yield {**value, "apiVersion": named[0], "kind": named[1]}
 
 
 def _is_stored(value: JsonObject) -> bool:

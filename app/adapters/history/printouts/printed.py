@@ -34,6 +34,12 @@ _TITLES = re.compile(
     r"|LAST ?SEEN\s{2,}FIRST ?SEEN\s{2,}COUNT\s{2,}NAME\s{2,}KIND\b)"
 )
 _TITLE = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z0-9()-]+)*")
+_BEHIND = re.compile(
+    r"(?P<command>.{1,300}?)[ \t]{1,200}"
+    r"(?P<titles>(?:NAMESPACE[ ]{2,200}NAME|NAME|LAST SEEN)[ ]{2,200}[A-Z].*)"
+)
+"""Titles on the line of their command, where a line end was lost."""
+
 _COLUMNS = re.compile(r"[A-Z][A-Z0-9_.-]*(?:\s{2,}[A-Z][A-Z0-9_.-]*)+")
 _INDENT = re.compile(r"[ \t]+(?=NAME|LAST ?SEEN|EVENT)")
 _PAGE_INDENT = re.compile(r"[ \t]+(?=Name: )")
@@ -132,6 +138,10 @@ def parse(
         return _names(lines, at, listed)
     if _TITLES.match(lines[at]):
         return _table(lines, at, commands or Commands(), number)
+    if commands is not None and " get " in lines[at] and (both := _BEHIND.match(lines[at])):
+        commands.note(both["command"], number - 1)
+        if commands.of(number, None) is not None:
+            return _table([both["titles"], *lines[at + 1 :]], 0, commands, number)
     if lines[at].startswith("Name:"):
         return pages.description(lines, at, schemas)
     if pages.EVENT_TITLES.match(lines[at]):
