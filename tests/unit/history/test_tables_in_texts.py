@@ -6,9 +6,11 @@ import json
 import textwrap
 
 import pytest
+import yaml
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
 from app.domain.log.records import CHANGES, Loss
 from app.domain.values import timestamps
 from tests.unit.history.test_service_forms import CLAIMS, EVENTS, dense
@@ -152,3 +154,32 @@ def test_part_of_a_document_below_words_is_no_object(tmp_path):
     text = f"helm values:\n  template:\n{textwrap.indent(CLAIM, '    ')}\n{CLAIM}"
     records, _ = read(tmp_path, text.replace("name: one", "name: two", 1))
     assert [each.name for each in records] == ["one"]
+
+
+@pytest.mark.parametrize("alias", ["v1", "v1beta2"])
+@pytest.mark.parametrize("address", [" | 0xc003aa2908", ""])
+def test_object_that_a_test_in_go_did_not_expect(tmp_path, alias, address):
+    """It stands below its type without its kind, set in by as much as the messages around it."""
+    claim = yaml.safe_load(CLAIM)
+    group = claim.pop("apiVersion").partition("/")[0]
+    assert claim.pop("kind") == "ResourceClaim"
+    shown = textwrap.indent(yaml.safe_dump(claim), " " * 8)
+    text = (
+        "[FAILED] Timed out after 80.000s.\nexpected claim to be allocated, got instead:\n"
+        f"    <*{alias}.ResourceClaim{address}>: \n{shown}In [It] at: dra.go:1 @ 10/12/25\n"
+    )
+    path = tmp_path / "build-log.txt"
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        (record,) = history.records()
+        assert history.refused_places == []
+    assert (record.kind, record.name) == ("ResourceClaim", "one")
+    assert (record.group, record.version) == (group, alias)
+
+
+def test_object_of_an_unknown_type_in_go_is_text(tmp_path):
+    shown = textwrap.indent(yaml.safe_dump({"metadata": {"name": "one"}}), " " * 8)
+    path = tmp_path / "build-log.txt"
+    path.write_text(f"got instead:\n    <*v1.NodePool | 0xc003aa2908>: \n{shown}\n")
+    with pytest.raises(InputError, match="finds no object"), open_history([path], ReadOptions()):
+        pass

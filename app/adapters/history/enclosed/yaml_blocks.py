@@ -10,6 +10,8 @@ import re
 from itertools import islice
 from typing import Any
 
+from app.domain.objects import registry
+
 COMMENTS_MAX = 16
 """Lines below the bracket of an object that may be comments before its first field."""
 
@@ -35,6 +37,12 @@ _GAP_ITEM = re.compile(rf"{_GAP}|{_GAP_WORD}", re.IGNORECASE)
 _INDENTED = re.compile(
     r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
 )
+_EXPECTED = re.compile(
+    r"[ \t]*<\*?(?P<version>v\d{1,3}(?:(?:alpha|beta)\d{1,3})?)\.(?P<kind>[A-Z]\w{1,62})"
+    r"(?: \| 0x[0-9a-f]{1,16})?>:[ \t]*"
+)
+"""The type that a test in Go shows above an object which is not as it expects."""
+
 _HUNK = re.compile(r"^@@ -\d")
 _HOLDER = re.compile(r"\s+(?:items|resources|result):\s*$")
 """The key of whole objects in a result that a program shows as YAML, such as one of Ansible."""
@@ -88,6 +96,8 @@ def indented(lines: list[str], at: int) -> list[str]:
     result. Parts of documents are indented as well, so only whole objects count, and none after a
     hunk header of a diff. Empty where none begins.
     """
+    if (tested := _of_a_test(lines, at)) or not lines[at][:1].isspace():
+        return tested
     begin = _INDENTED.match(lines[at])
     before = lines[at - 1] if at else ""
     if begin is None or (
@@ -107,6 +117,30 @@ def indented(lines: list[str], at: int) -> list[str]:
     named = fields(document)
     is_whole = named >= {"apiVersion", "kind"} and named & {"metadata", "items"}
     return document if is_whole else []
+
+
+def _of_a_test(lines: list[str], at: int) -> list[str]:
+    """The lines of an object below its type, which stands for the version and kind it leaves out.
+
+    <*v1.Pod | 0xc003aa2908>:
+        metadata:
+          name: a
+    """
+    head = _EXPECTED.fullmatch(lines[at])
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    indent = below[: len(below) - len(below.lstrip())]
+    if head is None or not indent or not below.startswith(f"{indent}metadata:"):
+        return []
+    end = at + 1
+    while end < len(lines) and (lines[end].startswith(indent) or not lines[end].strip()):
+        end += 1
+    known = (kind for kind in registry.find_name(head["kind"]) if kind.kind == head["kind"])
+    group = next((kind.group for kind in known), None)
+    if group is None:
+        return []
+    version = f"{group}/{head['version']}" if group else head["version"]
+    named = f"<<: {{apiVersion: {version}, kind: {head['kind']}}}"
+    return [named, *(line.removeprefix(indent) for line in lines[at + 1 : end])]
 
 
 def fields(lines: list[str]) -> set[str]:
