@@ -241,13 +241,12 @@ def _entries(source: ByteSource, year: Instant | None) -> Iterator[tuple[str, li
         for line_number, text, is_cut in older_lines.with_cut(klog_values.joined(texts), source):
             if is_cut:
                 yield str(line_number), [(CUT_POD, "", None)]
-                continue
-            if (shown := dumped.read(line_marks.uncoloured(text).rstrip())) is not None:
+            elif (shown := dumped.read(line_marks.uncoloured(text).rstrip())) is not None:
                 yield str(line_number), [(shown[0], "", _stamped(shown[1]))]
-                continue
-            entries = list(_in_line(text, "", year, 0))
-            if entries or not any(mark in text for mark in _AUDITED):
-                yield str(line_number), entries
+            else:
+                entries = list(_in_line(text, "", year, 0))
+                if entries or not any(mark in text for mark in _AUDITED):
+                    yield str(line_number), entries
         return
     for position, value in trees:
         if isinstance(value, list):

@@ -90,7 +90,20 @@ def is_cut(rest: str) -> bool:
     return _CUT.match(rest) is not None
 
 
-def may_be_cut(line: str) -> bool:
+def with_cut(
+    lines: Iterator[tuple[int, str]], source: ByteSource
+) -> Iterator[tuple[int, str, bool]]:
+    """The lines, with True for the last one if it ends the source within such a sentence."""
+    before: tuple[int, str] | None = None
+    for line in lines:
+        if before is not None:
+            yield *before, False
+        before = line
+    if before is not None:
+        yield *before, _may_be_cut(before[1]) and not source.ends_a_line()
+
+
+def _may_be_cut(line: str) -> bool:
     """True for a line with such a sentence whose end a longer sentence may have, too.
 
     At the end of a file, `schedule pod: ns/a` may be the beginning of `schedule pod: ns/a-1`.
