@@ -108,6 +108,8 @@ class SourceInfo:
 _BESIDE = "manifests beside a log, left out"
 """The name under which objects are counted that are taken for inputs of a log."""
 
+_INPUTS = "manifests beside a log, which are read only if the file itself is named"
+
 
 class RecordedHistory:
     """A recorded history that was read, joined and checked.
@@ -416,6 +418,7 @@ def _read_dump(
     for record in dumps.read(file.source, number, options, aside):
         if record.op is Op.ADDED:
             notes.count(_BESIDE)
+            notes.pass_over(file.source.name, _INPUTS)
         else:
             has_objects = True
             yield record

@@ -15,6 +15,7 @@ from app.adapters.history.reading import ReadOptions
 from app.bootstrap.rules import rules_for
 from app.domain.log.records import Loss, Op
 from app.domain.objects.profile import Profile
+from tests.unit.history import test_service_forms as service_forms
 from tests.unit.history.formats import truth
 
 RULES = rules_for(Profile())
@@ -185,3 +186,19 @@ def test_static_pod_of_a_kubelet_is_no_object(tmp_path, folder, is_there):
         left_out = [reason for _, reason in history.left_out]
     assert kinds == {"ResourceClaim"} | ({"Pod"} if is_there else set())
     assert any("static pods" in reason for reason in left_out) is not is_there
+
+
+def test_manifest_beside_an_audit_log_is_left_out_by_name(tmp_path):
+    """It is an input of the log, which shows what became of it; named itself, it is read."""
+    created = json.dumps(service_forms.EVENTS[0])
+    (tmp_path / "bug").mkdir()
+    (tmp_path / "bug" / "audit.log").write_text(created + "\n")
+    (tmp_path / "bug" / "web.yaml").write_text(yaml.safe_dump(manifest("other")))
+    with open_history([tmp_path / "bug"], ReadOptions(rules=RULES)) as history:
+        assert "other" not in {record.namespace for record in history.records()}
+        left_out = [(name, reason) for name, reason in history.left_out if "manifests" in reason]
+    assert left_out == [
+        ("web.yaml", "manifests beside a log, which are read only if the file itself is named")
+    ]
+    with open_history([*(tmp_path / "bug").iterdir()], ReadOptions(rules=RULES)) as history:
+        assert "other" in {record.namespace for record in history.records()}
