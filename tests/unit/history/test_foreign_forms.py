@@ -62,6 +62,7 @@ FOREIGN = {
     "Go, fields": "pod: {TypeMeta:{Kind: APIVersion:} ObjectMeta:{Name:web-1 Namespace:shop}}",
     "Go, a map": "got map[apiVersion:v1 kind:Pod metadata:map[name:web-1 namespace:shop]]",
     "Go, with its package": 'got []api.Pod{api.Pod{TypeMeta:x.TypeMeta{Kind:""}, Spec:…}}',
+    "Go, an Event": 'I1023 11:43:20.004270 1 a.go:81] New: api.Event{TypeMeta:x{Kind:""}, A:1}',
     "spew": "(*v1.Pod)(0xc000a1c000)({",
     "go-cmp": "  &v1.Pod{",
 }

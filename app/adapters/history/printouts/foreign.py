@@ -33,7 +33,8 @@ CHANGE = "a change of a manifest (a diff), which shows a part of it"
 OBJECT = "an object as a program prints it in a form that redra does not read"
 
 _KINDS = (
-    r"(?:Pod|Node|ResourceClaim|ResourceClaimTemplate|ResourceSlice|DeviceClass|DeviceTaintRule)"
+    r"(?:Pod|Node|Event|ResourceClaim|ResourceClaimTemplate|ResourceSlice|DeviceClass"
+    r"|DeviceTaintRule)"
     r"(?:List)?"
 )
 _OBJECT = re.compile(
