@@ -195,12 +195,13 @@ class _TimedSide:
     def as_of(self, course: Course, aspect: PodAspect, time: int) -> tuple[Revision, Revision]:
         """The revisions of this side when the courses diverged, the earlier one first.
 
-        Both are that of the pod's own eviction or placement, if it had one then. If it was refused
-        then, the first is that of its attempt, and the second is after everything that counts as
-        the same instant: the scheduler counts devices that it has promised to other pods, and the
-        log has those writes later. Otherwise, the first is before this side's placements at that
-        instant that the other side made elsewhere or never; it also shows what those depend on. The
-        second shows that those placements were in the way.
+        Both are that of the pod's own eviction or placement, if it had one then, or of a choice
+        whose binding failed later. If it was refused then, the first is that of its attempt, and
+        the second is after everything that counts as the same instant: the scheduler counts devices
+        that it has promised to other pods, and the log has those writes later. Otherwise, the first
+        is before this side's placements at that instant that the other side made elsewhere or
+        never; it also shows what those depend on. The second shows that those placements were in
+        the way.
         """
         own: list[tuple[int, Revision, bool]] = []
         if aspect is PodAspect.EVICTION:
@@ -211,6 +212,10 @@ class _TimedSide:
             own += [(each.at.time, each.decided, True) for each in course.refusals]
             if course.placed is not None:
                 own.append((course.placed.at.time, course.placed.decided, False))
+            elif aspect is PodAspect.MESSAGES:
+                # An attempt whose binding failed chose devices before its claim was written.
+                chosen = [(each.time, Revision(each.revision - 1)) for each in course.reserved]
+                own += [(at, decided, False) for at, decided in chosen]
         near = [each for each in own if abs(each[0] - time) <= self.within]
         if near:
             attempt, revision, is_refusal = min(near, key=lambda each: abs(each[0] - time))

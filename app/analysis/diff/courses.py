@@ -88,7 +88,8 @@ class Disruption:
 class Course:
     """The course of one pod. `ordinal` counts the earlier pods of the same name.
 
-    `deleted_by` is the user who asked for its deletion first, or was seen to delete it.
+    `deleted_by` is the user who asked for its deletion first, or was seen to delete it. `reserved`
+    are the moments at which its claims were reserved before it came to a node.
     """
 
     key: ObjectKey
@@ -98,6 +99,7 @@ class Course:
     base: str
     created: Moment
     refusals: list[Refusal] = field(default_factory=list)
+    reserved: list[Moment] = field(default_factory=list)
     placed: Placement | None = None
     evicted: Disruption | None = None
     ended: Moment | None = None
@@ -217,6 +219,9 @@ class Courses:
         for uid in users - self._users.get(key, frozenset()):
             # Another pod may have had the claim allocated long before.
             self._reserved[key, uid] = event.revision
+            course = self.by_uid.get(uid)
+            if course is not None and course.placed is None:
+                course.reserved.append(self._moment(event))
         self._users[key] = users
 
     def _take_pod(self, event: Event) -> None:
