@@ -112,7 +112,7 @@ def _missing(daemon_set: _DaemonSetPods) -> list[Step]:
 def _pod(daemon_set: _DaemonSetPods, node: str) -> JsonObject:
     situation = daemon_set.situation
     template = core.template(situation.tree)
-    owner = pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "DaemonSet")
+    owner = pods_of.owner_reference(situation, api_groups.APPS_V1, "DaemonSet")
     pod = pods_of.from_template(situation, template, owner)
     pod["metadata"]["labels"] = meta.labels(pod) | {
         templates.REVISION_LABEL: daemon_set.revision.hash,

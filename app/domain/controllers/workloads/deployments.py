@@ -12,14 +12,14 @@ from app.domain.controllers.workloads import deployment_status, pods_of, templat
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_groups, api_resources, decimals, json_tree, well_known
+from app.domain.values import api_resources, decimals, json_tree, well_known
+from app.domain.values.api_groups import APPS_V1
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 REVISION = well_known.DEPLOYMENT_REVISION
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM = "deployment.kubernetes.io/max-replicas"
-
 HISTORY_DEFAULT = 10
 
 
@@ -153,16 +153,14 @@ def _create_set(rollout: _Rollout) -> list[Step]:
     selector["matchLabels"] = json_tree.labels(selector, "matchLabels") | label
     count = _room(rollout, 0)
     tree: JsonObject = {
-        "apiVersion": f"{api_groups.APPS}/v1",
+        "apiVersion": APPS_V1,
         "kind": "ReplicaSet",
         "metadata": {
             "name": name,
             "namespace": situation.key.namespace,
             "labels": dict(metadata["labels"]),
             "annotations": _annotations(rollout, situation.tree, is_new=True),
-            "ownerReferences": [
-                pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "Deployment")
-            ],
+            "ownerReferences": [pods_of.owner_reference(situation, APPS_V1, "Deployment")],
         },
         "spec": {"replicas": count, "selector": selector, "template": template},
     }

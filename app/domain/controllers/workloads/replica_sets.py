@@ -49,7 +49,7 @@ def _leaving(pods: list[JsonObject]) -> int:
 
 def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
     template = core.template(situation.tree)
-    owner = pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "ReplicaSet")
+    owner = pods_of.owner_reference(situation, api_groups.APPS_V1, "ReplicaSet")
     names: set[str] = set()
     steps: list[Step] = []
     for index in range(count):

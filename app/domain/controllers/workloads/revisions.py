@@ -38,13 +38,13 @@ def present(situation: Situation, kind: str) -> Revision:
     )
     labels = meta.labels(template)
     tree: JsonObject = {
-        "apiVersion": f"{api_groups.APPS}/v1",
+        "apiVersion": api_groups.APPS_V1,
         "kind": "ControllerRevision",
         "metadata": {
             "name": name,
             "namespace": situation.key.namespace,
             "labels": labels | {templates.REVISION_LABEL: code},
-            "ownerReferences": [pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", kind)],
+            "ownerReferences": [pods_of.owner_reference(situation, api_groups.APPS_V1, kind)],
         },
         "data": {"spec": {"template": {**template, "$patch": "replace"}}},
         "revision": number,

@@ -120,7 +120,7 @@ def _create(stateful_set: _StatefulSetPods, ordinal: int) -> list[Step]:
     template = (
         revisions.template_at(situation, revision) if is_old else core.template(situation.tree)
     )
-    owner = pods_of.owner_reference(situation, f"{api_groups.APPS}/v1", "StatefulSet")
+    owner = pods_of.owner_reference(situation, api_groups.APPS_V1, "StatefulSet")
     pod = pods_of.from_template(situation, template, owner)
     name = f"{situation.key.name}-{ordinal}"
     metadata = pod["metadata"]
