@@ -6,7 +6,6 @@ an address, or make a history or a job of their own; none changes the history.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
@@ -14,11 +13,9 @@ import anyio
 import msgspec
 
 from app.analysis import behaviours as numbered
-from app.analysis import profiles as releases
 from app.analysis import timeline_pages
 from app.analysis.capacity import subjects
 from app.analysis.diff.answers import ComparedPage, DiffForm
-from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer
 from app.api.access.readers import WORKED_OUT_FROM
 from app.api.kubernetes.paths import LANDING, RequestedTimeline
@@ -39,6 +36,7 @@ from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.api.ui import forks, forms, framing, origins, parameters, reports
+from app.api.ui.comparisons import ComparedPages
 from app.api.ui.jobs import JobPages, shown_page
 from app.api.ui.live import LivePages
 from app.api.ui.responses import HEADERS, HTML, NO_GUESS, shown
@@ -56,7 +54,6 @@ from app.web.pages import (
     behaviours,
     blast,
     capacity,
-    compare,
     devices,
     find,
     findings,
@@ -65,13 +62,11 @@ from app.web.pages import (
     linted,
     objects,
     pace,
-    rehearsal,
     scan,
     timeline,
     unready,
     why,
 )
-from app.web.pages.compare import Tree
 from app.web.pages.jobs import ShownJob
 
 LIVE = "live"
@@ -99,6 +94,7 @@ class Pages:
         self._limits = limits
         self._live = LivePages(limits.live)
         self._unready = UnreadyPages(limits.waits, limits.diffs_at_once_max)
+        self._compared = ComparedPages(api, stored, authorizer, self._unready)
         self._sweeps = SweepPages(api, limits)
         self._jobs = JobPages(api.jobs, api.answers, limits, self._unready)
         self._reports = anyio.CapacityLimiter(limits.reports_at_once_max)
@@ -281,56 +277,7 @@ class Pages:
         )
 
     async def _compare(self, inquiry: Inquiry) -> bytes:
-        request, own = inquiry.request, inquiry.runtime.info.name
-        names = ("with", "withAt", "by", "within")
-        parameters = {name: request.parameter(name) for name in names}
-        others = [one.name for one in await self._api.histories(inquiry.actor) if one.name != own]
-        compared: ComparedPage | None = None
-        first: tuple[Tree, ...] = ()
-        if parameters["with"]:
-            check = partial(self._api.check_compared, inquiry.actor, inquiry.runtime)
-            report_progress = partial(self._unready.report_progress, inquiry)
-            answer = await self._api.diffs.answer(
-                request,
-                inquiry.runtime,
-                check,
-                inquiry.moment,
-                inquiry.actor,
-                DiffForm.PAGE,
-                report_progress,
-            )
-            compared = msgspec.convert(answer, ComparedPage)
-            first = await self._first(inquiry, compared, parameters["with"])
-        frame = await framing.frame(self.answers, inquiry, "compare", parameters)
-        return compare.page(frame, others, parameters, compared, first)
-
-    async def _first(
-        self, inquiry: Inquiry, compared: ComparedPage, other: str
-    ) -> tuple[Tree, ...]:
-        """The reasons on both sides of the first difference, at the time of the decisions."""
-        trees = []
-        for witness in compared.first:
-            runtime = inquiry.runtime
-            if witness.is_b:
-                runtime = await self._histories.open(other)
-            if not witness.name:
-                trees.append(Tree(links=links.Links(history=runtime.info.name), pod=None))
-                continue
-            there = replace(
-                inquiry,
-                runtime=runtime,
-                moment=str(witness.revision),
-                reader=partial(self._authorizer.reader, runtime, inquiry.actor),
-            )
-            question = Question(kind="pod", namespace=witness.namespace, name=witness.name)
-            place = links.Links(history=runtime.info.name, moment=there.moment)
-            answer, problem = None, ""
-            try:
-                answer = await self.answers.explained(there, question)
-            except (Rejected, InputError) as refusal:
-                problem = getattr(refusal, "message", "") or str(refusal)
-            trees.append(Tree(links=place, pod=witness, answer=answer, problem=problem))
-        return tuple(trees)
+        return await self._compared.compare(inquiry)
 
     async def _again(self, inquiry: Inquiry) -> bytes:
         request, runtime = inquiry.request, inquiry.runtime
@@ -347,21 +294,7 @@ class Pages:
         return again.page(frame, wanted, report)
 
     async def _rehearsal(self, inquiry: Inquiry) -> bytes:
-        request = inquiry.request
-        parameters = {name: request.parameter(name) for name in ("to", "gate", "quirk")}
-        self._api.check_rehearsed(inquiry.actor, inquiry.runtime)
-        report = None
-        if parameters["to"]:
-            runtime, report_progress = (
-                inquiry.runtime,
-                partial(self._unready.report_progress, inquiry),
-            )
-            shown = await self._api.rehearsals.report(
-                request, runtime, inquiry.moment, report_progress
-            )
-            report = shown["page"]
-        frame = await framing.frame(self.answers, inquiry, "rehearsal", parameters)
-        return rehearsal.page(frame, releases.names(), parameters, report)
+        return await self._compared.rehearsal(inquiry)
 
     async def _of_jobs(self, inquiry: Inquiry) -> bytes:
         return await self._jobs.page(inquiry)
