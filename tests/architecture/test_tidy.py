@@ -2,10 +2,12 @@
 
 import ast
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from projections.tables import OF_PROJECTIONS
 from tests.architecture.syntax import nodes, tree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -280,6 +282,12 @@ def test_folders_hold_no_families_of_files() -> None:
             if count > PREFIX_FILES_MAX
         ]
     assert not families, f"make packages of these: {families}"
+
+
+def test_every_projection_is_kept_from_the_others():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (kept,) = [each for each in contracts["contracts"] if each["type"] == "independence"]
+    assert kept["modules"] == [f"projections.{view}" for view in OF_PROJECTIONS]
 
 
 def test_no_target_hides_that_a_program_failed():
