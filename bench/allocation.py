@@ -279,7 +279,7 @@ def ask(shape: Shape, inventory: Inventory, state: AllocatedState, how: dict[str
     """One pod over all nodes of the shape."""
     here = [nodes.node_of({"metadata": {"name": f"node-{i}"}}) for i in range(shape.nodes)]
     start = time.process_time()
-    allocator = Allocator(inventory, CLASSES, state, FEATURES, **how)  # type: ignore[arg-type]
+    allocator = Allocator(inventory, CLASSES, state, FEATURES, **how)  # type: ignore[arg-type]  # rows of options
     answers = [allocator.allocate(found, shape.claims) for found in here]
     return Run(seconds=time.process_time() - start, answers=answers)
 

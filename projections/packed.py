@@ -73,7 +73,7 @@ class PackedList(Sequence[T], Generic[T]):
         # other threads always find both as they belong together.
         self._parts: tuple[int, list[T]] = (0, [])
         self._decoded: dict[int, list[T]] = {}
-        self._decode = msgspec.msgpack.Decoder(list[form]).decode  # type: ignore[valid-type]
+        self._decode = msgspec.msgpack.Decoder(list[form]).decode  # type: ignore[valid-type]  # a form made here
 
     def extend(self, items: Iterable[T]) -> None:
         """Appends items."""

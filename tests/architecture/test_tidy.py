@@ -242,6 +242,16 @@ def test_tests_do_not_sleep_for_time() -> None:
     assert not sleeping, f"time is a parameter; a wait on a real process says why: {sleeping}"
 
 
+def test_ignored_types_say_why() -> None:
+    silent = [
+        f"{name(path)}:{number}"
+        for path in sources(*OURS, "tests", "bench", "docs", "migrations")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"# type: ignore(?!\[[a-z-]+\]  # \w)", line) and path.name != "test_tidy.py"
+    ]
+    assert not silent, f"name the error, and behind it the reason: {silent}"
+
+
 def test_nothing_speaks_of_the_place_where_it_was_made() -> None:
     words = ("/work" + "/", "/tmp/" + "brief")
     mentions = [

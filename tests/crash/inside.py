@@ -116,8 +116,8 @@ class Process:
         views: Any = Mortal(life, world.views)
         leases: Any = Mortal(life, MemoryLeases(world.store, world.clock))
         ports: Any = RuntimePorts(
-            log=log,  # type: ignore[arg-type]
-            wake_up=MortalWakeUp(life, world.wake_up, lost=0.05),  # type: ignore[arg-type]
+            log=log,
+            wake_up=MortalWakeUp(life, world.wake_up, lost=0.05),
             clock=world.clock,
             uids=DerivedUids(life.number),
             views=views,

@@ -73,7 +73,7 @@ def _child(node: Node, step: str) -> Node | None:
             if key.value == step:
                 # Report the line of the key: the value may begin below it.
                 value.start_mark = key.start_mark
-                return value  # type: ignore[no-any-return]
+                return value  # type: ignore[no-any-return]  # nodes have no types
     elif isinstance(node, SequenceNode) and step.isdigit() and int(step) < len(node.value):
-        return node.value[int(step)]  # type: ignore[no-any-return]
+        return node.value[int(step)]  # type: ignore[no-any-return]  # nodes have no types
     return None

@@ -37,7 +37,7 @@ class MeasuredConnection(asyncpg.Connection):
         transport: asyncio.Transport,
         *others: object,
     ) -> None:
-        super().__init__(protocol, transport, *others)  # type: ignore[arg-type] # as the driver
+        super().__init__(protocol, transport, *others)  # type: ignore[arg-type]  # as the driver
         self._reception = _Reception(protocol, transport)
         transport.set_protocol(self._reception)
 

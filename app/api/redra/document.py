@@ -432,7 +432,7 @@ def document() -> bytes:
         )
     shapes = [(model, "serialization") for model in _models()]
     _, schemas = models_json_schema(
-        shapes,  # type: ignore[arg-type] # the pairs are as the function wants them
+        shapes,  # type: ignore[arg-type]  # the pairs are as the function wants them
         ref_template="#/components/schemas/{model}",
     )
     return msgspec.json.encode(

@@ -152,7 +152,7 @@ class Connection(HttpToolsProtocol):
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: the request is answered as if it had not requested an upgrade."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the class above
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the class above
         super().connection_made(transport)
         self._joined = JoinedWrites(transport, self.loop)
         if len(self.connections) > self.bounds.connections_max:

@@ -212,7 +212,7 @@ def _map_entry(messages: Messages, field: ProtobufField, raw: bytes, depth: int)
         if number == 1 and isinstance(value, bytes):
             key = _utf8(value)
         elif number == 2:
-            wire, content = found_wire, value  # type: ignore[assignment] # checked by _value
+            wire, content = found_wire, value  # type: ignore[assignment]  # checked by _value
     return key, _value(messages, field, wire, content, depth)
 
 

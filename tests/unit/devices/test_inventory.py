@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.devices import inventory, nodes
+from app.domain.devices import model, nodes
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import PoolState, Reading
@@ -261,7 +261,7 @@ def patch(name: str = "patch", **devices: object) -> dict:
     return {"metadata": {"name": name, **devices.pop("metadata", {})}, "spec": {"devices": devices}}
 
 
-def patched(*patches: dict, classes: tuple = (), **fields: object) -> inventory.Device:
+def patched(*patches: dict, classes: tuple = (), **fields: object) -> model.Device:
     found = Inventory(compiler=COMPILER)
     for one in classes:
         found.put_class(one)

@@ -230,7 +230,7 @@ def _given(allocation: Allocation) -> list[Result]:
 
 def _list_reader(form: type[_T]) -> Callable[[Raw], tuple[_T, ...]]:
     """A function that reads lists of that form; of invalid lists, the items that are objects."""
-    decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
+    decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]  # a form made here
 
     def read(part: Raw) -> tuple[_T, ...]:
         if not part:

@@ -46,7 +46,7 @@ def of_value(form: type[_T], value_of: Callable[[JsonView], Any]) -> Callable[[J
 def of_list(form: type[_T], items_of: Callable[[JsonView], Any]) -> Callable[[JsonView], list[_T]]:
     """A reader of the records in a list of the tree; items that are not objects are skipped."""
     convert = msgspec.convert
-    listed = list[form]  # type: ignore[valid-type]  # (the form is a value here)
+    listed = list[form]  # type: ignore[valid-type]  # the form is a value here
     read_one = of_tree(form)
 
     def read(tree: JsonView) -> list[_T]:
@@ -78,7 +78,7 @@ def of_bytes(form: type[_T]) -> Callable[[bytes], _T]:
 
 def of_list_bytes(form: type[_T]) -> Callable[[bytes], tuple[_T, ...]]:
     """A reader of the records in a stored list; items that are not objects are skipped."""
-    decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
+    decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]  # a form made here
     lenient = _lenient(form)
 
     def read(part: bytes) -> tuple[_T, ...]:
