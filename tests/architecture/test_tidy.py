@@ -157,6 +157,45 @@ def test_modules_that_docstrings_name_exist() -> None:
     assert not missing, missing
 
 
+def test_the_pure_part_keeps_nothing_in_its_modules() -> None:
+    """A value has an owner. Memos of pure functions (`lru_cache`) are no such state, and modules of
+    CEL's library register the names of their types while they are loaded.
+    """
+    registering = "app/domain/cel/values/value.py"
+    changing = {"append", "add", "update", "pop", "clear", "setdefault", "extend", "remove"}
+    kept = []
+    for path in sources("app/domain", "app/analysis", "projections"):
+        own = {
+            target.id
+            for node in tree(path).body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        }
+        for function in functions(path):
+            local = {
+                node.id
+                for node in ast.walk(function)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            } | {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+            for node in ast.walk(function):
+                match node:
+                    case ast.Subscript(value=ast.Name(id=held), ctx=ast.Store() | ast.Del()):
+                        pass
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr=act)) if (
+                        act in changing
+                    ):
+                        pass
+                    case ast.Global():
+                        held = node.names[0]
+                        local.discard(held)
+                    case _:
+                        continue
+                if held in own - local and name(path) != registering:
+                    kept.append(f"{name(path)}:{node.lineno} {held}")
+    assert not kept, f"give these an owner: {kept}"
+
+
 def test_names_say_what_is_inside() -> None:
     vague = [
         name(path)

@@ -23,13 +23,27 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.webhook_targets import Targets
+from app.domain.values.bounded import Bounded
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import OPERATIONS_MAX
 from app.domain.values.timestamps import Instant
 
+FLAWLESS_MAX = 1_024
+"""The largest number of cached specs without errors: claims of a template have the same spec."""
+
+FlawlessSpecs: TypeAlias = Bounded[bytes, None]
+"""The texts of specs of claims that the rules of one history have accepted."""
+
+
+def _no_specs() -> FlawlessSpecs:
+    return Bounded(FLAWLESS_MAX)
+
 
 class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The inputs of validation besides the object: the release, other objects, the time."""
+    """The inputs of validation besides the object: the release, other objects, the time.
+
+    `flawless_specs` belongs to the rules, and is filled by validation.
+    """
 
     profile: Profile
     schemas: Schemas
@@ -38,6 +52,7 @@ class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
     check_expression: CheckExpression
     object_rules: ObjectRules = NoObjectRules()
     policy_rules: PolicyRules | None = None
+    flawless_specs: FlawlessSpecs = msgspec.field(default_factory=_no_specs)
 
 
 ValidateCreate: TypeAlias = Callable[[Kind, JsonObject, ValidationContext], list[FieldError]]
@@ -72,7 +87,8 @@ class Rules:
     appliers have them. `policy_rules` evaluates admission policies; without it they have no effect.
     `webhooks` are the webhooks that may be called. `services` are the address and port ranges of
     Services. `secrets` encrypts the values of Secrets in the log; without it they are stored as
-    plain values. `forms` is the cache of prepared creates.
+    plain values. `forms` is the cache of prepared creates, `flawless_specs` that of specs of claims
+    without errors.
     """
 
     profile: Profile
@@ -88,6 +104,7 @@ class Rules:
     services: ServiceRanges = ServiceRanges()
     secrets: SecretCipher | None = None
     forms: Forms = field(default_factory=Forms, compare=False, repr=False)
+    flawless_specs: FlawlessSpecs = field(default_factory=_no_specs, compare=False, repr=False)
 
     def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
         """The inputs of validation for one write."""
@@ -99,4 +116,5 @@ class Rules:
             check_expression=self.check_expression,
             object_rules=self.object_rules,
             policy_rules=self.policy_rules,
+            flawless_specs=self.flawless_specs,
         )

@@ -211,6 +211,7 @@ def _context(tree: JsonView, context: ValidationContext) -> Context:
         check_expression=context.check_expression,
         object_rules=context.object_rules,
         policy_rules=context.policy_rules,
+        flawless_specs=context.flawless_specs,
     )
 
 

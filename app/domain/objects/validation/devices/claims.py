@@ -3,7 +3,6 @@
 from typing import Any
 
 from app.domain.log.chain import canonical_json
-from app.domain.objects.expressions import CheckExpression
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -50,13 +49,8 @@ _NOT_IN_TEMPLATES = (
     "managedFields",
 )
 
-FLAWLESS_MAX = 1_024
-"""The largest number of cached specs without errors: claims of a template have the same spec."""
-
 FLAWLESS_BYTES_MAX = 8_192
 """The largest size of a cached spec in bytes; a longer spec is checked each time."""
-
-_flawless: dict[tuple[str, frozenset[str], CheckExpression, bytes], None] = {}
 
 
 def create(tree: JsonView, context: Context) -> list[FieldError]:
@@ -67,16 +61,12 @@ def create(tree: JsonView, context: Context) -> list[FieldError]:
 
 def _check_new_spec(spec: JsonView, context: Context) -> list[FieldError]:
     """Checks a spec with `check_spec`, unless an equal spec is cached as valid."""
-    profile = context.profile
     text = canonical_json(spec)
-    key = (profile.version, profile.open_gates, context.check_expression, text)
-    if key in _flawless:
+    if text in context.flawless_specs:
         return []
     errors = check_spec(spec, "spec", context)
     if not errors and len(text) <= FLAWLESS_BYTES_MAX:
-        if len(_flawless) >= FLAWLESS_MAX:
-            del _flawless[next(iter(_flawless))]
-        _flawless[key] = None
+        context.flawless_specs[text] = None
     return errors
 
 
