@@ -111,19 +111,6 @@ def _may_be_cut(line: str) -> bool:
     return mentioned_in(line.encode()) and not line.rstrip().endswith(_ENDS)
 
 
-def with_cut(
-    lines: Iterator[tuple[int, str]], source: ByteSource
-) -> Iterator[tuple[int, str, bool]]:
-    """The lines, with True for the last one if it ends the source within a sentence."""
-    before: tuple[int, str] | None = None
-    for line in lines:
-        if before is not None:
-            yield *before, False
-        before = line
-    if before is not None:
-        yield *before, may_be_cut(before[1]) and not source.ends_a_line()
-
-
 def reports(rest: str) -> Iterator[Report]:
     """The statements about pods in a line of klog without fields, behind its head."""
     for sentence, verb, text in _SENTENCES:

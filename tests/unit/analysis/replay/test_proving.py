@@ -23,7 +23,7 @@ from app.analysis.replay.proving.runs import IsOver, MadeRun
 from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure.lacks import Lacks
-from app.analysis.replay.variants import Switches, Variant
+from app.analysis.replay.variants import Hold, Switches, Variant
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.log import ObjectKey
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
@@ -575,14 +575,14 @@ def test_competitor_that_is_tried_after_the_pod_explains_its_placement(
     recorded = {P1: "a", C1: "x"}
 
     def plane(variant: Variant) -> Answers:
-        if ("p2", 10) in variant.held:
+        if Hold(pod="p2", until=Instant(10)) in variant.held:
             return {P1: "a", C1: "y" if spoiled else "x"}
         return {C1: "x", P2: "a"}
 
     proof = Proof(recorded, plane, pace=pace)
     unexplained = {"p1": ("unexplained", UNPROVED), "p2": ("unexplained", UNPROVED)}
     assert proof.judged == (expected or unexplained)
-    held = {("p2", 10)} if expected else set()
+    held = {Hold(pod="p2", until=Instant(10))} if expected else set()
     assert proof.variant.held == held
 
 
