@@ -249,7 +249,7 @@ def _store_of(runtime: HistoryRuntime, stretch: int) -> ChronicleStore | None:
 async def _beginning(
     runtime: HistoryRuntime,
 ) -> tuple[Callable[[], Chronicle], tuple[Doubt, ...]]:
-    """How the chronicle of a history begins, and the doubts of its recording."""
+    """The beginning of the chronicle of a history, and the doubts of its recording."""
     info = runtime.info
     doubts = await recorded_doubts.doubts_of(runtime.log, info)
     switches = await switches_over_time(runtime.log, info)

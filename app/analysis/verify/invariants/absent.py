@@ -373,7 +373,7 @@ def _without_status(pod: JsonObject) -> JsonObject:
 
 
 def _of_controllers(pod: JsonObject) -> JsonObject:
-    """What controllers write into the status of a pod that lives, and kubelets do not."""
+    """The part of the status of a living pod that controllers write, and kubelets do not."""
     status = json_tree.mapping(pod, "status")
     disruption = next(
         (
