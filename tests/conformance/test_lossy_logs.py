@@ -153,6 +153,7 @@ HAPPENED = {"toleration-without-effect", "placed-to-be-evicted"}
         ("c-multihost-tpu", lossy.leave_out_kubelets),
         ("e-taints", lossy.leave_out_kubelets),
         ("e-taints", lossy.leave_out_claim_controller),
+        ("e-taints", lossy.leave_out_service_accounts),
         ("b-mig-partitions", lossy.ask_of_pods_alone),
         ("c-multihost-tpu", lossy.ask_of_pods_alone),
     ],

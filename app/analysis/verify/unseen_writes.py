@@ -272,8 +272,8 @@ class UnseenWrites:
         held = (self._views.objects.get(key) for key in claims)
         freed = [claim for claim in held if claim is not None and dra.allocation(claim)]
         kind = ObjectKey(*api_resources.RESOURCE_CLAIMS, "", "")
-        if kind in self._keys:
-            # Any claim may have, after a gap of all of them.
+        if kind in self._keys or self._index.lost.lacks_releases:
+            # Any claim may have, after a gap of all of them, or without the claim controller.
             objects = self._views.objects
             freed = [
                 claim

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from app.domain.log import doubts
 from app.domain.log.event import Event, EventType, ObjectKey, Revision
 from app.domain.log.records import Loss
-from app.domain.values import api_groups, api_resources, timestamps
+from app.domain.values import api_groups, api_resources, timestamps, well_known
 from app.domain.values.fields import meta
 from app.domain.values.timestamps import SECOND, TimestampError
 
@@ -37,8 +37,10 @@ class LostLines:
         # The answers of `_several_after`, until another line of the kind is lost.
         self._seconds: list[tuple[int, Revision]] = []
         self._stretches: list[Revision] = []
-        self._has_other = False
-        # Whether a lost line does not belong to the first stretch.
+        self._has_other = self._makes_claims = False
+        self._unmade: set[ObjectKey] = set()
+        # Whether a lost line does not belong to the first stretch; whether a claim of a template is
+        # made in a line; such claims of which no line shows that.
 
     def follow(self, event: Event) -> None:
         """Notes the creation of an object that the event shows, made since the log began.
@@ -48,7 +50,11 @@ class LostLines:
         origin, second = event.stamp.origin, event.stamp.time // SECOND
         if not self._seconds or second > self._seconds[-1][0]:
             self._seconds.append((second, event.revision))
-        if origin is None or not origin.losses:
+        if origin is None:
+            return
+        is_of_template = event.type is EventType.OBJECT_CREATED and _is_of_template(event)
+        self._makes_claims |= is_of_template and Loss.SYNTHETIC_CREATE not in origin.losses
+        if not origin.losses:
             return
         if event.type is EventType.GAP_OBSERVED and not event.key.resource:
             if not doubts.is_late(event):
@@ -66,6 +72,8 @@ class LostLines:
             if made > self._seconds[0][0]:
                 place = bisect_left(self._seconds, (made, Revision(0)))
                 self.note(event.key, self._seconds[place - 1][1])
+                if is_of_template:
+                    self._unmade.add(event.key)
 
     def note(self, key: ObjectKey, after: Revision) -> None:
         """Notes an unrecorded write of an object; it came after the revision `after`."""
@@ -88,6 +96,15 @@ class LostLines:
     def follows_any(self) -> bool:
         """Whether any event was imported, so that lines may be missing at all."""
         return bool(self._seconds)
+
+    @property
+    def lacks_releases(self) -> bool:
+        """Whether the lines of the claim controller are left out: it makes claims of templates.
+
+        Several were made since the log began, and no line makes one. So none tells when a claim
+        was given back either.
+        """
+        return len(self._unmade) >= doubts.LOST_OF_MIN and not self._makes_claims
 
     @property
     def is_lossy(self) -> bool:
@@ -143,3 +160,9 @@ class LostLines:
             afters = self._since.get(kind, {}).values()
             self._first[kind] = nsmallest(doubts.LOST_OF_MIN, afters)
         return self._first[kind]
+
+
+def _is_of_template(event: Event) -> bool:
+    """Whether the event is about a claim that the claim controller makes of a template."""
+    is_claim = event.key[:2] == api_resources.RESOURCE_CLAIMS
+    return is_claim and bool(meta.annotation(event.object, well_known.POD_CLAIM_NAME))

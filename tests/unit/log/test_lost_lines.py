@@ -1,5 +1,6 @@
 """What shows that lines of a log are lost here and there, and of which kinds and times."""
 
+import msgspec
 import pytest
 
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
@@ -95,3 +96,40 @@ def test_stretch_that_was_noticed_late_does_not_say_where_it_was():
     for name, after in (("a", 5), ("b", 6)):
         lines.note(key(CLAIM, name), Revision(after))
     assert lines.is_lossy
+
+
+def claim_seen(name, *, template=True, losses=(Loss.SYNTHETIC_CREATE,), made="00:05:00"):
+    """A claim as a line shows it for the first time, ten minutes after the log began."""
+    annotations = {"resource.kubernetes.io/pod-claim-name": "gpu"} if template else {}
+    metadata = {"name": name, "annotations": annotations}
+    metadata["creationTimestamp"] = f"1970-01-01T{made}Z"
+    origin = Origin(source="audit", losses=tuple(each.value for each in losses))
+    return Event(
+        revision=Revision(9),
+        type=EventType.OBJECT_CREATED,
+        key=key(CLAIM, name),
+        uid=name,
+        body=msgspec.json.encode({"metadata": metadata}),
+        stamp=Stamp(
+            time=Instant(600_000_000), actor=Actor(user="scheduler"), verb="update", origin=origin
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "lacks"),
+    [
+        ([claim_seen("a"), claim_seen("b")], True),
+        ([claim_seen("a")], False),
+        ([claim_seen("a"), claim_seen("b"), claim_seen("c", losses=())], False),
+        ([claim_seen("a"), claim_seen("b"), claim_seen("c", losses=(), template=False)], True),
+        ([claim_seen("a"), claim_seen("b", template=False)], False),
+        ([claim_seen("a", made="00:00:00"), claim_seen("b", made="00:00:00")], False),
+    ],
+)
+def test_releases_are_left_out_where_claims_of_templates_are_used_and_none_is_made(seen, lacks):
+    lines = LostLines()
+    lines.follow(stretch(1, is_late=True))
+    for event in seen:
+        lines.follow(event)
+    assert lines.lacks_releases is lacks

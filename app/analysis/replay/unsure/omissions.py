@@ -38,6 +38,7 @@ the conditions under its own account.
 
 LOST = "lines of the log are lost here and there, and a lost one may explain it"
 _NO_KUBELETS = "no line is by a kubelet: when pods ran and ended is not recorded"
+_NO_RELEASES = "no line makes a claim of a template: when claims were given back is not recorded"
 _NO_UPDATES = "the recording has no update, with which claims are allocated"
 _NO_PATCHES = "the recording has no patch, and later lines show that some are missing"
 _NO_RULES = "the recording has no devicetaintrules, and an eviction shows that there were some"
@@ -190,8 +191,11 @@ class Omissions:
             return _NO_RULES
         if self._lacks_a_node:
             return _NO_NODE
-        if self._lacks_kubelets and self._bound is not None and self._bound <= last:
-            return _NO_KUBELETS
+        if self._bound is not None and self._bound <= last:
+            if self._lacks_kubelets:
+                return _NO_KUBELETS
+            if self.lost.lacks_releases:
+                return _NO_RELEASES
         since = self._known.get(self.lost.since, Instant(0))
         return LOST if self.lost.is_lossy and since <= last else ""
 

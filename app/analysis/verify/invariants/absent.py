@@ -28,6 +28,9 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+SHARED = frozenset(("device-in-one-claim", "counters-not-overdrawn", "consumed-within-capacity"))
+"""The rules that claims break together: one may have given its devices back."""
+
 NEEDS_PODS = "reservation-names-pod"
 ORDERED = "bound-pod-has-claims"
 """The rule that depends on the order of two writes of which one, a binding, has no version. It is
@@ -251,6 +254,8 @@ class Missing:
     def may_explain(self, cluster: Cluster, violation: Violation, absent: Absence) -> bool:
         """Whether a rule seems to be broken because a write is not recorded that has to follow."""
         lost, left_out = self.lost, self._left_out
+        if violation.rule in SHARED:
+            return lost.lacks_releases and self._may_be_given_back(cluster, violation)
         if violation.rule == EXCHANGED:
             return violation.kind.is_failure and lost.may_lack_claims
         if violation.rule == READY and self.is_report_lost(cluster, violation):
@@ -267,6 +272,14 @@ class Missing:
         if absent.of_pod and self.is_end_late(cluster, violation):
             return True
         return bool(self.last_lost(cluster, violation))
+
+    def _may_be_given_back(self, cluster: Cluster, violation: Violation) -> bool:
+        """Whether a claim may have given its devices back before another one got them.
+
+        No later line shows it.
+        """
+        claims = (cluster.claims[key] for key in violation.objects if key in cluster.claims)
+        return any(claim.written < violation.begin.revision for claim in claims)
 
     def is_end_late(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether a claim was taken from a bound pod whose end may be answered after the log.

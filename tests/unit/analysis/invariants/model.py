@@ -256,6 +256,28 @@ BY_DEVICES |= {"counters-not-overdrawn", "eviction-has-taint", "placement-respec
 BY_DEVICES |= {"share-of-shared-device"}
 
 
+SHARED = {"device-in-one-claim", "consumed-within-capacity", "counters-not-overdrawn"}
+
+
+def lacks_releases(events):
+    """Whether several claims of templates were made since the log began, and no line makes one."""
+    lines = imported(events)
+    of_templates = [
+        one
+        for one in lines
+        if one.key.resource == "resourceclaims" and one.type is EventType.OBJECT_CREATED
+        if text(
+            msgspec.json.decode(one.body),
+            "metadata",
+            "annotations",
+            "resource.kubernetes.io/pod-claim-name",
+        )
+    ]
+    unmade = {one.key for one in of_templates if one.stamp.origin.losses}
+    made_late = unmade & {key for key, _ in lost_lines(events)}
+    return len(made_late) >= 2 and all(one.stamp.origin.losses for one in of_templates)
+
+
 def is_doubted_by_lost(each, states, events, judge):
     """Whether a lost line that nothing shows may be why a rule seems to be broken."""
     lost = lost_lines(events)
@@ -269,6 +291,11 @@ def is_doubted_by_lost(each, states, events, judge):
     if rule == "reservation-names-pod":
         is_lossy = may_lack_claims(lost, events)
         return each.kind == "late" and is_lossy and are_claims_silent(each, events)
+    if rule in SHARED:
+        return lacks_releases(events) and any(
+            key.resource == "resourceclaims" and not is_told(key, since - 1, events)
+            for key in each.objects
+        )
     if rule == "allocation-unchanged":
         # The line that took the allocation before may be lost: a status has no generation.
         return may_lack_claims(lost, events)

@@ -13,7 +13,9 @@ import pytest
 from app.analysis.scan.scanning import Scan
 from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.domain.log import EventType, Origin, Revision, doubts
-from app.domain.values import json_tree
+from app.domain.log.records import Loss
+from app.domain.values import json_tree, timestamps
+from app.domain.values.timestamps import Instant
 from tests import draws
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.test_against_model import forked, watched
@@ -247,6 +249,38 @@ def test_device_in_two_claims_needs_no_kubelet_and_no_update_to_be_wrong():
     story.claim("y", {"name": "r", "exactly": {"count": 1}})
     story.allocate("y", result("p", "a"))
     assert kinds(as_log(story, verbs=("patch",))) == {("device-in-one-claim", "broken")}
+
+
+def unmade(event):
+    """The event as a line shows it whose claim was made for a pod in a line that is left out."""
+    if event.key.resource != "resourceclaims" or event.type is not EventType.OBJECT_CREATED:
+        return event
+    tree = msgspec.json.decode(event.body)
+    tree["metadata"]["annotations"] = {"resource.kubernetes.io/pod-claim-name": "x"}
+    made = timestamps.seconds_text(Instant(event.stamp.time))
+    tree["metadata"]["creationTimestamp"] = made
+    origin = Origin(source="made", losses=(Loss.SYNTHETIC_CREATE.value,))
+    stamp = _replace(event.stamp, origin=origin)
+    return _replace(event, body=msgspec.json.encode(tree), stamp=stamp)
+
+
+@pytest.mark.parametrize(
+    ("is_made", "is_shown", "kind"),
+    [(False, False, "unsure"), (True, False, "broken"), (False, True, "broken")],
+)
+def test_device_may_be_given_back_where_the_claim_controller_is_left_out(is_made, is_shown, kind):
+    """A later line of the first claim that shows its devices proves that it has them."""
+    story = Story()
+    story.publish("p", device("a"))
+    for name in ("x", "y"):
+        story.other(after=60)
+        story.claim(name, {"name": "r", "exactly": {"count": 1}})
+        story.allocate(name, result("p", "a"))
+    if is_shown:
+        _, write = story.change(key_of("resourceclaims", "x"))
+        write()
+    lines = as_log(story, users=(SCHEDULER, NODE))
+    assert kinds(lines if is_made else [*map(unmade, lines)]) == {("device-in-one-claim", kind)}
 
 
 def of_unnamed_pod(told, *, ends=False):
