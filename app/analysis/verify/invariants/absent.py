@@ -265,9 +265,8 @@ class Missing:
             return is_late and absent.of_claim and lost.may_lack_claims
         if (absent.of_claim or absent.of_pod) and lost.is_lossy:
             return True
-        if (absent.of_pod and (left_out.kubelets or left_out.ends)) or (
-            absent.of_claim and left_out.updates
-        ):
+        lacks_ends = left_out.kubelets or left_out.ends or lost.lacks_ends
+        if (absent.of_pod and lacks_ends) or (absent.of_claim and left_out.updates):
             return True
         if absent.of_pod and self.is_end_late(cluster, violation):
             return True

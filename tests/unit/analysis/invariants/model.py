@@ -285,7 +285,8 @@ def is_doubted_by_lost(each, states, events, judge):
     if rule == "bound-pod-has-claims":
         if len({key for key, _ in lost}) >= 2 and is_unwritten(each, events):
             return True
-        if without_kubelets(events) and is_pod_silent(each, events):
+        lacks_ends = without_kubelets(events) or "ends" in judge.lacking
+        if lacks_ends and is_pod_silent(each, events):
             return True
         return without_updates(events) and are_claims_silent(each, events)
     if rule == "reservation-names-pod":

@@ -154,6 +154,20 @@ def test_claim_is_given_back_where_no_kubelet_tells_that_its_pod_ended(users, is
     assert kinds(as_log(story, users=users)) == {("bound-pod-has-claims", kind)}
 
 
+@pytest.mark.parametrize(("is_shown", "kind"), [(False, "unsure"), (True, "broken")])
+def test_claim_is_given_back_where_deletions_are_left_out(is_shown, kind):
+    """A single lost line said the same: a log that had not lost others was accused."""
+    story = Story()
+    bound(story)
+    story.free("x")
+    if is_shown:
+        write_pod(story, phase="Running")
+    watch = InvariantWatch(lacking=frozenset((doubts.ENDS,)))
+    watch.follow(as_log(story, users=(SCHEDULER, NODE)))
+    found = {(each.rule, each.kind.value) for each in watch.violations()}
+    assert found == {("bound-pod-has-claims", kind)}
+
+
 def other_pods_run(story, count, *, label=""):
     """Pods that go over to Running, the last with a label, which nobody writes beside a status."""
     for number in range(count):
