@@ -370,6 +370,13 @@ class Proposals:
                 yield Hypothesis(
                     reason=_reason_of_attempts(sides), detail=detail, field=name, target=uid
                 )
+            if sides.aspect not in PLACEMENTS and all(map(is_failed_attempt, ours)):
+                yield Hypothesis(
+                    reason=_reason_of_attempts(sides),
+                    detail="the pod was tried at each recorded attempt, and at no other",
+                    field="tried+untried",
+                    target=uid,
+                )
         if not theirs and ours and all(is_failed_attempt(fact) for fact in ours):
             yield Hypothesis(
                 reason=_reason_of_attempts(sides),

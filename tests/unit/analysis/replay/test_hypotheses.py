@@ -107,6 +107,7 @@ def test_condition_that_only_its_instant_gives_to_an_attempt_may_be_of_another_o
 
 
 TRIES = [("timing", "tried", "pod"), ("timing", "tried+repeated", "pod")]
+ALONE = [*TRIES, ("timing", "tried+untried", "pod")]
 LIMITED = ("timing", "is_limited", None)
 ENDS = [
     ("race", name, CLAIM)
@@ -120,12 +121,13 @@ ENDS = [
 @pytest.mark.parametrize(
     ("theirs", "ours", "expected"),
     [
-        ((FAILED,), (), [*TRIES, LIMITED]),
-        ((TRIED,), (), [*TRIES, LIMITED]),
-        ((FAILED,), (FAILED,), [*(("race", field, uid) for _, field, uid in TRIES), LIMITED]),
-        ((IN_FLIGHT,), (), [*(("in flight", field, uid) for _, field, uid in TRIES), LIMITED]),
+        ((FAILED,), (), [*ALONE, LIMITED]),
+        ((TRIED,), (), [*ALONE, LIMITED]),
+        ((FAILED,), (PLACED,), [("race", field, uid) for _, field, uid in TRIES]),
+        ((FAILED,), (FAILED,), [*(("race", field, uid) for _, field, uid in ALONE), LIMITED]),
+        ((IN_FLIGHT,), (), [*(("in flight", field, uid) for _, field, uid in ALONE), LIMITED]),
         ((SKIPPED,), (), [("timing", "skipped", "pod"), LIMITED]),
-        ((SKIPPED, FAILED), (), [("timing", "skipped", "pod"), *TRIES, LIMITED]),
+        ((SKIPPED, FAILED), (), [("timing", "skipped", "pod"), *ALONE, LIMITED]),
         ((), (FAILED,), [("timing", "untried", "pod"), LIMITED]),
         ((), (TRIED, FAILED), [("timing", "untried", "pod"), LIMITED]),
         ((), (IN_FLIGHT,), [("in flight", "untried", "pod"), LIMITED]),
@@ -247,7 +249,8 @@ def test_report_of_an_attempt_that_was_not_made_here_may_have_been_late_besides(
     Last, the place that it did not get may have been another pod's, whose requests waited.
     """
     late = ["reported", "reported+repeated", "reported+repeated+joined"]
-    expected = ["tried", "tried+repeated", *(f"tried+{each}" for each in late), "is_limited"]
+    expected = ["tried", "tried+repeated", "tried+untried"]
+    expected += [*(f"tried+{each}" for each in late), "is_limited"]
     report = step(POD, FAILED)
     assert [field for _, field, _ in proposed(Aspect.SAID, theirs=(report,))] == expected
     condition = step(POD, TRIED)
