@@ -15,7 +15,7 @@ from app.domain.controllers.kubelet.annotations import LEASE_NAMESPACE
 from app.domain.objects.profile import Profile
 from tests.conformance.soak_lines import ClockStep, retell
 from tests.conformance.soak_recordings import Load, SlowControlPlane
-from tests.simulation.fleet_acts import ACTS, ROUTINE
+from tests.simulation.fleet_acts import ACTS, ROUTINE, UPKEEP
 from tests.simulation.fleet_world import Act, FleetWorld
 
 ANSWERS = 30
@@ -108,8 +108,10 @@ def main() -> None:
     parser.add_argument("--outage", type=int, default=OUTAGE)
     parser.add_argument("--amid", action="store_true")
     parser.add_argument("--routine", action="store_true")
+    parser.add_argument("--upkeep", action="store_true")
     given = vars(parser.parse_args())
-    given["besides"] = ROUTINE if given.pop("routine") else {}
+    routine, upkeep = given.pop("routine"), given.pop("upkeep")
+    given["besides"] = {**(ROUTINE if routine else {}), **(UPKEEP if upkeep else {})}
     profile = record(given.pop("out"), given.pop("seed"), given.pop("acts"), **given)
     gates = " ".join(f"--gate {name}=true" for name in profile.gates)
     print(f"--profile {profile.version} {gates}")

@@ -35,7 +35,7 @@ from tests.conformance import honest_lines
 from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
 from tests.conformance.further_tampering import SCHEDULER
-from tests.simulation.fleet_acts import ROUTINE
+from tests.simulation.fleet_acts import ROUTINE, UPKEEP
 
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
@@ -150,6 +150,7 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
         (631, 55, "watch", {"restarts": 0.25, "outage": 3, "amid": True}),
         (1052, 25, "watch", {"restarts": 0.08, "outage": 40}),
         (817, 40, "audit.jsonl", {"restarts": 0.08}),
+        (1110, 40, "watch", {"restarts": 0.1, "besides": UPKEEP}),
     ],
 )
 async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, world, tmp_path):
@@ -158,6 +159,7 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
     Before it tries that pod again, another one gets its device (635). A pod may be deleted before
     the next one begins (628), or the claim of one that waits for its devices (631), or the next one
     tries it in the second in which it is back (1052), or what waits, without another reason (817).
+    The report that a quota refuses a claim may come too late for its pod, too (1110).
     """
     profile = record(tmp_path, seed, acts, **world)
     await _accuses_nobody(profile, tmp_path / source, acts)

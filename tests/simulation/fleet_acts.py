@@ -526,6 +526,41 @@ def replace_node(world: FleetWorld) -> None:
         world.add_node(name)
 
 
+def drain(world: FleetWorld) -> None:
+    """An administrator closes a node for new pods and deletes those that are on it."""
+    found = world.any_of("nodes")
+    if found is None:
+        return
+    name = found["metadata"]["name"]
+    world.cluster.patch("nodes", name, {"spec": {"unschedulable": True}})
+    for pod in world.find("pods"):
+        if pod["spec"].get("nodeName") == name:
+            world.cluster.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
+
+
+def edit_class(world: FleetWorld) -> None:
+    """A class selects nothing for a while, or what it did before, by an edit in place."""
+    name = world.random.choice(sorted(hardware.classes()))
+    found = world.cluster.get("deviceclasses", name)
+    if found is None:
+        return
+    new = json_tree.copy(found)
+    selectors = hardware.classes()[name].get("selectors", [])
+    nothing = [*selectors, {"cel": {"expression": "false"}}]
+    new["spec"]["selectors"] = selectors if len(found["spec"]["selectors"]) > 1 else nothing
+    world.cluster.update("deviceclasses", new)
+
+
+def arrive_together(world: FleetWorld) -> None:
+    """A job queue makes many pods of one sort at one instant."""
+    template, namespace = world.random.choice(TEMPLATES), world.random.choice(NAMESPACES)
+    for _ in range(world.random.randrange(4, 9)):
+        _pod(world, namespace, claims=[{"resourceClaimTemplateName": template}])
+
+
+UPKEEP: Mapping[Act, int] = {drain: 5, edit_class: 8, arrive_together: 8}
+"""Acts of administrators and job queues, beside those of `ACTS`, with their weights."""
+
 ROUTINE: Mapping[Act, int] = {
     label: 10,
     hold: 6,

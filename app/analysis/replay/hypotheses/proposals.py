@@ -14,6 +14,7 @@ from app.analysis.replay.facts import (
     ConditionSet,
     Created,
     DeletionAsked,
+    EventSeen,
     Fact,
     FinalizerRemoved,
     Nominated,
@@ -34,7 +35,7 @@ from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, event_reasons
 from app.domain.values.timestamps import Instant
 
 SCHEDULER_NAME = short_name(SCHEDULER)
@@ -254,6 +255,9 @@ class Proposals:
         """
         if _all(sides.facts("again"), *_LATE_CLAIMS):
             return True
+        only = list(sides.facts())
+        if sides.only_again and all(map(_is_refused_claim, only)) and not sides.only_recorded:
+            return True
         acts = () if self._recorded.of_pod.get(pod) else again.of_pod.get(pod, ())
         return any(_has(step, *_LATE_CLAIMS) for step in acts)
 
@@ -465,6 +469,11 @@ def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
         for fact in step.facts
         if isinstance(fact, _ENDINGS)
     ]
+
+
+def _is_refused_claim(fact: Fact) -> bool:
+    """Whether a fact is the report that a claim could not be made for a pod."""
+    return isinstance(fact, EventSeen) and fact.reason == event_reasons.FAILED_CLAIM_CREATION
 
 
 def _is_placed(sides: Sides) -> bool:

@@ -107,6 +107,7 @@ def test_condition_that_only_its_instant_gives_to_an_attempt_may_be_of_another_o
 
 
 TRIES = [("timing", "tried", "pod"), ("timing", "tried+repeated", "pod")]
+REFUSED_CLAIM = facts.EventSeen("Warning", "FailedResourceClaimCreation", "exceeded quota")
 ALONE = [*TRIES, ("timing", "tried+untried", "pod")]
 LIMITED = ("timing", "is_limited", None)
 ENDS = [
@@ -158,6 +159,9 @@ def test_pod_is_tried_as_recorded_where_attempts_differ(theirs, ours, expected) 
          [("race", "unsynced", POD)]),
         ((facts.Created(), RESERVED), True, []),
         ((facts.Created(),), False, []),
+        ((REFUSED_CLAIM,), True, [("race", "unsynced", POD)]),
+        ((REFUSED_CLAIM,), False, []),
+        ((REFUSED_CLAIM, NOMINATED), True, []),
     ],
 )  # fmt: skip
 def test_write_for_a_pod_that_is_gone_may_have_come_too_late(ours, removed, expected) -> None:
