@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from app.analysis.replay.acts import Act
@@ -274,7 +275,10 @@ NODE = {"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.2"}]}
 def test_write_of_a_kubelet_is_by_that_of_the_node_here(
     user: str, ours: Tree | None, author: str
 ) -> None:
-    assert kubelet_here(event(POD, bound("n1"), user=user), ours).user == author
+    written = event(POD, bound("n1"), user=user)
+    actor = Actor(user=user, groups=("system:nodes",), agent="kubelet/v1.36")
+    written.stamp = msgspec.structs.replace(written.stamp, actor=actor)
+    assert kubelet_here(written, ours) == msgspec.structs.replace(actor, user=author)
 
 
 @pytest.mark.parametrize(
