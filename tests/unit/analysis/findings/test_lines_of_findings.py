@@ -1,15 +1,19 @@
 """Numbers, verbs and objects in single findings; who is left out of a namespace's answer."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from app.analysis.findings import alike, containers, nodes, outgrown, pods
+from app.analysis.findings import alike, cluster, containers, nodes, outgrown, pods
 from app.analysis.findings.pods import FORMER_CAUSES_MAX, _PodsOfCause
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding
+from app.analysis.verify.invariants import ViolationKind as Gravity
+from app.analysis.verify.invariants.violations import Moment, Violation
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import ObjectKey, Revision
+from app.domain.values.timestamps import Instant
 from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.findings.test_whole_answers import revision_of, views_of, with_devices
 
@@ -218,3 +222,88 @@ def test_device_that_its_driver_reports_as_not_ready_is_told_in_its_namespace(
         assert all("a device that its driver reports as not ready" in each for each in found)
         whole = texts(containers.of_devices(views, namespace))
         assert len(whole) == (is_there + (is_told and is_there))
+
+
+# invariants
+
+
+def violated(
+    begin: int, end: int | None, *names: str, rule: str = "a-rule", kind: Gravity = Gravity.BROKEN
+) -> Violation:
+    first = Moment(revision=Revision(begin), time=Instant(begin))
+    last = None if end is None else Moment(revision=Revision(end), time=Instant(end))
+    objects = tuple(map(pod_key, names))
+    return Violation(
+        rule=rule, kind=kind, objects=objects, message=f"at {begin}", begin=first, end=last
+    )
+
+
+def of_invariants(*violations: Violation, until: int = 20, namespace: str = "") -> list[Finding]:
+    chronicle: Any = SimpleNamespace(violations=lambda until, now: list(violations))
+    views: Any = SimpleNamespace()
+    return list(cluster.invariants(chronicle, views, Revision(until), Instant(until), namespace))
+
+
+def test_violations_of_a_rule_are_one_finding_from_the_first_to_the_last() -> None:
+    (found,) = of_invariants(violated(3, 5, "a"), violated(4, 9, "b"), violated(6, 7, "a"))
+    assert found.text == "at 6, and 2 more; violated: a-rule"
+    assert (found.count, found.present, found.first, found.last) == (3, 0, 3, 9)
+    assert (found.kind.value, found.severity.value) == ("BrokenInvariant", "error")
+    assert [(each.name, each.revision) for each in found.objects] == [("a", 3), ("b", 4)]
+    assert found.begins == (6, 4, 3)
+
+
+@pytest.mark.parametrize(("end", "present", "last"), [(None, 1, 20), (30, 1, 20), (20, 0, 20)])
+def test_violation_that_lasts_shows_until_the_moment_of_the_answer(
+    end: int | None, present: int, last: int
+) -> None:
+    (found,) = of_invariants(violated(3, 5, "a"), violated(4, end, "b"))
+    assert (found.present, found.last) == (present, last)
+    shown = {each.name: each.revision for each in found.objects}
+    assert shown == {"a": 3, "b": 20 if present else 4}
+    assert found.begins == ((4,) if present else (4, 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "of"),
+    [
+        (Gravity.BROKEN, "", "BrokenInvariant error"),
+        (Gravity.LATE, " (restored late)", "BrokenInvariant error"),
+        (Gravity.OUTSIDE, " (broken by what a driver or user changed)", "BrokenInvariant warning"),
+        (Gravity.KNOWN, " (a known mistake of the release)", "KnownIssue warning"),
+        (Gravity.UNSURE, " (unsure)", "DoubtedInvariant notice"),
+    ],
+)
+def test_violation_is_as_grave_as_its_kind(kind: Gravity, words: str, of: str) -> None:
+    (found,) = of_invariants(violated(3, 5, "a", kind=kind))
+    assert found.text == f"at 3; violated{words}: a-rule"
+    assert f"{found.kind.value} {found.severity.value}" == of
+
+
+def test_rules_and_kinds_are_findings_of_their_own_in_a_namespace() -> None:
+    several = [
+        violated(3, 5, "a"),
+        violated(4, 5, "a", kind=Gravity.LATE),
+        violated(5, 6, "a", rule="other"),
+    ]
+    assert len(of_invariants(*several)) == len(several)
+    assert len(of_invariants(*several, namespace="default")) == len(several)
+    assert of_invariants(*several, namespace="elsewhere") == []
+
+
+def test_patch_that_fails_is_told_with_its_devices() -> None:
+    problems = [("a", "bad"), ("b", "worse"), ("a", "bad"), ("a", "other")]
+    given = [SimpleNamespace(patch=patch, problem=text) for patch, text in problems]
+    events = {"a": SimpleNamespace(revision=Revision(4))}
+    views: Any = SimpleNamespace(
+        inventory=SimpleNamespace(patch_problems=lambda: given),
+        objects=SimpleNamespace(event=lambda key: events.get(key.name)),
+        revision=Revision(9),
+    )
+    found = list(cluster.patches(views))
+    assert [(each.text, each.count, each.first, each.last) for each in found] == [
+        ("patch a changes nothing on 2 devices: bad", 2, 4, 4),
+        ("patch b changes nothing on 1 device: worse", 1, 9, 9),
+        ("patch a changes nothing on 1 device: other", 1, 4, 4),
+    ]
+    assert [each.name for one in found for each in one.objects] == ["a", "b", "a"]
