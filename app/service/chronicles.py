@@ -183,13 +183,14 @@ class Chronicles:
     async def _work_out_spans(self, kept: _KeptChronicle) -> bool:
         """Work out the states over time; False if the chronicle begins anew for it."""
         async with kept.lock:
-            store = kept.store
-            if store is not None and not await store.take_changes(kept.chronicle, kept.keeping):
+            store, chronicle = kept.store, kept.chronicle
+            if store is not None and not await store.take_changes(chronicle, kept.keeping):
                 kept.chronicle, kept.keeping = kept.begin(), Keeping(length=self._stretch)
                 return False
-            for _ in kept.chronicle.spans_in_steps():
-                await anyio.lowlevel.checkpoint()
-        return True
+        # Without the lock: further events may be folded between the steps.
+        for _ in chronicle.spans_in_steps():
+            await anyio.lowlevel.checkpoint()
+        return kept.chronicle is chronicle
 
     async def _read_on(self, kept: _KeptChronicle, runtime: HistoryRuntime) -> None:
         """Fold as many events as one question may read."""
