@@ -23,14 +23,17 @@ PAUSE_SECONDS = 1.0
 _log = logging.getLogger("redra")
 
 
-async def run(runtime: HistoryRuntime, stretch: int = STRETCH) -> None:
+async def run(
+    runtime: HistoryRuntime, stretch: int = STRETCH, poll_seconds: float = POLL_SECONDS
+) -> None:
     """Keep what is not kept yet, until cancelled.
 
-    An unexpected error ends it for this history only: questions fold what is not kept.
+    It looks from time to time: a task that each append wakes costs each append something. An
+    unexpected error ends it for this history only: questions fold what is not kept.
     """
     due, kept = Revision(stretch), Revision(0)
     while True:
-        await runtime.wait_for(due, POLL_SECONDS)
+        await anyio.sleep(poll_seconds)
         if runtime.views.revision < due:
             continue
         try:
@@ -38,7 +41,6 @@ async def run(runtime: HistoryRuntime, stretch: int = STRETCH) -> None:
                 runtime, partial(anyio.sleep, PAUSE_SECONDS), stretch
             )
         except (LogError, NotFound):
-            await anyio.sleep(POLL_SECONDS)
             continue
         except Exception:
             _log.exception("the chronicle of the history %s is no longer kept", runtime.info.name)

@@ -275,7 +275,7 @@ class Noting(MemoryViewStore):
 async def test_server_keeps_a_chronicle_when_a_history_has_grown() -> None:
     store = Noting()
     async with running_history(views=store) as history, anyio.create_task_group() as tasks:
-        tasks.start_soon(chronicling.run, history, 5)
+        tasks.start_soon(chronicling.run, history, 5, 0.01)
         with anyio.fail_after(PATIENCE_SECONDS):
             await history.submit(namespace("default"), actor=ALICE)
             assert not store.kept.is_set()
