@@ -12,6 +12,7 @@ _STYLE = Markup("""
 body { font: 14px/1.4 system-ui, sans-serif; margin: 2rem; color-scheme: light dark }
 table { border-collapse: collapse } th, td { text-align: right; padding: .1rem .6rem }
 th:nth-child(-n+6), td:nth-child(-n+6) { text-align: left } tr:nth-child(even) { background: #8881 }
+td:nth-child(n+4):nth-child(-n+6):not(:empty) { min-width: 10rem }
 svg { display: block; margin: .5rem 0; width: 100%; max-width: 900px } .claim { fill: #3572b0 }
 .axis, .hatch { stroke: #8888 }
 text { fill: currentColor; font-size: 11px } .scroll { overflow-x: auto }
