@@ -136,6 +136,11 @@ def books(sets=1):
 WANTS = "request dev wants 1 of class c: "
 FALSE = f"selector #0 of the request: device.attributes['{D}'].gen >= 4"
 
+START = "2026-01-02T03:00:00Z"
+HEATED = (
+    "rule hot taints {} devices x.test/hot:NoSchedule since it was written, by redra:incidents at "
+    f"{START}"
+)
 ROWS = {
     "selector of the request": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", selectors=LARGE)),
@@ -156,7 +161,7 @@ ROWS = {
     ),
     "taint of a rule": (
         [*hardware(), rule("hot", D, key="x.test/hot", effect="NoSchedule"), *wanting(ask("c"))],
-        [f"{WANTS}4 devices on 2 nodes tainted (x.test/hot:NoSchedule)"],
+        [f"{WANTS}4 devices on 2 nodes tainted (x.test/hot:NoSchedule)", HEATED.format(4)],
     ),
     "counter": (
         books() + wanting(ask("c")),
@@ -167,7 +172,8 @@ ROWS = {
          rule("hot", D, key="x.test/hot", effect="NoSchedule"),
          *wanting(ask("c", selectors=cel(f"!has(device.attributes['{D}'].gen)")))],
         [f"{WANTS}2 devices on 2 nodes tainted (x.test/hot:NoSchedule); 2 devices on 2 nodes not "
-         f"selected (selector #0 of the request: !has(device.attributes['{D}'].gen))"],
+         f"selected (selector #0 of the request: !has(device.attributes['{D}'].gen))",
+         HEATED.format(2)],
     ),
     "several counters": (
         books(sets=3) + wanting(ask("c")),
@@ -181,7 +187,9 @@ ROWS = {
         hardware(each=lambda number: {"taints": [HOT]} if number else {})
         + wanting(ask("c", allocationMode="All")),
         ["request dev wants all of class c: 2 devices on 2 nodes suitable; 2 devices on 2 nodes "
-         "tainted (x.test/hot:NoSchedule)"],
+         "tainted (x.test/hot:NoSchedule)",
+         *(f"the driver, slice {node} taints 1 device x.test/hot:NoSchedule since it was written, "
+           f"by redra:incidents at {START}" for node in ("n1", "n2"))],
     ),
     "one of two requests": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", "one"), ask("c", "two", selectors=LARGE)),
@@ -881,3 +889,26 @@ async def test_volume_claim_for_which_a_pod_waits_is_named(change, told, helps):
     assert sorted(said) == told
     assert helps in texts(helped["reasons"])
     assert [one["text"] for one in findings] == [f"1 pod waits: {cause}"]
+
+
+def room(memory, **more):
+    """A device that pods share, with so much memory."""
+    shared = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": memory}}}
+    return slice_of("s", D, "n1", [{"name": "x0", **shared}], nodeName="n1", **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "wanted", "expected"),
+    [
+        (hardware(), {"delete": "resourceslice/n2"}, ask("c", count=3),
+         "slice n2 of pool d.test/n2, for node n2, was deleted"),
+        ([*GPU_ALONE[:3], room("80Gi")], {"apply": [room("20Gi", generation=2)]},
+         ask("c", capacity={"requests": {"memory": "40Gi"}}),
+         "slice s had 80Gi for capacity memory of x0 until it was written with 20Gi"),
+    ],
+    ids=["slice-deleted", "capacity-shrunk"],
+)  # fmt: skip
+async def test_landing_page_names_who_took_devices_or_amounts(before, change, wanted, expected):
+    steps = ({"apply": before}, {"wait": 5}, change, {"apply": wanting(wanted)}, {"wait": 20})
+    causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
+    assert [cause for cause in causes if cause.startswith(f"{expected}, by redra")]

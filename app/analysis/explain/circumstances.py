@@ -80,6 +80,13 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     )
 
 
+def beside(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
+    """The users of devices that are short of an amount, and tolerations that nearly fit a taint."""
+    amounts = _holders(views, nodes, CauseKind.COUNTERS, CauseKind.CAPACITY)
+    yield from names_nearby.tolerations(views, pod, _tainting(nodes))
+    yield from holders_nearby.users(views, pod, amounts)
+
+
 def is_of_selector(refusal: str) -> bool:
     """Whether a refusal is the error of a selector."""
     return _FAILED.search(refusal) is not None
@@ -393,11 +400,11 @@ def _short(nodes: Sequence[NodeReason]) -> dict[str, list[str]]:
     return {node: names for node, names in lacking.items() if names}
 
 
-def _holders(views: LiveViews, nodes: Sequence[NodeReason]) -> dict[str, None]:
+def _holders(views: LiveViews, nodes: Sequence[NodeReason], *kinds: CauseKind) -> dict[str, None]:
     """The claims that hold excluded devices, or devices that use the counters that these need."""
     names: dict[str, None] = {}
     counters: set[tuple[PoolId, str]] = set()
-    for group in excluded(nodes, *_HELD):
+    for group in excluded(nodes, *(kinds or _HELD)):
         if len(names) >= HOLDERS_MAX:
             break
         # The reason names the holders, so all devices of the group have the same ones.

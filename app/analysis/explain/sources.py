@@ -88,7 +88,7 @@ def made(event: Event | None, text: str, *children: Reason) -> Reason:
 
 
 def deletion(events: Sequence[Event], text: str, *children: Reason) -> Reason:
-    """The deletion with which the events of an object end, and who mark for it.
+    """The deletion with which the events of an object end, and who asked for it.
 
     An object with finalizers goes later, when a controller removes the last one.
     """

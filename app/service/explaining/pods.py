@@ -13,6 +13,7 @@ from app.analysis.explain.attempts import PodAttempt
 from app.analysis.explain.hardware import devices as hardware
 from app.analysis.explain.hardware import selected
 from app.analysis.explain.nearby import successors, volumes
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.observed import announcements, containers, kubelet_logs
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import ObjectExplanation, Question
@@ -175,6 +176,14 @@ async def causes(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) ->
     children = waiting.children
     children = await evidence.run(lambda views: selected.with_values(views, children))
     return await _with_origins(evidence, tree, replace(waiting, children=children))
+
+
+async def losses(
+    evidence: ExplainedMoment, tree: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
+    """The writes that took devices or amounts from nodes, and those that set taints of devices."""
+    former = await former_circumstances.reasons(evidence, tree, nodes)
+    return [*former, *await taints.reasons(evidence, nodes)]
 
 
 async def _with_origins(

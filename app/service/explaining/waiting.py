@@ -1,7 +1,7 @@
 """The causes of waiting pods, for findings: those of devices from recorded or repeated attempts,
 and the taints, cordons and allocated claims that close nodes to them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import circumstances, node_answers, untried, waits
 from app.analysis.explain.node_answers import NodeAnswer
+from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings import devices, obstacles
 from app.analysis.findings.obstacles import Obstacles
@@ -21,6 +22,7 @@ from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.devices.model import Device
 from app.domain.devices.pools import newest
 from app.domain.log import DECISION, ObjectKey
@@ -28,10 +30,12 @@ from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import DecisionSummary
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 from app.service.explaining import (
     absent,
     closed_nodes,
     former_circumstances,
+    pods,
     selections,
     templates,
 )
@@ -39,6 +43,11 @@ from app.service.explaining.evidence import ExplainedMoment
 
 _OF_ATTEMPTS = (devices.REFUSED, waits.NOT_YET)
 """Words of findings about pods whose attempts are read or made again."""
+
+_BY_WRITES = frozenset(
+    kind.value for kind in (CauseKind.CAPACITY, CauseKind.COUNTERS, CauseKind.TAINT)
+)
+"""The causes behind which may be a write about the devices, which the attempt does not name."""
 
 _HELD_MAX = 100
 """Allocated devices that are looked at to name the holders of those that a pod waits for."""
@@ -87,11 +96,14 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             if is_about_devices:
                 summary = await attempts.last(subject.key, pod)
             if summary is not None:
-                if subject is item.objects[0] and _are_excluded(summary):
-                    changed = await selections.rewritten(evidence, pod)
+                if subject is item.objects[0]:
+                    rewritten = _are_excluded(summary)
+                    changed = await selections.rewritten(evidence, pod) if rewritten else []
+                    changed += await attempts.former(pod, summary)
                     lines = (*lines, *(reason.text for reason in changed))
                 of_devices = devices.lines(summary, evidence.views, pod, is_local=is_local)
                 lines = (*of_devices, *_held(evidence, summary, pod), *lines)
+                lines = tuple(dict.fromkeys(lines))
                 if obstacles.are_other(item.text):
                     lines = (*await attempts.elsewhere(pod, item.text), *lines)
             elif not is_about_devices and _is_counted(pod) and obstacles.are_other(item.text):
@@ -191,12 +203,28 @@ def _together(causes: Mapping[tuple[str, ...], Subject], *, are_all: bool) -> tu
     return tuple(f"{listed(names, len(names))}: {line}" for line, names in pods_of.items())
 
 
+def _first_answers(
+    evidence: ExplainedMoment, views: LiveViews, index: NodeIndex, pod: JsonObject, now: Instant
+) -> Generator[None, None, list[NodeReason]]:
+    """The answers of the first nodes to a pod; empty when its claims cannot be allocated."""
+    nodes: list[NodeReason] = []
+    try:
+        answers = node_answers.answers(evidence.rules, views, index, pod, now=now)
+        for answer in islice(answers, evidence.bounds.cause_nodes_max):
+            nodes.append(node_reason(answer, effort_steps=0))
+            yield
+    except ClaimsNotReady:
+        return []
+    return nodes
+
+
 class _Attempts:
     """The last attempts for pods. They are repeated if the history has no recorded decisions."""
 
     def __init__(self, evidence: ExplainedMoment) -> None:
         self._evidence = evidence
         self._nodes: NodeIndex | None = None
+        self._are_slices_gone: bool | None = None
         self._askable = evidence.bounds.refusal_nodes_max
 
     async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
@@ -245,6 +273,27 @@ class _Attempts:
                 former = await former_circumstances.unchosen(evidence, pod, names)
                 lines += [reason.text for reason in former]
         return tuple(lines)
+
+    async def former(self, pod: JsonObject, summary: DecisionSummary) -> list[Reason]:
+        """The writes that took devices from the first nodes, and what else keeps these from it."""
+        evidence = self._evidence
+        if not any(each.cause in _BY_WRITES for each in summary.causes):
+            if self._are_slices_gone is None:
+                gone = await former_circumstances.gone_of_kind(
+                    evidence, api_resources.RESOURCE_SLICES, ()
+                )
+                self._are_slices_gone = bool(gone)
+            if not self._are_slices_gone:
+                return []
+        index = await self._index()
+        if index is None:
+            return []
+        now = await evidence.now()
+        nodes = await evidence.run(lambda seen: _first_answers(evidence, seen, index, pod, now))
+        return [
+            *await pods.losses(evidence, pod, nodes),
+            *circumstances.beside(evidence.views, pod, nodes),
+        ]
 
     async def failed(self, key: ObjectKey) -> tuple[str, ...]:
         """The failures of earlier bindings of a pod, as lines."""
