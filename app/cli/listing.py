@@ -19,15 +19,12 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.chain import event_json
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonView
 
 if TYPE_CHECKING:  # heavy: not needed for answers of a server
     from app.bootstrap.asking.servers import AskedServer
-
-
-_PAGE = 5_000
-"""Events per read."""
 
 
 def register(root: typer.Typer) -> None:
@@ -216,7 +213,7 @@ def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, source.history(name))
             position = Revision(0)
-            while page := await store.log.read(info.id, after=position, limit=_PAGE):
+            while page := await store.log.read(info.id, after=position, limit=EVENTS_PAGE):
                 keys |= {event.key for event in page}
                 position = page[-1].revision
         return keys
@@ -276,7 +273,9 @@ def _print_stored(
             )
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:
-                    events = await store.log.read(info.id, after=position, limit=_PAGE, until=until)
+                    events = await store.log.read(
+                        info.id, after=position, limit=EVENTS_PAGE, until=until
+                    )
                     if events:
                         position = events[-1].revision
                         if not show(events):

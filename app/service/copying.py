@@ -8,11 +8,9 @@ from anyio import lowlevel
 
 from app.domain.errors import ChainBroken
 from app.domain.log import HistoryInfo, Revision, chain
+from app.domain.log.event import EVENTS_PAGE
 from app.ports import EventLog
 from app.service import history_creation, moments
-
-PAGE = 5_000
-"""Events that are read and appended at once."""
 
 
 async def copy_history(
@@ -30,7 +28,7 @@ async def copy_history(
     and InputError when the name is taken; no copy is left then.
     """
     source = await moments.history_at(log, source, until)
-    page = await log.read(source.id, after=Revision(0), limit=PAGE, until=until)
+    page = await log.read(source.id, after=Revision(0), limit=EVENTS_PAGE, until=until)
     hash_ = chain.beginning_of(source, page[0]) if page else chain.genesis_of(source)
     make = partial(
         log.create_history,
@@ -50,7 +48,7 @@ async def copy_history(
             if progress is not None:
                 progress(head.revision, until)
             await lowlevel.checkpoint()
-            page = await log.read(source.id, after=head.revision, limit=PAGE, until=until)
+            page = await log.read(source.id, after=head.revision, limit=EVENTS_PAGE, until=until)
         if head.revision < until:
             raise ChainBroken(head.revision + 1, "it is missing")
         heads = [each for each in await log.kept_heads(source.id) if each.revision <= until]

@@ -19,6 +19,7 @@ from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, Revision
 from app.domain.log.doubts import Doubt
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.forks import INPUTS_END
 from app.domain.objects import profile as profiles
 from app.domain.objects.schema.structural import Schemas
@@ -29,8 +30,6 @@ from app.ports import EventLog
 from app.service import moments, past, recorded_doubts
 from app.service.forking import MadeFork, as_recorded
 from app.service.replays.deciding.replay import DecidedAgain
-
-_PAGE = 5_000
 
 ResultT = TypeVar("ResultT")
 
@@ -365,7 +364,7 @@ async def _beyond(log: EventLog, planned: PlannedSide, side: Side, events_max: i
     events: list[Event] = []
     after = side.revision
     while len(events) < events_max and (
-        page := await log.read(planned.history.id, after=after, limit=_PAGE)
+        page := await log.read(planned.history.id, after=after, limit=EVENTS_PAGE)
     ):
         events += page
         after = page[-1].revision
@@ -379,7 +378,7 @@ async def _finishing(log: EventLog, planned: PlannedSide, side: Side, events_max
     events: list[Event] = []
     after = side.revision
     while len(events) < events_max and (
-        page := await log.read(planned.history.id, after=after, limit=_PAGE)
+        page := await log.read(planned.history.id, after=after, limit=EVENTS_PAGE)
     ):
         for event in page:
             if event.type is EventType.CLOCK_ADVANCED and event.object == INPUTS_END:
@@ -435,7 +434,7 @@ async def _read(log: EventLog, planned: PlannedSide, common: Revision) -> Side:
     start = await _objects(log, info, common) if common else []
     events: list[Event] = []
     after = common
-    while page := await log.read(info.id, after=after, limit=_PAGE, until=revision):
+    while page := await log.read(info.id, after=after, limit=EVENTS_PAGE, until=revision):
         events += page
         after = page[-1].revision
     settings = _settings(info, (*start, *events))
@@ -457,7 +456,7 @@ async def _read(log: EventLog, planned: PlannedSide, common: Revision) -> Side:
 async def _objects(log: EventLog, info: HistoryInfo, revision: Revision) -> list[Event]:
     objects: list[Event] = []
     after: ObjectKey | None = None
-    while page := await log.objects_at(info.id, revision, after=after, limit=_PAGE):
+    while page := await log.objects_at(info.id, revision, after=after, limit=EVENTS_PAGE):
         objects += page
         after = page[-1].key
     return objects

@@ -13,6 +13,7 @@ from anyio import lowlevel
 
 from app.domain.errors import InputError, PlainSecrets
 from app.domain.log import ChainStart, Event, EventType, Head, HistoryInfo, Revision, chain
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.heads import SignedHead
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
@@ -23,9 +24,6 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import history_creation, importing, moments
-
-PAGE = 5_000
-"""Events read from the log at once."""
 
 _README = """# History {name}
 
@@ -206,7 +204,7 @@ async def _write_events(
     time = Instant(0)
     revision, hash_ = Revision(0), beginning
     while revision < last:
-        events = await log.read(info.id, after=revision, limit=PAGE, until=last)
+        events = await log.read(info.id, after=revision, limit=EVENTS_PAGE, until=last)
         if not events:
             raise InputError(f"revision {revision + 1} cannot be read", place=info.name)
         if not revision:

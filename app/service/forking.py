@@ -28,6 +28,7 @@ from app.domain.log import (
     Revision,
     chain,
 )
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.forks import first_draft
 from app.domain.objects import profile as profiles
 from app.domain.objects.reader import ObjectsReader
@@ -65,9 +66,6 @@ _WRITE_PAGE = 100
 
 _DECISIONS_MAX = 20
 """The decisions of all controllers about a pod among which its last placement is looked for."""
-
-_PAGE = 5_000
-"""Events that are read and appended at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,9 +412,9 @@ class Forker:
                 edits=commands if is_changed else None,
                 actor=actor,
             )
-            for first in range(0, len(continued.events), _PAGE):
+            for first in range(0, len(continued.events), EVENTS_PAGE):
                 head = await log.append(
-                    made.id, expected=head, events=continued.events[first : first + _PAGE]
+                    made.id, expected=head, events=continued.events[first : first + EVENTS_PAGE]
                 )
         return MadeFork(info=made, continued=continued)
 
@@ -430,7 +428,9 @@ class Forker:
             )
             if kept is not None:
                 objects.load(kept[2])
-        while page := await log.read(info.id, after=objects.revision, limit=_PAGE, until=revision):
+        while page := await log.read(
+            info.id, after=objects.revision, limit=EVENTS_PAGE, until=revision
+        ):
             for event in page:
                 objects.fold(event)
             await lowlevel.checkpoint()
@@ -482,7 +482,7 @@ async def _with_gates(log: EventLog, info: HistoryInfo, end: Head) -> HistoryInf
     settings = await settings_of(log, info, end, ForkSwitches())
     after = end.revision
     while recorded_gates.leave_rules_open(info.settings) and (
-        page := await log.read(info.id, after=after, limit=_PAGE)
+        page := await log.read(info.id, after=after, limit=EVENTS_PAGE)
     ):
         if recorded_gates.hold_rules(page):
             settings = recorded_gates.served_rules(settings)

@@ -19,6 +19,7 @@ from anyio import create_task_group, to_thread
 from app.analysis.recordings.fidelity import FidelityCollector, FidelityReport
 from app.domain.errors import InputError
 from app.domain.log import Event, Head, HistoryInfo, chain
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.records import Contradiction, Op, Record
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
@@ -63,7 +64,7 @@ class ImportOptions:
     """
 
     with_requests: bool = True
-    batch_events: int = 5_000
+    batch_events: int = EVENTS_PAGE
     seed: int = 0
     settings: JsonObject = field(default_factory=dict)
     started: Instant = Instant(0)

@@ -7,14 +7,13 @@ from anyio import lowlevel
 
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision, forks
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.values import moments, timestamps
 from app.domain.values.moments import AS_OF, HistoryEnd, Resolved
 from app.domain.values.timestamps import Instant, TimestampError
 from app.ports import EventLog
 
 is_revision = moments.is_revision
-
-_PAGE = 5_000
 
 _STATES = 8
 """Events of one object that are read at once in search of its last state."""
@@ -127,7 +126,7 @@ async def settings_over_time(
         return info.is_fork and event.revision == info.parent_revision + 1
 
     head = await log.head(info.id)
-    events = await log.read_object(info.id, forks.FORK, until=head.revision, limit=_PAGE)
+    events = await log.read_object(info.id, forks.FORK, until=head.revision, limit=EVENTS_PAGE)
     entries = [(Revision(0), forks.as_of(info, None))]
     entries += [
         (event.revision, info if is_own(event) else forks.as_of(info, event))
@@ -221,7 +220,7 @@ async def objects_at(
     for group, resource in kinds:
         after: ObjectKey | None = None
         while page := await log.objects_at(
-            info.id, revision, group=group, resource=resource, after=after, limit=_PAGE
+            info.id, revision, group=group, resource=resource, after=after, limit=EVENTS_PAGE
         ):
             count += len(page)
             if count > objects_max:

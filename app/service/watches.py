@@ -17,14 +17,12 @@ import anyio.lowlevel
 from app.domain.controllers.plan import Reads, is_for_all
 from app.domain.errors import Expired
 from app.domain.log import Event, HistoryId, Revision
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.values.identifiers import GroupResource
 from app.ports import EventLog
 from app.signals import Signal
 
 _Key = TypeVar("_Key")
-
-PAGE = 5_000
-"""Events read from the log at once while a subscription catches up."""
 
 
 class Subscription:
@@ -271,9 +269,9 @@ class Watches:
         recent = self._recent
         if recent and recent[0].revision <= after + 1:
             first = after + 1 - recent[0].revision
-            last = min(first + PAGE, until + 1 - recent[0].revision)
+            last = min(first + EVENTS_PAGE, until + 1 - recent[0].revision)
             return [recent[index] for index in range(first, min(last, len(recent)))]
-        return await self._log.read(self._history, after=after, limit=PAGE, until=until)
+        return await self._log.read(self._history, after=after, limit=EVENTS_PAGE, until=until)
 
     def register(self, subscription: Subscription) -> None:
         """Add a new subscription; called by the subscription."""

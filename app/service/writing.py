@@ -45,6 +45,7 @@ from app.domain.log import (
     Stamp,
     chain,
 )
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
@@ -243,7 +244,9 @@ class GroupWriter:
                 self.head = stored
                 self._clock.observe(stored.time)
                 return self.head.revision > begun
-            events = await self._log.read(self._history, after=self.head.revision, limit=5_000)
+            events = await self._log.read(
+                self._history, after=self.head.revision, limit=EVENTS_PAGE
+            )
             chain.check_continues(events, self.head, stored)
             last = events[-1]
             if hashes is not None:

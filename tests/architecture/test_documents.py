@@ -14,7 +14,7 @@ from app.api.identity import files
 from app.api.kubernetes import first_states
 from app.cli.application import program
 from app.domain.controllers import batching
-from app.service import watches
+from app.domain.log.event import EVENTS_PAGE
 from app.service.folding.projecting import FoldingBounds
 from app.settings import Settings, read
 from projections import objects
@@ -169,7 +169,7 @@ def test_homes_of_pages_exist() -> None:
 
 
 FLOW = {
-    "reader page": f"{watches.PAGE:,}",
+    "reader page": f"{EVENTS_PAGE:,}",
     "first states": f"{first_states.PAGE_BYTES // 1024} KiB",
     "plans of one append": str(batching.BATCH_MAX),
     "projector's turn": str(FoldingBounds().turn_max),

@@ -16,6 +16,7 @@ from app.adapters.history.sources import Finder, SourceFile
 from app.analysis.lint.subjects import TOLD, LintedObject
 from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.records import CHANGES, Op
 from app.domain.objects import registry
 from app.domain.objects.schema import conversion
@@ -32,9 +33,6 @@ MARKS_OF_LOGS = (b"audit.k8s.io/", b"kwok.x-k8s.io/")
 """Marks in the first bytes of a log that is written as YAML."""
 
 HEAD_BYTES = 8_192
-
-PAGE = 5_000
-"""Events that are read from a stored history at once."""
 
 
 @dataclass(kw_only=True, frozen=True, slots=True)
@@ -125,7 +123,7 @@ async def of_history(log: EventLog, info: HistoryInfo, until: Revision) -> list[
     changes: list[ObjectChange] = []
     after = Revision(0)
     while after < until:
-        events = await log.read(info.id, after=after, limit=PAGE, until=until)
+        events = await log.read(info.id, after=after, limit=EVENTS_PAGE, until=until)
         if not events:
             break
         changes += _of_events(events, info.name)

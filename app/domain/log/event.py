@@ -25,6 +25,9 @@ Revision = NewType("Revision", int)
 FORMAT_VERSION = 1
 """Format of the events written by this program; older ones are upcast while reading."""
 
+EVENTS_PAGE = 5_000
+"""Events that are read from a log, or appended to one, at once where no setting says otherwise."""
+
 GENESIS = bytes(32)
 """The hash before the first event of a history whose settings are not in its chain."""
 

@@ -15,6 +15,7 @@ from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling import repeated_attempts
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.values import api_resources
 from app.domain.values.fields import decision_body
 from app.domain.values.identifiers import NO_UID
@@ -22,9 +23,6 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import moments
-
-PAGE = 5_000
-"""Events read at a time when a whole history is examined."""
 
 ResultT = TypeVar("ResultT")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
@@ -214,7 +212,7 @@ class ExplainedMoment:
         after = Revision(0)
         until = self.views.revision
         while after < until:
-            events = await self.log.read(self.info.id, after=after, until=until, limit=PAGE)
+            events = await self.log.read(self.info.id, after=after, until=until, limit=EVENTS_PAGE)
             if not events:
                 return
             for event in events:

@@ -14,6 +14,7 @@ import anyio.lowlevel
 
 from app.domain.errors import ChainBroken
 from app.domain.log import Event, Head, HistoryId, Revision, chain
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey, dumped
 from app.ports import EventLog, ViewStore
@@ -33,7 +34,7 @@ class FoldingBounds:
     whose rebuild meets another writer is rebuilt again, at most `rebuild_tries_max` times in all.
     """
 
-    page_max: int = 5_000
+    page_max: int = EVENTS_PAGE
     turn_max: int = 500
     snapshot_every: int = 50_000
     rebuild_tries_max: int = 6

@@ -12,7 +12,7 @@ from functools import partial
 
 from app.domain.errors import InputError
 from app.domain.log import REPLAYS, Event, EventType, HistoryInfo, ObjectKey, Origin, Revision
-from app.domain.log.event import Actor
+from app.domain.log.event import EVENTS_PAGE, Actor
 from app.domain.objects.write.commands import Command, ImportObject, RecordFact
 from app.domain.objects.write.replaying import rebasing
 from app.domain.values import timestamps
@@ -29,8 +29,6 @@ SUFFIX = "~paced"
 
 PLAYER = Actor(user="redra:replay")
 """The actor that moves a replay to another moment."""
-
-_PAGE = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +72,7 @@ async def first_state(log: EventLog, parent: HistoryInfo) -> StageTarget:
     first: Event | None = None
     last: Event | None = None
     after = Revision(0)
-    while events := await log.read(parent.id, after=after, limit=_PAGE):
+    while events := await log.read(parent.id, after=after, limit=EVENTS_PAGE):
         for event in events:
             first = first or event
             is_listed = event.stamp.verb == "baseline"

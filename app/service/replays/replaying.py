@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection
 from app.domain.log.upcasting import StoredRow
@@ -34,7 +35,7 @@ class ReplayBounds:
     at most `kept_bytes_max` from its first pass for the second one.
     """
 
-    page_max: int = 5_000
+    page_max: int = EVENTS_PAGE
     events_max: int = 2_000_000
     shared_events_max: int = 40_000
     kept_bytes_max: int = 256 * 1024**2
