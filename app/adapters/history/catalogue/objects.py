@@ -70,7 +70,8 @@ ENTRIES = (
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(
             "JSON and KYAML at a bracket, stored objects in JSON also between quotes in a line of "
-            "a log or over many lines behind its time, YAML at a field of an object, also several "
+            "a log or over many lines behind its time, YAML at a field of an object or "
+            "below its type as a test in Go shows it (`<*v1.Pod | 0x…>:`), also several "
             "behind each other without `---`; without colours and links "
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
             "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
