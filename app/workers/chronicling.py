@@ -5,7 +5,6 @@ nothing is held in memory.
 """
 
 import logging
-from functools import partial
 
 import anyio
 
@@ -31,15 +30,20 @@ async def run(
     It looks from time to time: a task that each append wakes costs each append something. An
     unexpected error ends it for this history only: questions fold what is not kept.
     """
+
+    async def pause() -> None:
+        await anyio.sleep(PAUSE_SECONDS)
+        while runtime.errands.count:  # noqa: ASYNC110 each answer ends by itself
+            await anyio.sleep(poll_seconds)
+
     due, kept = Revision(stretch), Revision(0)
     while True:
         await anyio.sleep(poll_seconds)
-        if runtime.views.revision < due:
+        # An answer that reads the whole log keeps it, too: two would be in each other's way.
+        if runtime.views.revision < due or runtime.errands.count:
             continue
         try:
-            keeping = await chronicles.keep_next(
-                runtime, partial(anyio.sleep, PAUSE_SECONDS), stretch
-            )
+            keeping = await chronicles.keep_next(runtime, pause, stretch)
         except (LogError, NotFound):
             continue
         except Exception:

@@ -283,3 +283,27 @@ async def test_server_keeps_a_chronicle_when_a_history_has_grown() -> None:
                 await history.submit(config_map(f"m{number}"), actor=ALICE)
             await store.kept.wait()
         tasks.cancel_scope.cancel()
+
+
+async def test_server_keeps_none_while_answers_are_worked_out() -> None:
+    """An answer that reads the whole log keeps the chronicle itself."""
+    store, answered, polled = Noting(), anyio.Event(), anyio.Event()
+    async with running_history(views=store) as history, anyio.create_task_group() as tasks:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            for number in range(4):
+                await history.submit(namespace(f"n{number}"), actor=ALICE)
+            history.errands.begin("answer", answered.wait)
+            tasks.start_soon(chronicling.run, history, 2, 0.0)
+            tasks.start_soon(looks, polled)
+            await polled.wait()
+            assert not store.kept.is_set()
+            answered.set()
+            await store.kept.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def looks(done: anyio.Event) -> None:
+    """Let the other tasks look a hundred times."""
+    for _ in range(100):
+        await anyio.lowlevel.checkpoint()
+    done.set()
