@@ -149,22 +149,33 @@ class Cluster:
         return pod
 
     def drop(self, known: KnownClaim | KnownPod) -> None:
-        """Forgets a claim or pod that does not exist and is not named; judges a dirty one first."""
-        if known.is_there:
-            return
-        if known in self.dirty or (self.open and known in self.open):
+        """Forgets a claim or pod that does not exist and is not named.
+
+        A dirty one is judged first. Where rules are broken, the event may end that: the judgement
+        reads when the claim was last written.
+        """
+        if known in self.dirty or self.open:
             self.leaving.append(known)
-        elif isinstance(known, KnownClaim):
-            if not known.users:
-                self.claims.pop(known.key, None)
-        elif not known.reservers:
-            self.pods.pop(known.key, None)
+        else:
+            self._forget(known)
 
     def drop_leaving(self) -> None:
         """Forgets the claims and pods that had to be judged first."""
         leaving, self.leaving = self.leaving, []
         for known in leaving:
-            self.drop(known)
+            if known in self.open:
+                self.leaving.append(known)
+            else:
+                self._forget(known)
+
+    def _forget(self, known: KnownClaim | KnownPod) -> None:
+        if known.is_there:
+            return
+        if isinstance(known, KnownClaim):
+            if not known.users:
+                self.claims.pop(known.key, None)
+        elif not known.reservers:
+            self.pods.pop(known.key, None)
 
     def hold(self, claim: KnownClaim, results: Iterable[Result]) -> None:
         """Adds devices to a claim; marks those that are shared or do not exist to be judged."""

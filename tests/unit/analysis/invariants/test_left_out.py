@@ -223,15 +223,22 @@ def test_binding_without_an_allocation_needs_no_kubelet_to_be_wrong():
 
 
 @pytest.mark.parametrize(
-    ("verbs", "is_shown", "kind"),
+    ("verbs", "is_shown", "is_removed", "kind"),
     [
-        (("patch",), False, "unsure"),
-        (("patch",), True, "broken"),
-        (("update",), False, "broken"),
+        (("patch",), False, False, "unsure"),
+        (("patch",), True, False, "broken"),
+        (("patch",), False, True, "unsure"),
+        (("patch",), True, True, "broken"),
+        (("update",), False, False, "broken"),
     ],
 )
-def test_claim_of_a_bound_pod_is_not_allocated_where_no_update_is_recorded(verbs, is_shown, kind):
-    """Claims are allocated by updates; a later line of the claim shows that it is not."""
+def test_claim_of_a_bound_pod_is_not_allocated_where_no_update_is_recorded(
+    verbs, is_shown, is_removed, kind
+):
+    """Claims are allocated by updates; a later line of the claim shows that it is not.
+
+    That line counts, too, if the claim is removed, and then the pod that named it.
+    """
     story = Story()
     story.claim("x", {"name": "r", "exactly": {"count": 1}})
     story.pod("q", "x")
@@ -239,10 +246,12 @@ def test_claim_of_a_bound_pod_is_not_allocated_where_no_update_is_recorded(verbs
     if is_shown:
         _, write = story.change(key_of("resourceclaims", "x"))
         write()
+    if is_removed:
+        story.remove(key_of("resourceclaims", "x"))
+        story.remove(key_of("pods", "q"))
     story.other()
-    assert kinds(as_log(story, users=(SCHEDULER, NODE), verbs=verbs)) == {
-        ("bound-pod-has-claims", kind)
-    }
+    lines = as_log(story, users=(SCHEDULER, NODE), verbs=verbs)
+    assert kinds(lines) == {("bound-pod-has-claims", kind)}
 
 
 @pytest.mark.parametrize(("verbs", "is_shown"), [(("patch",), False), (("update",), True)])
