@@ -255,3 +255,20 @@ def bound_name(node: ast.AST) -> str:
 def test_variables_and_functions_are_called_after_what_they_hold(word: str) -> None:
     bound = bindings()[word]
     assert len(bound) <= WORDS_MAX[word], f"a variable or a function is called {word}: {bound}"
+
+
+FIXED_PLURAL = re.compile(r"\} (?:more|other|rarer) (?!with )(?:[a-z]+ )?[a-z]+s\b")
+"""A number in a text before a noun that is always in the plural: `1 more values`."""
+
+UPSTREAMS_WORDS = "app/domain/cel/syntax/issues.py"
+
+
+def test_nouns_after_numbers_of_what_is_left_out_have_both_numbers() -> None:
+    shown = [
+        f"{name(path)}:{number}"
+        for path in sources("app")
+        if name(path) != UPSTREAMS_WORDS
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if FIXED_PLURAL.search(line)
+    ]
+    assert not shown, "app/domain/values/counts.py puts a noun into the number of its count"

@@ -49,7 +49,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, counts, json_tree, timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -466,19 +466,21 @@ def _with_waiting(
     """The answer with the fates of waiting pods."""
     after = tries.after
     fates = blasting_waiting.waiting_fates(world, tries.before, after, tries.ended)
-    counts = Counter(fate.prospect for fate in fates)
+    numbers = Counter(fate.prospect for fate in fates)
     left_out = dict(radius.left_out)
     if len(fates) > bounds.listed_max:
         left_out["waiting"] = len(fates) - bounds.listed_max
     notes = radius.notes
     if after.left_out:
-        notes += (f"{after.left_out} more pods wait and were not tried",)
+        left = after.left_out
+        waits = f"{counts.of(left, 'more pod')} {counts.verb(left, 'waits')}"
+        notes += (f"{waits} and {counts.verb(left, 'was')} not tried",)
     return msgspec.structs.replace(
         radius,
         notes=notes,
         totals=radius.totals
         | {"waiting": len(blasting_waiting.places(tries.before, after) - world.touched.pods.keys())}
-        | {f"waiting_{prospect.value}": counts[prospect] for prospect in Prospect},
+        | {f"waiting_{prospect.value}": numbers[prospect] for prospect in Prospect},
         waiting=tuple(fates[: bounds.listed_max]),
         left_out=left_out,
     )

@@ -330,7 +330,7 @@ def _pool(pool: PoolFate) -> str:
         f"{name} {amount.before} → {amount.after}" for name, amount in list(sums.items())[:SUMS_MAX]
     ]
     if len(sums) > SUMS_MAX:
-        parts.append(f"… {len(sums) - SUMS_MAX} more sums")
+        parts.append(f"… {counts.of(len(sums) - SUMS_MAX, 'more sum')}")
     if pool.state_before != pool.state_after:
         why = f" ({pool.problem})" if pool.problem else ""
         parts.insert(0, f"{pool.state_before} → {pool.state_after}{why}")

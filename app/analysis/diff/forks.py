@@ -9,7 +9,7 @@ from app.analysis.diff.report import DiffReport
 from app.analysis.diff.text import counts_text, order_notes
 from app.analysis.replay.unapplied import Unapplied
 from app.domain.log import ObjectKey
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
 
 LINES_MAX = 50
@@ -70,7 +70,8 @@ class ForkReport:
         if self.switches:
             yield f"the recording shows these switches, and the fork has them: {self._switches}"
         left = len(self.unapplied)
-        yield f"{self.inputs} recorded inputs were used, {left} of them do not apply there" + (
+        used = f"{counts.of(self.inputs, 'recorded input')} {counts.verb(self.inputs, 'was')} used"
+        yield f"{used}, {left} of them {counts.verb(left, 'does')} not apply there" + (
             ":" if left else ""
         )
         for each in self.unapplied[:LINES_MAX]:

@@ -142,7 +142,7 @@ def after_end_notes(report: DiffReport | EndReport) -> list[str]:
 
 
 def _more(count: int) -> str:
-    return "1 more event" if count == 1 else f"{count} more events"
+    return counts.of(count, "more event")
 
 
 def counts_text(report: DiffReport) -> str:

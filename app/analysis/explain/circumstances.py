@@ -483,8 +483,8 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
     known = nearby_nodes.all_nodes(views)
     for number, (where, slices) in enumerate(groups.items()):
         if number == NAMES_MAX:
-            left = len(groups) - NAMES_MAX
-            yield Reason(text=f"{left} more choices of nodes in slices fit no node")
+            left = counts.of(len(groups) - NAMES_MAX, "more choice")
+            yield Reason(text=f"no node fits {left} of nodes in slices")
             return
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", slices[0])
         event = views.objects.event(key)

@@ -81,7 +81,7 @@ def _causes(summary: DecisionSummary) -> Iterator[Reason]:
         yield Reason(text=f"{request}: {text}: {cause_text}", count=cause.devices)
     if summary.causes_cut:
         devices = summary.causes_devices_cut
-        text = f"{summary.causes_cut} rarer causes for {devices_text(devices)}"
+        text = f"{counts.of(summary.causes_cut, 'rarer cause')} for {devices_text(devices)}"
         yield Reason(text=text, count=devices)
     if summary.causes_nodes_cut:
         text = f"{nodes_text(summary.causes_nodes_cut)} more were refused and not counted here"

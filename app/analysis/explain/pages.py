@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.analysis.explain.reasons import Reason
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
 WIDTH = 100
@@ -58,7 +59,7 @@ def page(
         if len(lines) < lines_max:
             break
     shown = lines[: lines_max - 1]
-    return [*shown, f"… {whole - len(shown)} lines {_TAIL}"]
+    return [*shown, f"… {counts.of(whole - len(shown), 'line')} {_TAIL}"]
 
 
 def of_json(body: JsonObject, width: int, *, lines_max: int = LINES_MAX) -> list[str]:

@@ -6,6 +6,7 @@ scheduler. Counts stay complete; what is left out is in the complete JSON.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from app.analysis import profiles
@@ -60,10 +61,8 @@ def merge_nodes(reasons: Sequence[NodeReason]) -> tuple[Reason, ...]:
     shown = [_group(nodes) for nodes in groups[:GROUPS_MAX]]
     rest = sum(map(len, groups[GROUPS_MAX:]))
     if rest:
-        others = len(groups) - GROUPS_MAX
-        shown.append(
-            Reason(text=f"{nodes_text(rest)} more, with {others} other answers", count=rest)
-        )
+        others = counts.of(len(groups) - GROUPS_MAX, "other answer")
+        shown.append(Reason(text=f"{nodes_text(rest)} more, with {others}", count=rest))
     return (*shown, *last)
 
 
@@ -247,13 +246,17 @@ _OfNodes = list[tuple[str, RequestReason]]
 
 
 def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
-    """The answers of the nodes per claim and per request or alternative."""
-    by_claim: dict[str, dict[str, _OfNodes]] = {}
+    """The answers of the nodes per claim and per request or alternative.
+
+    A claim that two entries of the pod name is asked for twice, and each time is answered apart.
+    """
+    by_claim: dict[str, dict[tuple[str, int], _OfNodes]] = {}
     for reason in nodes:
+        times: Counter[tuple[str, str]] = Counter()
         for claim, request in reason.requests():
-            by_claim.setdefault(claim, {}).setdefault(request.request, []).append(
-                (reason.node, request)
-            )
+            times[claim, request.request] += 1
+            key = request.request, times[claim, request.request]
+            by_claim.setdefault(claim, {}).setdefault(key, []).append((reason.node, request))
     return [(claim, list(requests.values())) for claim, requests in by_claim.items()]
 
 
@@ -325,9 +328,8 @@ def _seen_by(on_nodes: _OfNodes) -> Reason:
 
 def _rest(tallies: Sequence[CauseTally]) -> Reason:
     devices = sum(one.devices for one in tallies)
-    if len(tallies) == 1:
-        return Reason(text=f"{devices_text(devices)}: a rarer cause", count=devices)
-    return Reason(text=f"{devices} devices: {len(tallies)} rarer causes", count=devices)
+    causes = "a rarer cause" if len(tallies) == 1 else counts.of(len(tallies), "rarer cause")
+    return Reason(text=f"{devices_text(devices)}: {causes}", count=devices)
 
 
 def _suitable(on_nodes: _OfNodes) -> str:
@@ -401,5 +403,6 @@ def _pools(nodes: Sequence[NodeReason]) -> list[Reason]:
         text = f"{noun} {_names(distinct)} cannot be used: {problem}"
         made.append(Reason(text=text, count=len(distinct)))
     if len(problems) > POOLS_MAX:
-        made.append(Reason(text=f"{len(problems) - POOLS_MAX} more problems of pools"))
+        more = counts.of(len(problems) - POOLS_MAX, "more problem")
+        made.append(Reason(text=f"{more} of pools"))
     return made

@@ -11,6 +11,7 @@ from app.analysis.lint.findings import (
 )
 from app.analysis.lint.subjects import PublishedPool, Subjects
 from app.domain.devices.model import Slice, value_text
+from app.domain.values import counts
 
 INCOMPLETE = LintRule(
     id="pool-incomplete",
@@ -110,7 +111,8 @@ def _count(pool: PublishedPool, refused: int) -> Iterator[LintFinding]:
     if odd:
         yield COUNTS_DIFFER.at(
             odd[0].subject.at(path),
-            f"{odd[0].slice.slice_count} slices are announced here and {announced} by "
+            f"{counts.of(odd[0].slice.slice_count, 'slice')} "
+            f"{counts.verb(odd[0].slice.slice_count, 'is')} announced here and {announced} by "
             f"{first.subject.text}, of pool {pool.text}",
             [first.subject.at(path)],
         )

@@ -37,6 +37,7 @@ from app.domain.log.records import (
     comparable_version,
     join_losses,
 )
+from app.domain.values import counts
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
 from app.service.recording.audit_budget import AuditBudget
@@ -232,8 +233,8 @@ class Follower:
             return Audit.AGREES
         self._relist(
             f"a watch lost changes: at resource version {version} the cluster has "
-            f"{len(differing)} objects that differ from the recorded ones, such as "
-            f"{differing[0]}"
+            f"{counts.of(len(differing), 'object')} that {counts.verb(len(differing), 'differs')} "
+            f"from the recorded ones, such as {differing[0]}"
         )
         return Audit.DIFFERS
 

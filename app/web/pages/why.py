@@ -54,7 +54,8 @@ def bounded(
     for number, reason in enumerate(reasons):
         if left <= 0:
             omitted = sum(one.size() for one in reasons[number:])
-            text = f"{omitted} more reasons are in the JSON of this answer"
+            text = f"{counts.of(omitted, 'more reason')} {counts.verb(omitted, 'is')} in the JSON "
+            text += "of this answer"
             shown.append(_entry(Reason(text=text), [], subject))
             break
         children, left = bounded(reason.children, left - 1, (subject and reason.about) or subject)

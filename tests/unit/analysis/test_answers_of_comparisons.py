@@ -412,7 +412,7 @@ def test_fork_says_what_of_its_inputs_applied_and_how_it_differs() -> None:
         diff=ComparedFork(is_same=True, counts="all the same", report={}),
     )
     assert list(same.lines()) == [
-        "1 recorded inputs were used, 0 of them do not apply there",
+        "1 recorded input was used, 0 of them do not apply there",
         "compared with prod: all the same",
     ]
 

@@ -117,8 +117,7 @@ def _avoiding(
     for key, avoiding in groups.items():
         near = _in_domains(views, key, avoiding, nodes)
         if near:
-            keeps = counts.verb(len(near), "keeps")
-            text = f"the anti-affinity of {_named(near)} {keeps} this pod out, by {key}"
+            text = f"the anti-affinity of {_named(near)} keeps this pod out, by {key}"
             yield _reason(text, near)
 
 

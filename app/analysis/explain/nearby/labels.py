@@ -65,7 +65,8 @@ def _reason(wanted: str, keys: Sequence[str], lacking: _Labels) -> Reason:
         for text, names in groups.items()
         if keys
     ]
-    more = f"; {len(values) - NAMES_MAX} more values" if len(values) > NAMES_MAX else ""
+    rest = len(values) - NAMES_MAX
+    more = f"; {counts.of(rest, 'more value')}" if rest > 0 else ""
     text = wanted + (f": {'; '.join(values[:NAMES_MAX])}{more}" if values else "")
     only = next(iter(lacking)) if len(lacking) == 1 else ""
     about = ObjectKey(*api_resources.NODES, "", only) if only else None

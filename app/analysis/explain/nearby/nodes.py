@@ -250,7 +250,8 @@ def for_others(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
         count = sum(map(len, groups.values()))
         text = f"{counts.of(count, 'device')} of pool {'/'.join(place)} {counts.verb(count, 'is')} "
         shown = "; ".join(parts[:NAMES_MAX])
-        more = f"; {len(parts) - NAMES_MAX} more choices" if len(parts) > NAMES_MAX else ""
+        rest = len(parts) - NAMES_MAX
+        more = f"; {counts.of(rest, 'more choice')}" if rest > 0 else ""
         yield Reason(text=f"{text}for other nodes: {shown}{more}", count=count, is_kept=True)
     if left > NAMES_MAX:
         text = f"the devices of {counts.of(left - NAMES_MAX, 'more pool')} are for other nodes"

@@ -9,7 +9,7 @@ from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.analysis.views import LiveViews
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
@@ -30,9 +30,9 @@ def in_use(views: LiveViews, pod: JsonObject, refusals: Mapping[str, str]) -> It
             if any(filters.is_same_port(port, other) for other in used):
                 users.append(_user(key, core.node_name(tree), port))
     yield from users[:NAMES_MAX]
-    if len(users) > NAMES_MAX:
-        text = f"{len(users) - NAMES_MAX} more host ports that the pod wants are in use"
-        yield Reason(text=text, count=len(users) - NAMES_MAX)
+    if (left := len(users) - NAMES_MAX) > 0:
+        text = f"{counts.of(left, 'more host port')} that the pod wants "
+        yield Reason(text=f"{text}{counts.verb(left, 'is')} in use", count=left)
 
 
 def _user(key: ObjectKey, node: str, port: pod_spec.HostPort) -> Reason:

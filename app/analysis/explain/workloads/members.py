@@ -20,6 +20,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 UNTOLD = "no scheduler has said why"
+_NOT_STARTED = "not started on its node"
 
 _KINDS_WITH_REPLICAS = frozenset(("deployments", "replicasets", "statefulsets"))
 
@@ -103,7 +104,7 @@ def _state(
         warning = lives.warning_about(warnings, tree)
         message = "" if warning is None else warning.text
         why = message or waits or lives.silence(views, tree, now, newest)
-        return True, f"not started on its node{f': {why}' if why else ''}"
+        return True, f"{_NOT_STARTED}{f': {why}' if why else ''}"
     return (True, f"running, but {waits}") if waits else (False, "running")
 
 
@@ -145,7 +146,10 @@ def group_reason(group: PodGroup, children: Sequence[Reason] = ()) -> Reason:
     """The state of pods, with the first names of them."""
     count = len(group.pods)
     names = [f"{key.namespace}/{key.name}" for key in group.pods]
-    text = f"{counts.of(count, 'pod')} {counts.verb(count, 'is')} {group.state}: "
+    state = group.state
+    if count > 1 and state.startswith(_NOT_STARTED):
+        state = f"not started on their nodes{state.removeprefix(_NOT_STARTED)}"
+    text = f"{counts.of(count, 'pod')} {counts.verb(count, 'is')} {state}: "
     return Reason(
         text=text + listed(names, count),
         children=tuple(children),

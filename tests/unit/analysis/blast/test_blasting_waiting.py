@@ -267,7 +267,7 @@ def test_bound_on_the_pods_that_are_tried_is_told():
     devices = [{"name": f"gpu-{number}"} for number in range(6)]
     found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)), waiting_max=3)
     assert totals(found) == (3, 3, 0)
-    assert "1 more pods wait and were not tried" in found.notes
+    assert "1 more pod waits and was not tried" in found.notes
 
 
 def test_without_a_scheduler_nobody_is_placed():

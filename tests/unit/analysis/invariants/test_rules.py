@@ -2683,7 +2683,7 @@ MESSAGES = [
         bound_to_another_node,
         "the pod is on node n, which the allocation of its claim x does not select",
     ),
-    (too_few_devices, "request r got 1 devices of 2"),
+    (too_few_devices, "request r got 1 device of 2"),
     (a_request_without_devices, "request s got no device"),
     (
         two_alternatives_at_once,

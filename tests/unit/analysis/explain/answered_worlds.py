@@ -1,0 +1,773 @@
+"""Small clusters with one question each, whose whole answers are in `whole_answers.txt`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.cluster import DRIVER, Cluster
+
+Asked = tuple[Cluster, str, str]
+"""A cluster, and kind and name of an object in it."""
+
+TREE = dict[str, Any]
+
+
+def base(nodes: int, devices: int = 2) -> Cluster:
+    """Nodes `n0`, `n1`, … in zones a and b in turn, each with devices of class `gpu`."""
+    cluster = Cluster()
+    for number in range(nodes):
+        cluster.node(f"n{number}", zone="ab"[number % 2])
+    cluster.device_class()
+    for number in range(nodes if devices else 0):
+        cluster.slice(f"n{number}", devices)
+    return cluster
+
+
+def pod(cluster: Cluster, name: str, app: str, **spec: object) -> None:
+    body = {"containers": [{"name": "main", "image": "busybox:1"}], **spec}
+    metadata = {"name": name, "labels": {"app": app}}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body})
+
+
+def named(*claims: str) -> list[TREE]:
+    """Entries of a pod for claims of these names."""
+    return [{"name": f"e{n}", "resourceClaimName": name} for n, name in enumerate(claims)]
+
+
+def using(cluster: Cluster, *names: str) -> Cluster:
+    """Claims, each with a pod of its name, some seconds ago."""
+    for name in names:
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+    return cluster.settle().wait(5)
+
+
+def asking(cluster: Cluster, **request: object) -> Asked:
+    """Pod `p` with a claim `c`."""
+    cluster.claim("c", **request)
+    cluster.pod("p", claim="c")
+    return cluster, "pod", "p"
+
+
+def claim(cluster: Cluster, *requests: TREE, constraints: tuple[TREE, ...] = ()) -> Asked:
+    """Pod `p` with a claim `c` of several requests."""
+    devices = {"requests": [*requests], "constraints": [*constraints]}
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "c", spec={"devices": devices})
+    cluster.pod("p", claim="c")
+    return cluster, "pod", "p"
+
+
+def selecting(expression: str) -> list[TREE]:
+    return [{"cel": {"expression": expression}}]
+
+
+def of_model(model: str) -> list[TREE]:
+    return selecting(f"device.attributes['{DRIVER}'].model == '{model}'")
+
+
+def models(*names: str) -> list[TREE]:
+    return [
+        {"name": f"g{n}", "attributes": {"model": {"string": name}}} for n, name in enumerate(names)
+    ]
+
+
+def cordon(cluster: Cluster, node: str) -> None:
+    cluster.patch("nodes", node, {"spec": {"unschedulable": True}})
+
+
+# what other pods and labels keep away
+
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "w"}},
+}
+
+
+def pods_are_to_be_spread_over_zones() -> Asked:
+    cluster = base(3)
+    cluster.node("bare")
+    for name, node in (("w0", "n0"), ("w1", "n2")):
+        pod(cluster, name, "w", nodeName=node)
+    cordon(cluster, "n1")
+    pod(cluster, "p", "w", topologySpreadConstraints=[SPREAD])
+    return cluster, "pod", "p"
+
+
+def pods_are_to_be_spread_over_more_zones_than_there_are() -> Asked:
+    cluster = base(2)
+    expressions = [{"key": "app", "operator": "In", "values": ["w", "v"]}]
+    few = {**SPREAD, "minDomains": 3, "labelSelector": {"matchExpressions": expressions}}
+    for name, node in (("w0", "n0"), ("w1", "n1")):
+        pod(cluster, name, "w", nodeName=node)
+    cluster.claim("c")
+    pod(cluster, "p", "w", topologySpreadConstraints=[few], resourceClaims=named("c"))
+    return cluster, "pod", "p"
+
+
+def required(kind: str, app: str, key: str) -> TREE:
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def pods_that_avoid_each_other() -> Asked:
+    cluster = base(4)
+    pod(cluster, "a", "db", nodeName="n0")
+    pod(cluster, "b", "db", nodeName="n2")
+    pod(cluster, "done", "db", nodeName="n3")
+    cluster.finish("done")
+    away = required("podAntiAffinity", "w", "kubernetes.io/hostname")
+    for name, node in (("guard-0", "n1"), ("guard-1", "n3")):
+        pod(cluster, name, "lone", nodeName=node, affinity=away)
+    pod(cluster, "p", "w", affinity=required("podAntiAffinity", "db", "zone"))
+    return cluster, "pod", "p"
+
+
+def pod_that_wants_another_one_near() -> Asked:
+    cluster = base(3)
+    pod(cluster, "a", "db", nodeName="n0")
+    pod(cluster, "b", "db", nodeSelector={"no": "node"})
+    near = required("podAffinity", "db", "zone")
+    pod(cluster, "p", "w", nodeSelector={"zone": "b"}, affinity=near)
+    return cluster, "pod", "p"
+
+
+def pod_that_wants_another_one_near_that_waits() -> Asked:
+    cluster = base(1)
+    pod(cluster, "b", "db", nodeSelector={"no": "node"})
+    pod(cluster, "p", "w", affinity=required("podAffinity", "db", "zone"))
+    return cluster, "pod", "p"
+
+
+def node_affinity_has_two_terms() -> Asked:
+    cluster = base(4)
+    cluster.node("bare")
+    terms = [
+        {
+            "matchExpressions": [
+                {"key": "zone", "operator": "In", "values": ["c", "d"]},
+                {"key": "spot", "operator": "DoesNotExist"},
+            ]
+        },
+        {
+            "matchExpressions": [{"key": "rack", "operator": "Exists"}],
+            "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
+        },
+    ]
+    chosen = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    cluster.pod("p", affinity={"nodeAffinity": chosen})
+    return cluster, "pod", "p"
+
+
+def node_selector_has_two_labels() -> Asked:
+    cluster = base(3)
+    cluster.node("bare")
+    cluster.pod("p", nodeSelector={"zone": "c", "rack": "r"})
+    return cluster, "pod", "p"
+
+
+def host_port_is_in_use() -> Asked:
+    cluster = base(2, 0)
+    ports = [{"containerPort": 80, "hostPort": 80}, {"containerPort": 81, "hostPort": 81}]
+    for name in ("q0", "q1", "p"):
+        body = {"containers": [{"name": "m", "image": "i", "ports": ports}]}
+        metadata = {"name": name}
+        cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body})
+        cluster.settle()
+    return cluster, "pod", "p"
+
+
+def nodes_are_short_of_cpu_and_have_devices() -> Asked:
+    cluster = base(3, 1)
+    cluster.claim("c")
+    for name, node in (("b0", "n0"), ("b1", "n1"), ("b2", "n1")):
+        cluster.pod(name, requests={"cpu": "10"}, nodeName=node)
+    cluster.pod("p", claim="c", requests={"cpu": "33"})
+    return cluster, "pod", "p"
+
+
+# what devices lack
+
+
+def requests_of_which_some_fail() -> Asked:
+    cluster = base(2, 0)
+    cluster.slice("n0", models(*"ababab"))
+    cluster.slice("n1", models("a"))
+    requests = [
+        {
+            "name": f"r{n}",
+            "exactly": {"deviceClassName": "gpu", "count": n + 1, "selectors": of_model(model)},
+        }
+        for n, model in enumerate("aazzyb")
+    ]
+    return claim(cluster, *requests)
+
+
+def requests_that_fail_together() -> Asked:
+    cluster = base(2, 0)
+    for node in ("n0", "n1"):
+        numas = [{"name": f"g{n}", "attributes": {"numa": {"int": n}}} for n in range(3)]
+        cluster.slice(node, numas)
+    requests = ({"name": name, "exactly": {"deviceClassName": "gpu"}} for name in "ab")
+    return claim(cluster, *requests, constraints=({"matchAttribute": f"{DRIVER}/numa"},))
+
+
+def two_claims_of_which_one_is_too_large() -> Asked:
+    cluster = base(2, 1)
+    cluster.claim("c")
+    cluster.claim("d", count=2)
+    cluster.pod("p", resourceClaims=named("c", "d"))
+    return cluster, "pod", "p"
+
+
+def two_claims_that_want_one_device() -> Asked:
+    cluster = base(1, 1)
+    cluster.claim("c")
+    cluster.claim("d")
+    cluster.pod("p", resourceClaims=named("c", "d"))
+    return cluster, "pod", "p"
+
+
+def two_entries_that_name_one_claim() -> Asked:
+    cluster = base(1)
+    cluster.claim("c")
+    cluster.pod("p", resourceClaims=named("c", "c"))
+    return cluster, "pod", "p"
+
+
+def patch_fails_on_the_devices_that_lack_its_value() -> Asked:
+    cluster = base(2, 0)
+    for node in ("n0", "n1"):
+        cluster.slice(node, models("a", "b"))
+    failing(cluster)
+    return asking(cluster, selectors=selecting(f"has(device.attributes['{DRIVER}'].good)"))
+
+
+def failing(cluster: Cluster) -> None:
+    """Patch `fix` asks for an attribute that no device has."""
+    spec = {
+        "filter": {"selectors": selecting(f"device.attributes['{DRIVER}'].none == 1")},
+        "attributes": {f"{DRIVER}/good": {"bool": True}},
+    }
+    version = "resource.k8s.io/v1alpha3"
+    cluster.create(version, "ResourceSlicePatch", "fix", spec={"devices": spec})
+
+
+def patch_that_fails() -> Asked:
+    cluster, *_ = patch_fails_on_the_devices_that_lack_its_value()
+    return cluster, "resourceslicepatch", "fix"
+
+
+def two_patches_of_one_attribute() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", models("a", "a", "b"))
+    for name, model in (("one", "x"), ("two", "y")):
+        spec = {
+            "filter": {"selectors": of_model("a")},
+            "attributes": {f"{DRIVER}/model": {"string": model}},
+        }
+        version = "resource.k8s.io/v1alpha3"
+        cluster.create(version, "ResourceSlicePatch", name, spec={"devices": spec})
+        cluster.wait(1)
+    return cluster, "resourceslicepatch", "two"
+
+
+def patch_that_another_one_overrides() -> Asked:
+    cluster, *_ = two_patches_of_one_attribute()
+    return cluster, "resourceslicepatch", "one"
+
+
+def device_that_two_patches_change() -> Asked:
+    cluster, *_ = two_patches_of_one_attribute()
+    return cluster, "device", f"{DRIVER}/n0/g1"
+
+
+def counters_are_used_up() -> Asked:
+    cluster = base(1, 0)
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "sets", spec={
+        "driver": DRIVER, "nodeName": "n0",
+        "pool": {"name": "n0", "generation": 1, "resourceSliceCount": 2},
+        "sharedCounters": [{"name": "chip", "counters": {"memory": {"value": "40"}}}],
+    })  # fmt: skip
+    parts = [
+        {
+            "name": name,
+            "consumesCounters": [{"counterSet": "chip", "counters": {"memory": {"value": amount}}}],
+        }
+        for name, amount in (("half-0", "20"), ("half-1", "20"), ("whole", "40"))
+    ]
+    pool = {"name": "n0", "generation": 1, "resourceSliceCount": 2}
+    cluster.slice("n0", parts, pool="n0", name="parts")
+    tree = cluster.must("resourceslices", "parts")
+    cluster.update("resourceslices", {**tree, "spec": {**tree["spec"], "pool": pool}})
+    using(cluster, "a")
+    return asking(cluster, count=2)
+
+
+def capacity_is_used_up() -> Asked:
+    policy = {"default": "1G", "validRange": {"min": "1G", "step": "1G"}}
+    bandwidth = {"bandwidth": {"value": "10G", "requestPolicy": policy}}
+    cluster = base(1, 0)
+    cluster.slice("n0", [{"name": "nic", "allowMultipleAllocations": True, "capacity": bandwidth}])
+    cluster.claim("a", capacity={"requests": {"bandwidth": "7G"}})
+    cluster.pod("a", claim="a")
+    cluster.settle().wait(5)
+    return asking(cluster, capacity={"requests": {"bandwidth": "4G"}})
+
+
+def device_with_shares() -> Asked:
+    cluster, *_ = capacity_is_used_up()
+    return cluster, "device", f"{DRIVER}/n0/nic"
+
+
+def class_of_another_driver() -> Asked:
+    cluster = base(2)
+    cluster.device_class("nic", "device.driver == 'nic.example.com'")
+    return asking(cluster, class_name="nic")
+
+
+def extended_resource_is_more_than_a_node_has() -> Asked:
+    cluster = base(2, 1)
+    spec = {"extendedResourceName": "example.com/gpu"}
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "ext", spec=spec)
+    cluster.pod("p", requests={"example.com/gpu": "2"})
+    return cluster, "pod", "p"
+
+
+def taint_of_a_rule_is_not_tolerated() -> Asked:
+    cluster = base(2)
+    cluster.rule("r", effect="NoSchedule", key="example.com/k", value="v")
+    toleration = {"key": "example.com/k", "operator": "Equal", "value": "w"}
+    return asking(cluster, tolerations=[{**toleration, "effect": "NoSchedule"}])
+
+
+def nodes_refuse_for_different_reasons() -> Asked:
+    cluster = base(4, 1)
+    cluster.node("full", pods=0)
+    cluster.node("off")
+    cordon(cluster, "off")
+    cluster.slice("off", 1)
+    taints = [{"key": "k", "effect": "NoSchedule"}]
+    cluster.patch("nodes", "n3", {"spec": {"taints": taints}})
+    return asking(using(cluster, "c0", "c1", "c2"))
+
+
+def cordoned_node() -> Asked:
+    cluster, *_ = nodes_refuse_for_different_reasons()
+    cluster.pod("other", nodeSelector={"kubernetes.io/hostname": "off"})
+    return cluster.settle(), "node", "off"
+
+
+# who has the devices
+
+
+def holders_that_are_to_end() -> Asked:
+    cluster = using(base(1), "a", "b")
+    finalizers = ["example.com/keep", "resource.kubernetes.io/delete-protection"]
+    cluster.patch("resourceclaims", "a", {"metadata": {"finalizers": finalizers}})
+    cluster.delete("resourceclaims", "a")
+    cluster.patch("pods", "b", {"metadata": {"finalizers": ["example.com/hold"]}})
+    cluster.delete("pods", "b")
+    return asking(cluster)
+
+
+def claim_that_a_finalizer_keeps() -> Asked:
+    cluster, *_ = holders_that_are_to_end()
+    return cluster, "resourceclaim", "a"
+
+
+def pod_that_a_finalizer_keeps() -> Asked:
+    cluster, *_ = holders_that_are_to_end()
+    return cluster, "pod", "b"
+
+
+def claim_is_allocated_on_another_node() -> Asked:
+    cluster = base(3, 1)
+    cluster.claim("c")
+    cluster.pod("a", claim="c")
+    cordon(cluster.settle(), "n0")
+    cluster.pod("p", claim="c")
+    return cluster, "pod", "p"
+
+
+def pool_of_an_older_generation() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", 2, name="old")
+    using(cluster, "a")
+    cluster.slice("n0", [{"name": "new-0"}], name="new", generation=2)
+    return asking(using(cluster, "b"))
+
+
+def slice_of_an_older_generation() -> Asked:
+    cluster, *_ = pool_of_an_older_generation()
+    return cluster, "resourceslice", "old"
+
+
+def claim_of_an_older_generation() -> Asked:
+    cluster, *_ = pool_of_an_older_generation()
+    return cluster, "resourceclaim", "a"
+
+
+def device_of_an_older_generation() -> Asked:
+    cluster, *_ = pool_of_an_older_generation()
+    return cluster, "device", f"{DRIVER}/n0/gpu-0"
+
+
+def pool_that_lacks_slices() -> Asked:
+    cluster = base(1, 0)
+    pool = {"name": "n0", "generation": 1, "resourceSliceCount": 3}
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "one", spec={
+        "driver": DRIVER, "nodeName": "n0", "pool": pool, "devices": [{"name": "a"}],
+    })  # fmt: skip
+    return asking(cluster, allocationMode="All")
+
+
+def slice_of_a_pool_that_lacks_slices() -> Asked:
+    cluster, *_ = pool_that_lacks_slices()
+    return cluster, "resourceslice", "one"
+
+
+# choices
+
+
+def alternatives(cluster: Cluster) -> Asked:
+    """The claim of pod `p`, which would rather have a new device than an old one."""
+    first = [
+        {"name": "best", "deviceClassName": "gpu", "selectors": of_model("new")},
+        {"name": "next", "deviceClassName": "gpu", "selectors": of_model("old")},
+    ]
+    claim(cluster, {"name": "r", "firstAvailable": first})
+    return cluster.settle().wait(5), "resourceclaim", "c"
+
+
+def other_nodes_had_an_earlier_alternative() -> Asked:
+    cluster = base(3, 0)
+    for number, model in enumerate(("old", "new", "new")):
+        cluster.slice(f"n{number}", models(model))
+    for number in (1, 2):
+        requests = {"cpu": "31", "memory": "60Gi"}
+        cluster.pod(f"f{number}", nodeName=f"n{number}", requests=requests)
+    return alternatives(cluster)
+
+
+def cordoned_node_had_an_earlier_alternative() -> Asked:
+    cluster = base(2, 0)
+    cluster.slice("n0", models("old"))
+    cluster.slice("n1", models("new"))
+    cordon(cluster, "n1")
+    return alternatives(cluster)
+
+
+def pod_with_a_later_alternative() -> Asked:
+    cluster, *_ = cordoned_node_had_an_earlier_alternative()
+    return cluster, "pod", "p"
+
+
+def devices_are_not_ready() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", [{
+        "name": "d", "bindsToNode": True,
+        "bindingConditions": ["a.b/ready", "a.b/linked"],
+        "bindingFailureConditions": ["a.b/failed"],
+    }])  # fmt: skip
+    asking(cluster)
+    cluster.settle()
+    tree = cluster.must("resourceclaims", "c")
+    condition = {
+        "type": "a.b/ready", "status": "False", "reason": "Off", "message": "no power",
+        "lastTransitionTime": "2026-01-02T03:00:00Z",
+    }  # fmt: skip
+    device = {"driver": DRIVER, "pool": "n0", "device": "d", "conditions": [condition]}
+    tree["status"]["devices"] = [device]
+    cluster.update("resourceclaims", tree, "status")
+    return cluster, "pod", "p"
+
+
+def claim_whose_device_is_not_ready() -> Asked:
+    cluster, *_ = devices_are_not_ready()
+    return cluster, "resourceclaim", "c"
+
+
+# evictions
+
+
+def rule_that_evicts() -> Asked:
+    cluster = base(2)
+    cluster.claim("b", tolerations=[{"operator": "Exists", "tolerationSeconds": 60}])
+    cluster.pod("b", claim="b")
+    using(cluster, "a")
+    cluster.rule("r", key="k", value="v")
+    return cluster.settle().wait(10), "devicetaintrule", "r"
+
+
+def pod_that_a_rule_evicts() -> Asked:
+    cluster, *_ = rule_that_evicts()
+    return cluster, "pod", "b"
+
+
+def claim_of_a_pod_that_a_rule_evicts() -> Asked:
+    cluster, *_ = rule_that_evicts()
+    return cluster, "resourceclaim", "b"
+
+
+def device_that_a_rule_taints() -> Asked:
+    cluster, *_ = rule_that_evicts()
+    return cluster, "device", f"{DRIVER}/n0/gpu-0"
+
+
+def node_with_tainted_devices() -> Asked:
+    cluster, *_ = rule_that_evicts()
+    return cluster, "node", "n0"
+
+
+def pool_with_tainted_devices() -> Asked:
+    cluster, *_ = rule_that_evicts()
+    return cluster, "pool", f"{DRIVER}/n0"
+
+
+def pod_on_devices_that_its_driver_taints() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", [
+        {"name": "a", "taints": [{"key": "k", "effect": "NoExecute", "value": "v"}]},
+        {"name": "b", "taints": [{"key": "k", "effect": "NoSchedule"}]},
+        {"name": "d", "taints": [{"key": "z", "effect": "None"}]},
+    ])  # fmt: skip
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 100}
+    asking(cluster, count=2, tolerations=[toleration])
+    return cluster.settle().wait(5), "pod", "p"
+
+
+def pod_that_is_preempted_for_another() -> Asked:
+    cluster = base(1, 1)
+    cluster.create("scheduling.k8s.io/v1", "PriorityClass", "high", value=1000)
+    cluster.pod("a", requests={"cpu": "20"})
+    cluster.settle().wait(5)
+    cluster.pod("p", requests={"cpu": "20"}, priorityClassName="high")
+    return cluster.settle().wait(2), "pod", "a"
+
+
+def pod_for_which_another_is_preempted() -> Asked:
+    cluster, *_ = pod_that_is_preempted_for_another()
+    return cluster, "pod", "p"
+
+
+# workloads
+
+
+def workload(kind: str, **spec: object) -> Asked:
+    """A workload `web` with four pods on two devices, of which the first one runs."""
+    cluster = base(2, 1)
+    cluster.template()
+    body: TREE = {
+        "containers": [{"name": "m", "image": "i"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+    }
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": body}
+    if kind == "Job":
+        body["restartPolicy"] = "Never"
+    else:
+        spec["selector"] = {"matchLabels": {"app": "w"}}
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    cluster.create(version, kind, "web", spec={"template": template, **spec})
+    cluster.settle().wait(5)
+    return cluster, kind.lower(), "web"
+
+
+def deployment_of_which_half_waits() -> Asked:
+    return workload("Deployment", replicas=4)
+
+
+def statefulset_goes_on_one_by_one() -> Asked:
+    return workload("StatefulSet", replicas=3, serviceName="s")
+
+
+def daemonset_on_every_node() -> Asked:
+    return workload("DaemonSet")
+
+
+def job_whose_pods_failed() -> Asked:
+    rules: list[TREE] = [
+        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {"action": "Count", "onExitCodes": {"operator": "In", "values": [3]}},
+    ]
+    asked = workload("Job", parallelism=2, completions=3, podFailurePolicy={"rules": rules})
+    cluster = asked[0]
+    first, second = sorted(cluster.names("pods"))
+    for name, code in ((first, 3), (second, 1)):
+        state = {"terminated": {"exitCode": code, "reason": "Error"}}
+        status = {"name": "m", "state": state, "image": "i", "imageID": "", "ready": False}
+        body = {"status": {"phase": "Failed", "containerStatuses": [status | {"restartCount": 0}]}}
+        cluster.patch("pods", name, body, subresource="status")
+    cluster.settle().wait(5)
+    return asked
+
+
+# what is missing
+
+
+def template_is_refused_by_a_quota() -> Asked:
+    cluster = base(1)
+    hard = {
+        "gpu.deviceclass.resource.k8s.io/devices": "1",
+        "count/resourceclaims.resource.k8s.io": "4",
+    }
+    cluster.create("v1", "ResourceQuota", "few", spec={"hard": hard})
+    cluster.template()
+    cluster.settle()
+    for name in ("a", "p"):
+        cluster.pod(name, template="gpu")
+        cluster.settle().wait(5)
+    return cluster, "pod", "p"
+
+
+def quota_that_refuses_a_claim() -> Asked:
+    cluster, *_ = template_is_refused_by_a_quota()
+    return cluster, "resourcequota", "few"
+
+
+def template_of_which_a_claim_is_refused() -> Asked:
+    cluster, *_ = template_is_refused_by_a_quota()
+    return cluster, "resourceclaimtemplate", "gpu"
+
+
+def names_that_differ_a_little() -> Asked:
+    cluster = base(1)
+    cluster.template("large-gpus")
+    cluster.claim("training-data", class_name="gpus")
+    entries = [
+        {"name": "a", "resourceClaimTemplateName": "large-gpu"},
+        {"name": "b", "resourceClaimName": "training-date"},
+        {"name": "c", "resourceClaimName": "training-data"},
+    ]
+    cluster.pod("p", resourceClaims=entries)
+    return cluster, "pod", "p"
+
+
+def class_that_is_missing() -> Asked:
+    return asking(base(1), class_name="gpus")
+
+
+def claim_of_a_class_that_is_missing() -> Asked:
+    cluster, *_ = class_that_is_missing()
+    return cluster.settle(), "resourceclaim", "c"
+
+
+def volume_claims() -> Asked:
+    cluster = base(1)
+    mode = {"provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+    cluster.create("storage.k8s.io/v1", "StorageClass", "late", **mode)
+    for name, more in (("data", {}), ("late", {"storageClassName": "late"}),
+                       ("odd", {"storageClassName": "none"})):  # fmt: skip
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        cluster.create("v1", "PersistentVolumeClaim", name, spec={**spec, **more})
+    names = ("data", "late", "odd", "none")
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in names]
+    cluster.pod("p", volumes=volumes)
+    return cluster, "pod", "p"
+
+
+def gate_that_is_set() -> Asked:
+    cluster = base(1)
+    spec = {
+        "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+        "containers": [{"name": "m", "image": "i"}],
+    }
+    metadata = {"name": "p", "labels": {"kueue.x-k8s.io/queue": "q"}}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    return cluster, "pod", "p"
+
+
+def node_is_not_ready() -> Asked:
+    cluster, *_ = asking(base(2))
+    cluster.settle().wait(5)
+    condition = {
+        "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+        "message": "Kubelet stopped posting node status.",
+        "lastTransitionTime": "2026-01-02T03:00:05Z",
+    }  # fmt: skip
+    cluster.patch("nodes", "n0", {"status": {"conditions": [condition]}}, subresource="status")
+    return cluster.settle().wait(5), "pod", "p"
+
+
+def node_that_is_not_ready() -> Asked:
+    cluster, *_ = node_is_not_ready()
+    return cluster, "node", "n0"
+
+
+def pod_that_was_deleted_by_force() -> Asked:
+    cluster = using(base(1), "p")
+    cluster.kill("p")
+    return cluster, "pod", "p"
+
+
+WORLDS: dict[str, Callable[[], Asked]] = {
+    world.__name__: world
+    for world in (
+        pods_are_to_be_spread_over_zones,
+        pods_are_to_be_spread_over_more_zones_than_there_are,
+        pods_that_avoid_each_other,
+        pod_that_wants_another_one_near,
+        pod_that_wants_another_one_near_that_waits,
+        node_affinity_has_two_terms,
+        node_selector_has_two_labels,
+        host_port_is_in_use,
+        nodes_are_short_of_cpu_and_have_devices,
+        requests_of_which_some_fail,
+        requests_that_fail_together,
+        two_claims_of_which_one_is_too_large,
+        two_claims_that_want_one_device,
+        two_entries_that_name_one_claim,
+        patch_fails_on_the_devices_that_lack_its_value,
+        patch_that_fails,
+        two_patches_of_one_attribute,
+        patch_that_another_one_overrides,
+        device_that_two_patches_change,
+        counters_are_used_up,
+        capacity_is_used_up,
+        device_with_shares,
+        class_of_another_driver,
+        extended_resource_is_more_than_a_node_has,
+        taint_of_a_rule_is_not_tolerated,
+        nodes_refuse_for_different_reasons,
+        cordoned_node,
+        holders_that_are_to_end,
+        claim_that_a_finalizer_keeps,
+        pod_that_a_finalizer_keeps,
+        claim_is_allocated_on_another_node,
+        pool_of_an_older_generation,
+        slice_of_an_older_generation,
+        claim_of_an_older_generation,
+        device_of_an_older_generation,
+        pool_that_lacks_slices,
+        slice_of_a_pool_that_lacks_slices,
+        other_nodes_had_an_earlier_alternative,
+        cordoned_node_had_an_earlier_alternative,
+        pod_with_a_later_alternative,
+        devices_are_not_ready,
+        claim_whose_device_is_not_ready,
+        rule_that_evicts,
+        pod_that_a_rule_evicts,
+        claim_of_a_pod_that_a_rule_evicts,
+        device_that_a_rule_taints,
+        node_with_tainted_devices,
+        pool_with_tainted_devices,
+        pod_on_devices_that_its_driver_taints,
+        pod_that_is_preempted_for_another,
+        pod_for_which_another_is_preempted,
+        deployment_of_which_half_waits,
+        statefulset_goes_on_one_by_one,
+        daemonset_on_every_node,
+        job_whose_pods_failed,
+        template_is_refused_by_a_quota,
+        quota_that_refuses_a_claim,
+        template_of_which_a_claim_is_refused,
+        names_that_differ_a_little,
+        class_that_is_missing,
+        claim_of_a_class_that_is_missing,
+        volume_claims,
+        gate_that_is_set,
+        node_is_not_ready,
+        node_that_is_not_ready,
+        pod_that_was_deleted_by_force,
+    )
+}

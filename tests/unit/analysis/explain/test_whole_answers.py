@@ -1,0 +1,62 @@
+"""Whole answers: every line, with what it counts, where it leads and which issues took part.
+
+`REDRA_REWRITE=1 pytest tests/unit/analysis/explain/test_whole_answers.py` writes them anew; then
+read the difference.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.analysis.explain.questions import ObjectExplanation
+from app.analysis.explain.reasons import Reason
+from tests.unit.analysis.explain.answered_worlds import WORLDS
+from tests.unit.service.test_explaining import asking
+
+FILE = Path(__file__).with_name("whole_answers.txt")
+HEADING = "@ "
+
+
+def lines_of(reason: Reason, depth: int = 0) -> Iterator[str]:
+    """A reason and those behind it: the text, then what a page makes of it."""
+    marks = [f"{reason.count} things"] if reason.count != 1 else []
+    marks += [f"revision {reason.revision}"] if reason.revision else []
+    if reason.about is not None:
+        marks.append(f"{reason.about.resource}/{reason.about.name}")
+    marks += [*reason.issues, *(["kept"] if reason.is_kept else [])]
+    yield "  " * depth + reason.text + (f" | {', '.join(marks)}" if marks else "")
+    for child in reason.children:
+        yield from lines_of(child, depth + 1)
+
+
+def written(answer: ObjectExplanation) -> str:
+    heading = f"{answer.subject}: {answer.outcome}: {answer.text}"
+    children = (line for child in answer.reason.children for line in lines_of(child))
+    helps = (f"help: {one['text']}" for one in answer.details.get("help", ()))
+    return "\n".join((heading, *children, *helps))
+
+
+def kept() -> dict[str, str]:
+    """The answers that were read and kept, by world."""
+    text = f"\n{FILE.read_text(encoding='utf-8')}" if FILE.exists() else ""
+    parted = (block.partition("\n") for block in text.split(f"\n{HEADING}")[1:])
+    return {name: lines.strip("\n") for name, _, lines in parted}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+async def test_answer_reads_the_same(name: str) -> None:
+    cluster, kind, subject = WORLDS[name]()
+    async with asking(cluster.settle()) as ask:
+        text = written(await ask(kind, subject))
+    answers = kept()
+    if os.environ.get("REDRA_REWRITE") == "1":
+        answers[name] = text
+        blocks = (f"{HEADING}{each}\n{answers[each]}\n" for each in WORLDS if each in answers)
+        FILE.write_text("\n".join(blocks), encoding="utf-8")
+    assert text == answers[name]
+
+
+def test_every_answer_has_its_world() -> None:
+    assert list(kept()) == list(WORLDS)
