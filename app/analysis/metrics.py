@@ -108,6 +108,11 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family("gauge", "redra_followers", "Watches and workers that follow the log."),
     _family(
+        "gauge", "redra_chronicle_revision",
+        "The last revision up to which the folded history is kept, from which the first question "
+        "after a start goes on; only of histories with at least 20,000 events.",
+    ),
+    _family(
         "counter", "redra_findings_total",
         "Findings of `redra up --watch-over`; `failure` is false for what is known, unsure, from "
         "outside, or an allowed other choice.", ("judge", "name", "failure"),

@@ -64,12 +64,14 @@ def supervise(
     without: Sequence[str] = (),
     with_controllers: bool = True,
     with_projector: bool,
+    with_chronicles: bool = True,
     meter: Meter | None = None,
 ) -> None:
     """Start the loops of histories opened from now on: controllers, projector, meter.
 
     No controller runs on an imported recording: its own controllers have decided already. `only`
-    names the controllers that run in this process, `without` those that do not.
+    names the controllers that run in this process, `without` those that do not. A process that
+    answers no questions keeps no chronicles.
     """
     chosen = supervisor.check_names(only)
     if without:
@@ -93,7 +95,8 @@ def supervise(
     )
 
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
-        tasks.start_soon(chronicling.run, runtime)
+        if with_chronicles:
+            tasks.start_soon(chronicling.run, runtime, meter)
         if meter is not None:
             tasks.start_soon(metering.run, runtime, meter)
         if with_controllers and not runtime.info.is_decided_elsewhere:
@@ -296,7 +299,9 @@ async def work(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, stays=True, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))
-        supervise(histories, store, settings, only=only, with_projector=False)
+        supervise(
+            histories, store, settings, only=only, with_projector=False, with_chronicles=False
+        )
         await _open_all(histories, store, names)
         await reopening.open_active(histories, settings.history_idle_seconds, names)
         garbage_collection.keep_loaded()

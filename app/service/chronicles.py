@@ -235,7 +235,13 @@ async def keep_next(
         for first in range(0, len(events), TURN_MAX):
             chronicle.fold(events[first : first + TURN_MAX])
             await anyio.lowlevel.checkpoint()
+        length = keeping.length
         await store.keep(chronicle, keeping, events[-1].hash)
+        if keeping.length > length:
+            # Not kept: another server may be further, and what it folds is not folded here, too.
+            newest = await store.newest(begin(), head)
+            if newest is not None and newest[1].revision > begun:
+                return newest[1]
         await pause()
     return keeping
 

@@ -10,6 +10,7 @@ import anyio
 
 from app.domain.errors import LogError, NotFound
 from app.domain.log import Revision
+from app.ports import Meter
 from app.service import chronicles
 from app.service.folding.kept_chronicles import STRETCH
 from app.service.runtime import HistoryRuntime
@@ -23,9 +24,12 @@ _log = logging.getLogger("redra")
 
 
 async def run(
-    runtime: HistoryRuntime, stretch: int = STRETCH, poll_seconds: float = POLL_SECONDS
+    runtime: HistoryRuntime,
+    meter: Meter | None = None,
+    stretch: int = STRETCH,
+    poll_seconds: float = POLL_SECONDS,
 ) -> None:
-    """Keep what is not kept yet, until cancelled.
+    """Keep what is not kept yet, until cancelled, and say in a gauge how far it is.
 
     It looks from time to time: a task that each append wakes costs each append something. An
     unexpected error ends it for this history only: questions fold what is not kept.
@@ -51,5 +55,8 @@ async def run(
             return
         if keeping is None:
             return
+        if meter is not None:
+            name = runtime.info.name
+            meter.gauge("redra_chronicle_revision", keeping.revision, history=name)
         is_further, kept = keeping.revision > kept, keeping.revision
         due = Revision((kept if is_further else runtime.views.revision) + keeping.length)

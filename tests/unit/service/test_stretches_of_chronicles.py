@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryViewStore
+from app.adapters.telemetry import Telemetry
 from app.analysis.chronicle import Chronicle
 from app.domain.errors import LogUnavailable
 from app.domain.log import Event, Head, HistoryInfo, Revision
@@ -245,6 +246,25 @@ async def test_two_that_keep_the_same_history_do_not_spoil_it(events: Sequence[E
     assert shown(chronicle) == shown(whole)
 
 
+async def test_server_that_is_behind_another_one_folds_no_more_than_a_stretch(
+    events: Sequence[Event],
+) -> None:
+    log, info = await history_of(events)
+    store, last, counted = MemoryViewStore({}), len(events), counting(log)
+    kept: list[int] = []
+
+    async def overtaken() -> None:
+        if not kept:
+            kept.append(await kept_on(log, info, last, store))
+
+    runtime = cast(HistoryRuntime, Reader(counted, info, last, store))
+    keeping = await keep_next(runtime, overtaken, STRETCH)
+    assert keeping is not None
+    assert [keeping.revision] == kept
+    assert counted.pages <= STRETCH + 10
+    await compare(log, info, last, store)
+
+
 async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
     log, info = await history_of(events)
     store, cut = MemoryViewStore({}), 3 * len(events) // 4
@@ -273,15 +293,18 @@ class Noting(MemoryViewStore):
 
 
 async def test_server_keeps_a_chronicle_when_a_history_has_grown() -> None:
-    store = Noting()
+    store, meter = Noting(), Telemetry()
     async with running_history(views=store) as history, anyio.create_task_group() as tasks:
-        tasks.start_soon(chronicling.run, history, 5, 0.01)
+        tasks.start_soon(chronicling.run, history, meter, 5, 0.01)
         with anyio.fail_after(PATIENCE_SECONDS):
             await history.submit(namespace("default"), actor=ALICE)
             assert not store.kept.is_set()
             for number in range(4):
                 await history.submit(config_map(f"m{number}"), actor=ALICE)
             await store.kept.wait()
+            name = history.info.name
+            while meter.value("redra_chronicle_revision", history=name) != 5:
+                await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
 
 
@@ -293,7 +316,7 @@ async def test_server_keeps_none_while_answers_are_worked_out() -> None:
             for number in range(4):
                 await history.submit(namespace(f"n{number}"), actor=ALICE)
             history.errands.begin("answer", answered.wait)
-            tasks.start_soon(chronicling.run, history, 2, 0.0)
+            tasks.start_soon(chronicling.run, history, None, 2, 0.0)
             tasks.start_soon(looks, polled)
             await polled.wait()
             assert not store.kept.is_set()
