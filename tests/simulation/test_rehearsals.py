@@ -31,6 +31,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.rehearsing import worlds
 from app.service.rehearsing.worlds import RehearsalRequest
+from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 from tests import draws
 from tests.cluster import DRIVER, USER, Cluster, claim_spec
@@ -636,6 +637,8 @@ async def rehearsed(
     target: str,
     gates: dict[str, bool] | None = None,
     quirks: dict[str, bool] | None = None,
+    *,
+    progress: Progress = silent,
     **bounds: int,
 ) -> Rehearsal:
     wanted = RehearsalRequest(
@@ -646,7 +649,7 @@ async def rehearsed(
         exhibits=titles(map(incident_files.read, incident_files.names())),
         **bounds,
     )
-    return await worlds.rehearse(log, info, wanted, ForkPlanes(Settings()))
+    return await worlds.rehearse(log, info, wanted, ForkPlanes(Settings()), progress)
 
 
 def live(cluster: Cluster, drawn: random.Random) -> None:
@@ -837,32 +840,72 @@ async def test_scores_of_both_releases_are_told_where_they_decide() -> None:
     assert f"in A {parting.a}; in B {parting.b}" in " ".join(" ".join(shown(report, 200)).split())
 
 
-async def test_writes_of_a_scheduler_from_outside_are_called_so() -> None:
-    """Its devices and nodes differ from those that redra decides, and no API lets them change."""
+def place_from_outside(cluster: Cluster, pod: str, claim: str, device: str) -> None:
+    """Gives a pod a device of node n2, as a scheduler with the name of a user does."""
+    uid = cluster.must("pods", pod)["metadata"]["uid"]
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n2", "device": device}
+    cluster.patch("resourceclaims", claim, subresource="status", body={"status": {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": pod, "uid": uid}],
+    }})  # fmt: skip
+    cluster.line.submit(BindPod(key=ObjectKey("", "pods", "default", pod), node="n2"), actor=USER)
+    cluster.settle()
+
+
+async def with_a_scheduler_from_outside(
+    *, was_at_work: bool
+) -> tuple[Rehearsal, frozenset[str], str]:
+    """The rehearsal of a history in which others place pods, with its steps and its page.
+
+    The scheduler of redra `was_at_work` before, or never. Of three pods it would place one that
+    waits here, and place another one elsewhere.
+    """
     profile = Profile(version="1.36")
     cluster = Cluster(profile)
     for node in ("n1", "n2"):
         cluster.node(node)
         cluster.slice(node)
     cluster.device_class()
+    if was_at_work:
+        cluster.claim("before")
+        cluster.pod("before", claim="before")
+        cluster.settle().wait(5)
     cluster.stop("scheduling")
-    cluster.claim()
-    cluster.pod(claim="claim")
-    pod = cluster.settle().wait(5).must("pods", "pod")
-    result = {"request": "gpu", "driver": DRIVER, "pool": "n2", "device": "gpu-1"}
-    cluster.patch("resourceclaims", "claim", subresource="status", body={"status": {
-        "allocation": {"devices": {"results": [result]}},
-        "reservedFor": [{"resource": "pods", "name": "pod", "uid": pod["metadata"]["uid"]}],
-    }})  # fmt: skip
-    cluster.line.submit(BindPod(key=ObjectKey("", "pods", "default", "pod"), node="n2"), actor=USER)
-    log, info = await stored(cluster.settle(), profile.settings())
-    report = await rehearsed(log, info, "1.37")
-    assert report.doubtful == {}
+    for name in ("pod", "next", "waits"):
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+    cluster.settle().wait(5)
+    place_from_outside(cluster, "pod", "pod", "gpu-1")
+    cluster.wait(90)
+    place_from_outside(cluster, "next", "next", "gpu-0")
+    cluster.wait(60)
+    log, info = await stored(cluster, profile.settings())
+    steps: set[str] = set()
+    report = await rehearsed(log, info, "1.37", progress=lambda step, *_: steps.add(step))
+    return report, frozenset(steps), " ".join(" ".join(shown(report, 200)).split())
+
+
+async def test_writes_of_a_scheduler_from_outside_beside_that_of_redra_are_called_so() -> None:
+    """Its devices and nodes differ from those that redra decides, and no API lets them change."""
+    report, _, page = await with_a_scheduler_from_outside(was_at_work=True)
+    assert (report.doubtful, report.absent) == ({}, frozenset())
     assert {key.resource for key in report.placed} == {"pods", "resourceclaims"}
     assert report.refused == []
-    page = " ".join(" ".join(shown(report, 200)).split())
     assert "placed by a scheduler from outside" in page
+    assert "in whose place redra's decides here" in page
     assert "both releases as they are imitated refuse" not in page
+
+
+async def test_scheduler_that_never_was_at_work_is_in_neither_world() -> None:
+    """All placements stay as they were, so there is nothing to prove, and nothing is unsure."""
+    report, steps, page = await with_a_scheduler_from_outside(was_at_work=False)
+    assert [step for step in steps if "proving" in step] == []
+    assert (list(report.unlike), list(report.aside)) == ([], [])
+    assert (report.compared, report.absent) == (report.decided, {"scheduler"})
+    assert (report.doubtful, report.refused, report.is_quiet) == ({}, [], True)
+    assert "whose choices stay as they were" in page
+    assert "therefore in neither world: redra's scheduler" in page
+    assert report.to_json()["unsure"]["notAtWork"] == ["scheduler"]
 
 
 async def test_rehearsal_of_what_nobody_knows_is_refused() -> None:

@@ -1,6 +1,6 @@
 """The report of a rehearsal, as values and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -34,7 +34,8 @@ class Rehearsal:
     `recorded_with` are switches that the recorded control plane was found to have had, which the
     cluster keeps. `unapplied` are inputs that apply in A but not in B, except those in `refused`.
     `doubtful` are objects that both APIs refuse here although they were recorded, `placed` those
-    that a scheduler from outside placed, with its name. `proofs` has the
+    that a scheduler from outside placed, with its name. `absent` are the controllers that were not
+    at work in the recording, and are in neither world. `proofs` has the
     settings that runs have shown to cause changes; `trials` counts these runs. `unattributed`
     counts the changes whose settings were not found or not narrowed down; with `is_cut_short`, no
     more runs were permitted.
@@ -55,6 +56,7 @@ class Rehearsal:
     begins: Sequence[FieldsKept]
     doubtful: Mapping[ObjectKey, str]
     placed: Mapping[ObjectKey, str]
+    absent: Collection[str]
     versions: Sequence[VersionUse]
     contents: Contents
     defects: Defects
@@ -206,6 +208,7 @@ class Rehearsal:
                 "differences": [f"pods/{each.pair.name}" for each in self.aside],
                 "refusedByBoth": {str(key): text for key, text in self.doubtful.items()},
                 "placedFromOutside": {str(key): name for key, name in self.placed.items()},
+                "notAtWork": sorted(self.absent),
                 "inputsLeftOut": [each.to_json() for each in self.unapplied],
                 "certainty": doubts.certainty(tuple(self.doubts)),
                 "doubts": msgspec.to_builtins(tuple(self.doubts)),

@@ -289,9 +289,18 @@ def _unsure(report: Rehearsal) -> Iterator[str]:
         names = sorted(filter(None, set(report.placed.values())))
         objects = [str(key) for key in report.placed]
         by = f" ({listed(names, len(names))})" if names else ""
+        role = "in whose place redra's decides here"
+        if report.absent:
+            role = "whose choices stay as they were"
         yield (
-            f"unsure: placed by a scheduler from outside{by}, in whose place redra's decides here: "
+            f"unsure: placed by a scheduler from outside{by}, {role}: "
             f"{listed(objects, len(objects))}"
+        )
+    if report.absent:
+        controllers = sorted(report.absent)
+        yield (
+            f"not at work in this history, and therefore in neither world: redra's "
+            f"{listed(controllers, len(controllers))}"
         )
     if report.unapplied:
         count = len(report.unapplied)

@@ -164,6 +164,7 @@ async def _report(
         begins=newly_kept(recording.inputs, source, target),
         doubtful=admission.doubtful,
         placed=admission.placed,
+        absent=control.absent,
         versions=versions.used(recording.inputs, source.profile, target.profile),
         contents=changed,
         defects=defects.compared(

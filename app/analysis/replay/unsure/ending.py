@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
+from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import End, seen_in_traces
 from app.analysis.replay.differences import Compared, DifferenceKey
 from app.analysis.replay.lags import Waits
@@ -14,6 +15,7 @@ from app.analysis.replay.writers import MANAGED, short_name
 from app.analysis.verify.invariants.violations import IN_FLIGHT, LATE_AFTER
 from app.domain.values.timestamps import Instant
 
+_SCHEDULER = short_name(SCHEDULER)
 _MANAGED = frozenset(short_name(user) for user in MANAGED)
 
 
@@ -74,6 +76,17 @@ def unstarted(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
         and end.at - LATE_AFTER <= at <= end.at
         and not (writer in _MANAGED and end.at > up)
     )
+
+
+def absent(recorded: Trace, again: Trace, end: End) -> frozenset[str]:
+    """The scheduler, if it had work in a history of redra's own and is nowhere in it.
+
+    Each of its attempts leaves a decision or an Event there. Only `redra up --without` leaves it
+    out in this way: of a controller that was switched off, the log says so.
+    """
+    due = (again.due_at(step) for step in _steps(again) if step.writer == _SCHEDULER)
+    had_work = min(due, default=end.at) < end.at - LATE_AFTER
+    return frozenset((_SCHEDULER,) if had_work else ()) - writers(recorded)
 
 
 def _sent(

@@ -16,6 +16,7 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.readiness import Readiness
 from app.analysis.replay.unapplied import Unapplied
+from app.analysis.replay.unsure import ending
 from app.analysis.replay.variants import Switches, Variant
 from app.domain.log import CLOCKS, Actor, Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.log.forks import INPUTS_END
@@ -50,13 +51,15 @@ class Control:
     """The control: the recording decided again, which agrees with it as far as can be proved.
 
     `unlike` are the pods and claims that are still placed or evicted differently; their differences
-    in a changed world show nothing about the change.
+    in a changed world show nothing about the change. `absent` are the controllers that were not at
+    work in the recording, by the short names of their users; they are at work in no world.
     """
 
     runs: Runs
     variant: Variant
     readiness: Readiness
     unlike: tuple[ObjectKey, ...]
+    absent: frozenset[str] = frozenset()
 
     @property
     def switches(self) -> Switches:
@@ -97,18 +100,28 @@ async def find_control(
     compare: Callable[..., Compared] = partial(
         differences.compare, schemas=plane.rules(Switches()).schemas
     )
-    plain = await runs.run(Variant())
-    prover = prover_of(runs, compare, proofs, Variant())
-    await prover.judge(plain.trace, compare(runs.recording.trace, plain.trace).different)
+    recorded = runs.recording.trace
+    first = Variant()
+    plain = await runs.run(first)
+    absent = frozenset[str]()
+    if not info.was_decided_elsewhere:
+        absent = ending.absent(recorded, plain.trace, runs.end)
+    if absent:
+        first = Variant(unstarted=absent)
+        plain = await runs.run(first)
+    prover = prover_of(runs, compare, proofs, first)
+    await prover.judge(plain.trace, compare(recorded, plain.trace).different)
     # Writes that were taken as recorded are not decisions; the changed world decides them itself.
     variant = replace(prover.variant, imposed=frozenset())
     run = await runs.run(variant, is_control=True)
-    compared = compare(runs.recording.trace, run.trace)
-    unlike = differences.placed_otherwise(
-        compared, runs.recording.trace, run.trace, runs.recording.last
-    )
+    compared = compare(recorded, run.trace)
+    unlike = differences.placed_otherwise(compared, recorded, run.trace, runs.recording.last)
     return Control(
-        runs=runs, variant=variant, readiness=run.readiness, unlike=tuple(sorted(unlike.values()))
+        runs=runs,
+        variant=variant,
+        readiness=run.readiness,
+        unlike=tuple(sorted(unlike.values())),
+        absent=absent,
     )
 
 
