@@ -44,6 +44,9 @@ ATTEMPT_FAILED = "AttemptFailed"
 ATTEMPT_SUCCEEDED = "AttemptSucceeded"
 """An attempt after which the pod was bound, from the same log."""
 
+POD_EVICTED, POD_DELETION, AFTER = "PodEvicted", "PodDeletionAsked", "after "
+"""The kinds of the condition DisruptionTarget and of a deletion, whose text begins so with it."""
+
 LOGGED_ATTEMPTS = {
     "unschedulable": ATTEMPT_FAILED,
     "error": ATTEMPT_FAILED,
@@ -248,9 +251,9 @@ def _describe_pod(old: PodState | None, new: PodState) -> Description | None:
     if new.node and not old.node:
         return condition_types.POD_SCHEDULED, f"to {new.node}"
     if new.deleting and not old.deleting:
-        return f"Pod{_DELETION_ASKED}", cut(f"after {new.disruption}") if new.disruption else ""
+        return POD_DELETION, cut(f"{AFTER}{new.disruption}") if new.disruption else ""
     if new.disruption != old.disruption and new.disruption:
-        return "PodEvicted", cut(new.disruption)
+        return POD_EVICTED, cut(new.disruption)
     if new.phase != old.phase:
         return "PodFinished" if new.phase in core.FINISHED else "PodPhase", new.phase
     if new.unschedulable != old.unschedulable and new.unschedulable:

@@ -243,10 +243,10 @@ def evicted(
     """Pods that were chosen for disruption, by the condition's reason, with the taints."""
     groups: dict[str, _PodsOfCause] = {}
     evictions: dict[str, list[tuple[ObjectKey, Revision]]] = {}
-    for entry in chronicle.of_kind("PodEvicted", until=until):
-        if namespace in ("", entry.subject.namespace):
-            _note(groups, entry.text, entry.subject, entry.revision)
-            evictions.setdefault(entry.text, []).append((entry.subject, entry.revision))
+    for text, pod, revision in taints.evictions(chronicle, until):
+        if namespace in ("", pod.namespace):
+            _note(groups, text, pod, revision)
+            evictions.setdefault(text, []).append((pod, revision))
     for text, group in groups.items():
         there = sum(views.objects.event(pod) is not None for pod in group.pods)
         count = len(group.pods)

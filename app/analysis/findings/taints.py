@@ -1,7 +1,9 @@
 """Taints of devices: why they evict no pod, or when, and which of them evicted pods."""
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import sources, tainted
@@ -20,6 +22,7 @@ from app.domain.log import ObjectKey, Revision
 from app.domain.values import counts
 from app.domain.values.fields import dra
 from app.domain.values.timestamps import Instant
+from projections.timeline_kinds import AFTER, POD_DELETION, POD_EVICTED
 
 EVICTORS_MAX = 5
 """The number of taints that a finding names; the others are counted."""
@@ -103,6 +106,28 @@ def _finding(
         last=max(event.revision for event in events),
         objects=tuple(Subject.of(event.key, views.revision) for event in newest),
     )
+
+
+def evictions(chronicle: Chronicle, until: Revision) -> Iterator[tuple[str, ObjectKey, Revision]]:
+    """The evictions up to a revision: the condition of the pod, the pod, and the revision.
+
+    A pod that had the condition when it was first recorded has no entry about it. Its eviction is
+    that of the deletion which rests on the condition.
+    """
+    marked: set[ObjectKey] = set()
+    entries = heapq.merge(
+        chronicle.of_kind(POD_EVICTED, until=until),
+        chronicle.of_kind(POD_DELETION, until=until),
+        key=attrgetter("revision"),
+    )
+    for entry in entries:
+        if entry.kind == POD_EVICTED:
+            marked.add(entry.subject)
+            yield entry.text, entry.subject, entry.revision
+        elif entry.subject in marked:
+            marked.discard(entry.subject)
+        elif entry.text.startswith(AFTER):
+            yield entry.text.removeprefix(AFTER), entry.subject, entry.revision
 
 
 def evictor_lines(

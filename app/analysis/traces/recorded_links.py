@@ -13,10 +13,10 @@ from app.analysis.verify.invariants.stock import Evictor
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources, condition_types
 from projections.timeline import Entry
+from projections.timeline_kinds import POD_DELETION, POD_EVICTED
 
 POD_CREATED, POD_DELETED = "PodCreated", "PodDeleted"
 POD_PLACED, POD_FINISHED = condition_types.POD_SCHEDULED, "PodFinished"
-POD_EVICTED, POD_DELETION = "PodEvicted", "PodDeletionAsked"
 CLAIM_CREATED, CLAIM_DELETED = "ClaimCreated", "ClaimDeleted"
 CLAIM_ALLOCATED, CLAIM_DEALLOCATED = "ClaimAllocated", "ClaimDeallocated"
 

@@ -6,12 +6,14 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.findings import taints
 from app.domain.log import ObjectKey
 from tests.unit.analysis.invariants.test_rules import (
+    MARKED,
     Story,
     evicted_at_its_time,
     evicted_for_a_rule_that_has_just_gone,
     evicted_for_a_taint,
     evicted_without_a_taint,
 )
+from tests.unit.analysis.invariants.worlds import key_of, pod
 
 POD = ObjectKey("", "pods", "default", "q")
 REASON = "DeletionByDeviceTaintManager: Device Taint manager: deleting due to NoExecute taint"
@@ -43,6 +45,46 @@ def test_taint_of_a_story_is_named(tell, expected):
 
 def test_nothing_is_said_of_pods_that_were_evicted_for_another_reason():
     assert taints.evictor_lines(Chronicle(), "EvictionByEvictionAPI: x", [(POD, 1)]) == ()
+
+
+def first_seen_evicted(story):
+    """A recording that begins with the write that evicts a pod."""
+    tree = pod()
+    tree["status"] = {"conditions": [{**MARKED, "message": REASON.partition(": ")[2]}]}
+    return story.put(key_of("pods", "q"), tree)
+
+
+def delete(story):
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return write()
+
+
+@pytest.mark.parametrize(
+    ("tell", "lives"),
+    [(evicted_without_a_taint, 1), (first_seen_evicted, 1), (evicted_without_a_taint, 2)],
+)
+def test_pod_is_evicted_once_in_a_life_and_also_where_it_is_first_seen_so(tell, lives):
+    """A pod without an entry about its eviction was not counted."""
+    story = Story()
+    for _ in range(lives):
+        tell(story)
+        if key_of("pods", "q") in story.objects:
+            delete(story)
+            story.remove(key_of("pods", "q"), after=1)
+    chronicle = Chronicle()
+    chronicle.fold(story.events)
+    pods = [pod for _, pod, _ in taints.evictions(chronicle, chronicle.revision)]
+    assert pods == [key_of("pods", "q")] * lives
+
+
+def test_deletion_of_a_pod_that_was_not_evicted_is_no_eviction():
+    story = Story()
+    story.pod("q")
+    delete(story)
+    chronicle = Chronicle()
+    chronicle.fold(story.events)
+    assert list(taints.evictions(chronicle, chronicle.revision)) == []
 
 
 def test_entries_of_a_kind_are_counted_as_they_are_listed():
