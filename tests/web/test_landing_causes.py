@@ -912,3 +912,39 @@ async def test_landing_page_names_who_took_devices_or_amounts(before, change, wa
     steps = ({"apply": before}, {"wait": 5}, change, {"apply": wanting(wanted)}, {"wait": 20})
     causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
     assert [cause for cause in causes if cause.startswith(f"{expected}, by redra")]
+
+
+def to(name, *made):
+    """The claim and the pod `made`, with a node selector for one node."""
+    return [made[0], with_spec(made[1], nodeSelector={HOST: name})]
+
+
+@pytest.mark.parametrize(
+    ("gone", "again", "wanted", "named"),
+    [
+        (["n2"], [], wanting(ask("c", count=3)), ["n2"]),
+        (["n1", "n2"], [], wanting(ask("c")), ["n1", "n2"]),
+        (["n2"], [], to("n2", *wanting(ask("c"))), ["n2"]),
+        (["n2"], [], to("n1", *wanting(ask("c", count=3))), []),
+        (["n2"], [], wanting(ask("c", selectors=LARGE)), []),
+        (["n2"], [node("n2")], wanting(ask("c", count=3)), []),
+    ],
+    ids=["one", "all", "selected", "other-selected", "no-such-device", "is-back"],
+)
+async def test_deletion_of_a_node_together_with_its_slices_is_named(gone, again, wanted, named):
+    deletions = [
+        {"delete": f"{kind}/{name}"} for name in gone for kind in ("node", "resourceslice")
+    ]
+    steps = ({"apply": hardware(each=lambda _: SMALL)}, {"wait": 5}, *deletions,
+             {"apply": [*again, *wanted]}, {"wait": 20})  # fmt: skip
+    store = await stored(Invented(told=(), steps=steps).incident())
+    async with serving(store=store) as server:
+        at = "/redra/v1/histories/default"
+        why = await server.get(f"{at}/why?kind=pod&namespace=lab&name=job")
+    for told in (await causes_on(store), texts(why["reasons"])):
+        expected = [
+            f"node {name}, for which slice {name} had 2 devices that match request dev of claim "
+            f"want, was deleted, by redra:incidents at 2026-01-02T03:00:05Z"
+            for name in named
+        ]
+        assert sorted(text for text in told if re.match("node n., for which", text)) == expected

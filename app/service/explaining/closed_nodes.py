@@ -1,22 +1,27 @@
-"""Nodes that are closed to a pod: the taint or the cordon, and the user who set it.
+"""Nodes that are closed to a pod, or gone, and the user who did it.
 
-The message of the scheduler does not name the taint that is not tolerated.
+The message of the scheduler names neither the taint that is not tolerated nor a node that was
+deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from app.analysis.explain import sources
 from app.analysis.explain.nearby import closings
 from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_reasons import NodeReason
-from app.analysis.explain.reasons import NAMES_MAX, Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.findings.outgrown import SelectingRequest
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import Slice
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import former_circumstances
+from app.service.explaining import former_circumstances, selections
 from app.service.explaining.evidence import ExplainedMoment
 
 _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
@@ -78,6 +83,61 @@ async def deleted(evidence: ExplainedMoment, name: str) -> list[Reason]:
     if last is None or last.type is not EventType.OBJECT_DELETED or not evidence.sight.sees(last):
         return []
     return [former_circumstances.kept(last, f"node {name} was deleted")]
+
+
+async def withdrawn(
+    evidence: ExplainedMoment, pod: JsonObject, known: Collection[ObjectKey | None] = ()
+) -> list[Reason]:
+    """The deletions of nodes that went with slices whose devices a waiting pod asks for.
+
+    Each has the deletion of its slices below it, except of those that are `known`. Nodes that
+    the pod is not for are left out; their taints and cordons are not looked at, as these come
+    before a deletion.
+    """
+    wishes = [*selections.requests_of(evidence, pod)]
+    gone: dict[str, list[tuple[Slice, Event]]] = {}
+    slices = api_resources.RESOURCE_SLICES
+    for key in await former_circumstances.gone_of_kind(evidence, slices, ()) if wishes else ():
+        events = await evidence.changes(key)
+        if not events or events[0].type is not EventType.OBJECT_DELETED:
+            continue
+        last = (events[1] if len(events) > 1 else events[0]).object
+        for one in Inventory.of_slices([last]).slices():
+            node = ObjectKey(*api_resources.NODES, "", one.node.name)
+            if one.node.name and evidence.views.objects.event(node) is None:
+                gone.setdefault(one.node.name, []).append((one, events[0]))
+    spec = pod_spec.read(pod)
+    reasons: list[Reason] = []
+    for name, ended in gone.items():
+        events = await evidence.changes(ObjectKey(*api_resources.NODES, "", name))
+        is_deleted = bool(events) and events[0].type is EventType.OBJECT_DELETED
+        if not is_deleted or not evidence.sight.sees(events[0]):
+            continue
+        is_for = former_circumstances.is_chosen(spec, (*events[1:2], events[0])[0].object)
+        if is_for and (having := _having(name, [one for one, _ in ended], wishes)):
+            below = (
+                sources.made(event, f"slice {one.name} of pool {'/'.join(one.pool)} was deleted")
+                for one, event in ended
+                if event.key not in known and evidence.sight.sees(event)
+            )
+            reason = sources.deletion(events, having, *below)
+            reasons.append(replace(reason, is_kept=True))
+    return sorted(reasons, key=lambda one: -one.revision)[:NAMES_MAX]
+
+
+def _having(node: str, slices: Sequence[Slice], wishes: Sequence[SelectingRequest]) -> str:
+    """The deletion of a node with devices for each request as text; empty if some has none."""
+    matching: dict[str, set[str]] = {}
+    for wish in wishes:
+        ids = {each.id[2] for one in slices for each in one.devices if wish.matches(each)}
+        matching.setdefault(wish.name, set()).update(ids)
+    if not all(matching.values()):
+        return ""
+    count = len(set.union(*matching.values()))
+    noun, names = counts.plural(len(slices), "slice"), [one.name for one in slices]
+    text = f"node {node}, for which {noun} {listed(names, len(names))} had "
+    text += f"{counts.of(count, 'device')} that {counts.verb(count, 'matches')} "
+    return f"{text}{listed([*matching], len(matching))}, was deleted"
 
 
 async def before_eviction(

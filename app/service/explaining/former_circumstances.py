@@ -95,7 +95,7 @@ async def unchosen(
     reasons: list[Reason] = []
     for name in names[: evidence.bounds.cause_nodes_max]:
         key = ObjectKey(*api_resources.NODES, "", name)
-        lost = loss(await evidence.changes(key), partial(_is_chosen, spec))
+        lost = loss(await evidence.changes(key), partial(is_chosen, spec))
         present = evidence.views.objects.get(key)
         if lost is None or present is None or not evidence.sight.sees(lost[1]):
             continue
@@ -111,7 +111,7 @@ async def unchosen(
     return sorted(reasons, key=lambda one: -one.revision)[:NAMES_MAX]
 
 
-def _is_chosen(pod: PodSpec, node: JsonView) -> bool:
+def is_chosen(pod: PodSpec, node: JsonView) -> bool:
     """Whether the labels of a node are such as a pod's node selector and node affinity want."""
     labels, affinity = meta.labels(node), pod.node_affinity
     return all(labels.get(key) == value for key, value in pod.node_selector) and (

@@ -197,11 +197,16 @@ async def _with_origins(
     is_tried_here = refused is None or not evidence.info.is_decided_elsewhere
     nodes = placed.nodes
     deciding, others = await closed_nodes.reasons(evidence, tree, nodes)
+    former = await former_circumstances.reasons(evidence, tree, nodes)
+    gone: list[Reason] = []
+    if nodes or not evidence.views.objects.keys(*api_resources.NODES):
+        gone = await closed_nodes.withdrawn(evidence, tree, {each.about for each in former})
     first = [
         *await absent.reasons(evidence, tree),
         *await absent.accounts(evidence, meta.namespace(tree), tree),
         *await switched.reasons(evidence, tree),
-        *await former_circumstances.reasons(evidence, tree, nodes),
+        *former,
+        *gone,
         *deciding,
         *await selections.reasons(evidence, tree, nodes),
         *await templates.reasons(evidence, tree),

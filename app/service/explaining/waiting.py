@@ -108,6 +108,8 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
                     lines = (*await attempts.elsewhere(pod, item.text), *lines)
             elif not is_about_devices and _is_counted(pod) and obstacles.are_other(item.text):
                 lines = (*lines, *await attempts.elsewhere(pod, item.text))
+            if subject is item.objects[0]:
+                lines = (*lines, *await attempts.gone_nodes(pod))
             if lines:
                 causes.setdefault(lines, subject)
                 is_known = summary is not None or not is_about_devices
@@ -277,14 +279,9 @@ class _Attempts:
     async def former(self, pod: JsonObject, summary: DecisionSummary) -> list[Reason]:
         """The writes that took devices from the first nodes, and what else keeps these from it."""
         evidence = self._evidence
-        if not any(each.cause in _BY_WRITES for each in summary.causes):
-            if self._are_slices_gone is None:
-                gone = await former_circumstances.gone_of_kind(
-                    evidence, api_resources.RESOURCE_SLICES, ()
-                )
-                self._are_slices_gone = bool(gone)
-            if not self._are_slices_gone:
-                return []
+        is_by_write = any(each.cause in _BY_WRITES for each in summary.causes)
+        if not is_by_write and not await self._is_any_slice_gone():
+            return []
         index = await self._index()
         if index is None:
             return []
@@ -294,6 +291,21 @@ class _Attempts:
             *await pods.losses(evidence, pod, nodes),
             *circumstances.beside(evidence.views, pod, nodes),
         ]
+
+    async def gone_nodes(self, pod: JsonObject) -> tuple[str, ...]:
+        """The deletions of nodes whose devices would do for a pod about which nodes are asked."""
+        evidence = self._evidence
+        is_unasked = untried.cause(evidence.views, pod, evidence.rules)
+        if is_unasked or not await self._is_any_slice_gone():
+            return ()
+        return tuple(reason.text for reason in await closed_nodes.withdrawn(evidence, pod))
+
+    async def _is_any_slice_gone(self) -> bool:
+        if self._are_slices_gone is None:
+            slices = api_resources.RESOURCE_SLICES
+            gone = await former_circumstances.gone_of_kind(self._evidence, slices, ())
+            self._are_slices_gone = bool(gone)
+        return self._are_slices_gone
 
     async def failed(self, key: ObjectKey) -> tuple[str, ...]:
         """The failures of earlier bindings of a pod, as lines."""
