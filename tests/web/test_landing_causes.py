@@ -443,6 +443,8 @@ async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(cl
 async def test_pod_that_redra_placed_without_regard_to_its_volumes_is_told(kind, claimed, why):
     """Nothing else says that a placement here says nothing about the volumes of the pod."""
     name = "data" if kind == "persistentVolumeClaim" else "job-v"
+    if kind == "ephemeral" and why == "does not exist":
+        why += ": the ephemeral volume controller, which makes it, is not imitated"
     claimed = [{**one, "metadata": {**one["metadata"], "name": name}}
                if one["kind"] == "PersistentVolumeClaim" else one for one in claimed]  # fmt: skip
     source = {"claimName": name} if kind == "persistentVolumeClaim" else {
@@ -462,6 +464,8 @@ async def test_pod_that_redra_placed_without_regard_to_its_volumes_is_told(kind,
         "refuse it for them (A18)"
     ]
     assert any(text.startswith(f"persistentvolumeclaim lab/{name} ") for text in said)
+    is_said = f"persistentvolumeclaim lab/{name} {why}" in said
+    assert is_said is why.startswith("does not exist")
     assert [one["text"] for one in found if one["kind"] == "UnjudgedVolumes"] == [
         "1 pod was placed without regard to its volumes (A18), and a real scheduler would refuse "
         f"it: persistentvolumeclaim lab/{name} {why}"
@@ -887,6 +891,7 @@ async def test_volume_claim_for_which_a_pod_waits_is_named(change, told, helps):
     assert answer["text"] == cause
     said = [text for text in texts(answer["reasons"]) if text.startswith("persistentvolumeclaim l")]
     assert sorted(said) == told
+    assert (cause in texts(answer["reasons"])) is (cause == UNBOUND)
     assert helps in texts(helped["reasons"])
     assert [one["text"] for one in findings] == [f"1 pod waits: {cause}"]
 

@@ -37,7 +37,7 @@ def unjudged(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         own = {
             claim: why
             for claim in volumes.claims(pod)
-            if (why := volumes.obstacle(views, claim, core.node_name(pod)))
+            if (why := volumes.obstacle(views, pod, claim, core.node_name(pod)))
         }
         if own:
             obstacles |= own

@@ -58,7 +58,7 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
     """The first cause with which the nodes refuse as recorded, or that none is known."""
     if of_volumes := scheduler_messages.about_volumes(verdict.message):
         tree = evidence.views.objects.get(pod) or {}
-        near = tuple(volumes.reasons(evidence.views, tree))
+        near = tuple(volumes.reasons(evidence.views, tree, is_elsewhere=True))
         return Reason(text=_of_volumes(of_volumes), children=near, is_kept=True)
     refused = verdict.event.revision
     then = await evidence.views_at(refused)

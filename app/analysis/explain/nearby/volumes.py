@@ -4,6 +4,7 @@ redra's scheduler checks the claims of volumes only, and those not in older hist
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from app.analysis.explain import waits
 from app.analysis.explain.reasons import NAMES_MAX, Reason
@@ -18,11 +19,20 @@ from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 
+_UNMADE = "does not exist: the ephemeral volume controller, which makes it, is not imitated"
 
-def reasons(views: Views, pod: JsonObject) -> Iterator[Reason]:
-    """The volume claims of a pod that are missing or not bound, and the nodes of its volumes."""
+
+def reasons(views: Views, pod: JsonObject, *, is_elsewhere: bool = False) -> Iterator[Reason]:
+    """The volume claims of a pod that are missing or not bound, and the nodes of its volumes.
+
+    A pod that is scheduled elsewhere has controllers there that make claims.
+    """
     for key in claims(pod)[:NAMES_MAX]:
-        yield _of_claim(views, key, views.objects.get(key))
+        reason = _of_claim(views, key, views.objects.get(key))
+        if views.objects.get(key) is None and not is_elsewhere:
+            text = f"persistentvolumeclaim {key.namespace}/{key.name} {_missing(pod, key)}"
+            reason = replace(reason, text=text)
+        yield reason
 
 
 def refusing(views: Views, pod: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
@@ -30,7 +40,13 @@ def refusing(views: Views, pod: JsonObject, rules: SchedulerRules) -> Iterator[R
     if not rules.checks_volumes:
         return
     if volume_binding.check_claims(views.objects, pod_spec.read(pod)) is not None:
-        yield from reasons(views, pod)
+        named = {core.volume_claim_name(volume) for volume in core.volumes(pod)}
+        missing = [key for key in claims(pod) if views.objects.get(key) is None]
+        first = next((key for key in missing if key.name in named), None)
+        for reason in reasons(views, pod):
+            # The refusal names the first missing claim: who sees the pod knows of it.
+            is_said = first is not None and reason.rests_on == (first,)
+            yield replace(reason, rests_on=()) if is_said else reason
 
 
 def remedies(
@@ -45,7 +61,7 @@ def remedies(
         if claim is None:
             if key.name in named:
                 yield f"create persistentvolumeclaim {key.name} in namespace {key.namespace}"
-        elif not core.bound_volume(claim) and obstacle(views, key, ""):
+        elif not core.bound_volume(claim) and obstacle(views, pod, key, ""):
             yield (
                 f"set spec.volumeName of persistentvolumeclaim {key.name}, which no controller "
                 "does here (A18)"
@@ -81,14 +97,20 @@ def claims(pod: JsonView) -> list[ObjectKey]:
     ]
 
 
-def obstacle(views: Views, key: ObjectKey, node: str) -> str:
-    """The reason why a scheduler places no pod with a volume claim on a node; empty for none.
+def _missing(pod: JsonView, key: ObjectKey) -> str:
+    """The absence of a volume claim as text, with who would have made that of a volume."""
+    named = {core.volume_claim_name(volume) for volume in core.volumes(pod)}
+    return "does not exist" if key.name in named else _UNMADE
+
+
+def obstacle(views: Views, pod: JsonView, key: ObjectKey, node: str) -> str:
+    """The reason why a scheduler places a pod with a volume claim on no node; empty for none.
 
     A claim without a volume may wait for its pod if its class has the mode WaitForFirstConsumer.
     """
     claim = views.objects.get(key)
     if claim is None:
-        return "does not exist"
+        return _missing(pod, key)
     if name := core.bound_volume(claim):
         volume = views.objects.get(ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)) or {}
         is_reached = _reaches(views, volume, node)
