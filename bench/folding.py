@@ -1,4 +1,4 @@
-"""Measures folding a log into all views: `python -m bench.folding [--events N] [--materialise]`.
+"""Measures folding a log into all views: `python -m bench.folding [--events N] [--profile]`.
 
 The log is made up: pods with a claim each run through their life on 500 nodes (created, claim
 generated, decided, allocated, bound, running, finished, freed, deleted), slices change now and

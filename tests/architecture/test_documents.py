@@ -262,10 +262,19 @@ LONG_LINE = 90
 """Commands, headings and heads of tables are shorter."""
 
 
+def written_pages() -> list[Path]:
+    """The pages of all folders."""
+    return [
+        *ROOT.glob("*.md"),
+        *(ROOT / "bench").glob("*.md"),
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
+
+
 def test_no_line_stands_on_two_pages() -> None:
     """What was moved to a page of its own came back with a merge, and grew apart from it."""
     pages: dict[str, set[str]] = defaultdict(set)
-    for page in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]:
+    for page in written_pages():
         for line in page.read_text().splitlines():
             if len(line.strip()) > LONG_LINE:
                 pages[line.strip()].add(str(page.relative_to(ROOT)))
@@ -275,10 +284,9 @@ def test_no_line_stands_on_two_pages() -> None:
 
 def test_no_line_stands_twice_on_a_page() -> None:
     """A section that was moved within its page came back with a merge; options are generated."""
-    written = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     twice = {
         str(page.relative_to(ROOT)): sorted(line for line, count in lines.items() if count > 1)
-        for page in written
+        for page in written_pages()
         if page.parent.name != "reference"
         for lines in [Counter(page.read_text().splitlines())]
     }
