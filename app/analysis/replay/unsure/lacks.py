@@ -132,7 +132,7 @@ class Lacks:
                 self._note_unseen(ObjectKey(*kind, "", ""), "", known, _text(()))
         elif is_gap:
             is_line = doubts.is_undated(event)
-            since = self._written.get(key, Instant(0)) if is_line else known
+            since = self._written.get(key, Instant(0)) if is_line else _sent(event, known)
             self._note_unseen(key, "", since, _text(doubts.of_event(event)), is_line=is_line)
         elif event.is_about_object:
             self._note_object(event, known)
@@ -366,7 +366,8 @@ class Lacks:
             self._stretches.append(stretch)
         elif codes:
             is_line = codes == (Loss.CONTRADICTED,)
-            self._note_unseen(event.key, event.uid, known, _text(codes), is_line=is_line)
+            since = known if is_line else _sent(event, known)
+            self._note_unseen(event.key, event.uid, since, _text(codes), is_line=is_line)
         elif not doubts.is_derived(event):
             self._note_whole(event.key, known)
             self._note_renewed(event.key, known)
@@ -399,6 +400,15 @@ class Lacks:
             renewed = self._renewed[key]
             if not renewed or renewed[-1] < unseen.since:
                 renewed.append(known)
+
+
+def _sent(event: Event, known: Instant) -> Instant:
+    """The instant of a request, after which the write was made that all could see from `known` on.
+
+    A controller may act on it, and have its answer, before the request has its own.
+    """
+    origin = event.stamp.origin
+    return min(known, (origin and origin.asked) or known)
 
 
 def _text(codes: Sequence[str]) -> str:

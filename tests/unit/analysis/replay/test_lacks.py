@@ -99,6 +99,20 @@ def test_object_is_unknown_from_a_write_without_its_body_to_the_next_with_it():
     assert ["without their body" in text for text in told] == [False, True, True, False]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        event(POD, EventType.GAP_OBSERVED, losses=[Loss.METADATA_ONLY], asked=at(8)),
+        event(POD, EventType.OBJECT_CREATED, losses=[Loss.TRUNCATED_BODY], asked=at(8)),
+    ],
+    ids=["without its body", "cut"],
+)
+def test_object_is_unknown_from_the_request_on_not_from_its_answer(line):
+    """The claim of a pod was made, and answered, before the answer to the pod's creation."""
+    lacks = lacks_after((10, line))
+    assert [bool(between(lacks, *span)) for span in ((1, 7), (1, 9))] == [False, True]
+
+
 def test_object_that_is_never_seen_whole_again_stays_unknown():
     lacks = lacks_after((10, event(SLICE, losses=[Loss.TRUNCATED_BODY])))
     assert between(lacks, 1000, 1001)
