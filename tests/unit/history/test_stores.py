@@ -125,3 +125,21 @@ def test_deletion_is_between_creation_and_answer(ends, is_odd, tmp_path):
     created = "2026-01-01T00:00:01Z"
     records = audit_records(tmp_path, changed(created, 1), changed(created, 3, **ending))
     assert (Loss.TIMES_CONTRADICT in records[-1].losses) is is_odd
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "is_doubted"),
+    [
+        ("07.100000", "07.300000", False),  # it took another time, after the first was answered
+        ("07.000000", "07.500000", True),  # both times moved by two seconds: the line came again
+        ("05.000000", "07.500000", True),  # the answer alone has another time
+        ("05.400000", "05.600000", True),  # it was sent before the first was answered
+    ],
+)
+def test_two_equal_patches_may_share_an_audit_id(asked, answered, is_doubted, tmp_path):
+    """Clients may send the header: the second one, which changed nothing, is no copied line."""
+    first = audit("patch", tree(CLAIMS, "a", rv=10), name="a", second=5, auditID="shared")
+    times = {"requestReceivedTimestamp": asked, "stageTimestamp": answered}
+    second = {**first, **{name: f"2026-01-01T00:00:{at}Z" for name, at in times.items()}}
+    records = audit_records(tmp_path, made("a", 9, 1), first, second)
+    assert any(Loss.TIMES_CONTRADICT in each.losses for each in records) is is_doubted
