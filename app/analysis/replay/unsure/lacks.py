@@ -408,7 +408,7 @@ def _sent(event: Event, known: Instant) -> Instant:
     A controller may act on it, and have its answer, before the request has its own.
     """
     origin = event.stamp.origin
-    return min(known, (origin and origin.asked) or known)
+    return Instant(min(known, (origin and origin.asked) or known))
 
 
 def _text(codes: Sequence[str]) -> str:
