@@ -155,6 +155,35 @@ def test_another_answer_under_the_same_audit_id_is_kept(tmp_path):
     assert [record.code for record in records] == [201, 409, 422]
 
 
+@pytest.mark.parametrize(
+    ("begins", "ends", "is_another"),
+    [
+        ("06.100000", "06.700000", True),
+        ("05.100000", "06.700000", False),  # asked before the first one was answered
+        ("06.000000", "06.500000", False),  # as long as the first one: a copy with other times
+    ],
+)
+@pytest.mark.parametrize("is_refused", [False, True])
+@pytest.mark.parametrize("order", [1, -1])
+def test_audit_id_of_two_requests_that_change_nothing(
+    order, is_refused, begins, ends, is_another, tmp_path
+):
+    how = {"code": 409} if is_refused else {}
+    body = None if is_refused else allocated("gpu-3")
+    first = audit("update", body, name="c1", second=5, auditID="x", **how)
+    first["requestReceivedTimestamp"] = "2026-01-01T00:00:05.000000Z"
+    first["stageTimestamp"] = "2026-01-01T00:00:05.500000Z"
+    again = {
+        **first,
+        "requestReceivedTimestamp": f"2026-01-01T00:00:{begins}Z",
+        "stageTimestamp": f"2026-01-01T00:00:{ends}Z",
+    }
+    lines = [audit("create", tree(CLAIMS, rv=3), second=1), *(first, again)[::order], again]
+    records, _ = read(write_lines(tmp_path / "a.jsonl", lines))
+    assert len(records) == 2 + is_another
+    assert (Loss.TIMES_CONTRADICT in losses(records)) is not is_another
+
+
 def test_answer_before_the_creation_of_its_object_contradicts_the_times(tmp_path):
     created = {"creationTimestamp": "2026-01-01T00:00:10Z"}
     log = claim_log(tmp_path / "a.jsonl", allocated("gpu-3", **created))

@@ -161,8 +161,9 @@ class Spool:
 
         A request has one audit ID. A second record with the same ID and response is the same line
         of a log, read again from an overlapping or duplicate file. When its times are others, the
-        earliest are kept, marked as contradicting: a line cannot arrive before its request. Raises
-        BoundReached when a bound is reached.
+        earliest are kept, marked as contradicting: a line cannot arrive before its request; but
+        a client may send one ID twice (`_is_of_another_request`). Raises BoundReached when a bound
+        is reached.
         """
         tree = record.object
         if record.subresource:
@@ -238,11 +239,15 @@ class Spool:
         if self.database.execute(_REMEMBER, values).rowcount:
             return True
         row, time = self.database.execute(_TOLD, values[:1]).fetchone()
-        if time != record.observed_at:
-            self.flush()
-            if _is_without_effect(self.row(row).record, record):
-                return True
-            self._keep_the_earlier(row, time, record, values[0], body)
+        if time == record.observed_at:
+            return False
+        self.flush()
+        if _is_of_another_request(self.row(row).record, record):
+            digest.update(f"{record.asked_at} {record.observed_at}".encode())
+            self.database.execute("BEGIN")
+            again = (digest.digest(), *values[1:])
+            return self.database.execute(_REMEMBER, again).rowcount > 0
+        self._keep_the_earlier(row, time, record, values[0], body)
         return False
 
     def _keep_the_earlier(
@@ -435,21 +440,21 @@ def replace_times(rows: Iterable[tuple[int | None, bool]]) -> list[Instant | Non
     return settled
 
 
-def _is_without_effect(first: Record, record: Record) -> bool:
-    """Whether of two equal records of one Audit-ID the second is a request of its own.
-
-    It begins after the answer to the first, and takes another time: whoever dates a line anew moves
-    both its times alike. Clients may send the header with several requests. One that has the
-    version of the first changed nothing.
-    """
-    begun, before = record.asked_at, first.asked_at
-    ended, known = record.observed_at, first.observed_at
-    if begun is None or before is None or ended is None or known is None:
-        return False
-    is_apart = known < begun and ended - begun != known - before
-    return is_apart and record.resource_version != ""
-
-
 def _decode_body(body: bytes) -> JsonObject:
     tree: JsonObject = _body_decoder.decode(body)
     return tree
+
+
+def _is_of_another_request(first: Record, record: Record) -> bool:
+    """True for a request that changed nothing, beside one with the same ID and answer.
+
+    A client sends the ID, and may send it again: then the one is asked after the other is answered,
+    and they do not take equally long. A copy whose times were moved takes as long as its line.
+    """
+    may_repeat = record.op in (Op.MODIFIED, Op.CONTEXT) and record.effect is None
+    spans = [(each.asked_at, each.observed_at) for each in (first, record)]
+    (asked, answered), (asked_again, answered_again) = spans
+    if asked is None or answered is None or asked_again is None or answered_again is None:
+        return False
+    is_apart = answered <= asked_again or answered_again <= asked
+    return may_repeat and is_apart and answered - asked != answered_again - asked_again
