@@ -166,13 +166,15 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
 
 
 @draws.in_turn("ways")
-@pytest.mark.parametrize(("seed", "acts", "source"), [(11, 40, "watch"), (38, 40, "watch")])
+@pytest.mark.parametrize(
+    ("seed", "acts", "source"), [(11, 40, "watch"), (38, 40, "watch"), (1229, 35, "watch")]
+)
 async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path):
     """Labels, finalizers of others, gates, roll-outs, reports of drivers, replaced nodes.
 
     The retries of a claim that a quota refused are dated with whole seconds, up to one too early
     for the back-off (11). A node was removed, without a time, a quarter of an hour after the write
-    before that (38).
+    before that (38). A third party's finalizer was the last one of a claim (1229).
     """
     profile = record(tmp_path, seed, acts, besides=ROUTINE)
     await _accuses_nobody(profile, tmp_path / source, acts)

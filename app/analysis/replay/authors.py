@@ -81,6 +81,10 @@ _TELLERS = {
 }
 """The controllers that set a reason in the pod condition DisruptionTarget, then delete the pod."""
 
+_LAST_TAKEN = dict.fromkeys(("", "foregroundDeletion", "orphan"), COLLECTOR)
+_LAST_TAKEN[well_known.CLAIM_PROTECTION] = CLAIMS
+"""Who ends a claim by taking its last finalizer; that of a third party is for others to take."""
+
 _WRITTEN = frozenset(
     ("pods", "resourceclaims", "devicetaintrules", "namespaces", "nodes", "events")
 )
@@ -250,9 +254,8 @@ class Authors:
         if resource == "namespaces":
             return NAMESPACES if is_asked else ""
         if resource == "resourceclaims" and is_asked:
-            finalizers = meta.finalizers(before)
-            return CLAIMS if well_known.CLAIM_PROTECTION in finalizers else COLLECTOR
-        if resource == "resourceclaims" and _is_made(event.object):
+            return _LAST_TAKEN.get(" ".join(meta.finalizers(before)), "")
+        if resource == "resourceclaims" and _maker(event):
             return self._claim_ender(event, owners)
         if not is_asked and event.key.namespace in self._ending:
             return NAMESPACES
@@ -453,12 +456,6 @@ def _covers(wide: Any, narrow: Any) -> bool:
 def _begins_to_end(before: JsonView, after: JsonView) -> bool:
     path = ("metadata", "deletionTimestamp")
     return not json_tree.get(before, *path) and bool(json_tree.get(after, *path))
-
-
-def _is_made(claim: JsonView) -> bool:
-    """Whether a controller created the claim: from a template, or for extended resources."""
-    annotations = meta.annotations_as_stored(claim)
-    return well_known.POD_CLAIM_NAME in annotations or extended_resources.ANNOTATION in annotations
 
 
 def _differ(before: JsonView, after: JsonView, *path: str) -> bool:

@@ -249,9 +249,20 @@ def test_claim_for_extended_resources_is_given_up_by_the_scheduler():
     assert author(CLAIM, tree, claim(**{**tree["metadata"], **ENDS}), first=[pod("p")]) == UNNAMED
 
 
-def test_claim_that_waits_for_its_finalizer_goes_with_it():
-    before = claim(finalizers=[FINALIZER], deletionTimestamp="t")
-    assert author(CLAIM, before, before, type_=EventType.OBJECT_DELETED) == CLAIMS
+@pytest.mark.parametrize(
+    ("finalizers", "who"),
+    [
+        ([FINALIZER], CLAIMS),
+        (["foregroundDeletion"], COLLECTOR),
+        (["orphan"], COLLECTOR),
+        ([], COLLECTOR),
+        (["example.com/hold"], UNNAMED),
+        ([FINALIZER, "example.com/hold"], UNNAMED),
+    ],
+)
+def test_claim_that_waits_for_its_last_finalizer_goes_with_it(finalizers, who):
+    before = claim(finalizers=finalizers, deletionTimestamp="t")
+    assert author(CLAIM, before, before, type_=EventType.OBJECT_DELETED) == who
 
 
 def test_what_is_in_an_ending_namespace_ends_by_its_controller():
