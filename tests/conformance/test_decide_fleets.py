@@ -149,6 +149,7 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
         (628, 32, "audit.jsonl", {"restarts": 0.15, "outage": 8}),
         (631, 55, "watch", {"restarts": 0.25, "outage": 3, "amid": True}),
         (1052, 25, "watch", {"restarts": 0.08, "outage": 40}),
+        (1042, 30, "watch", {"restarts": 0.08, "outage": 40}),
         (817, 40, "audit.jsonl", {"restarts": 0.08}),
         (1110, 40, "watch", {"restarts": 0.1, "besides": UPKEEP}),
     ],
@@ -157,8 +158,9 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
     """The next one deletes the claim for extended resources that it knows nothing of.
 
     Before it tries that pod again, another one gets its device (635). A pod may be deleted before
-    the next one begins (628), or the claim of one that waits for its devices (631), or the next one
-    tries it in the second in which it is back (1052), or what waits, without another reason (817).
+    the next one begins (628), also one that was refused before (1042), or the claim of one that
+    waits for its devices (631), or the next one tries it in the second in which it is back (1052),
+    or what waits, without another reason (817).
     The report that a quota refuses a claim may come too late for its pod, too (1110).
     """
     profile = record(tmp_path, seed, acts, **world)

@@ -56,7 +56,8 @@ class Successors:
         """A hypothesis about a pod that was gone before the next scheduler could try it.
 
         The old one sent nothing after it could have tried the pod, no Lease shows a process that
-        could have, and none is away for longer than `LATE_AFTER`.
+        could have, and none is away for longer than `LATE_AFTER`. What the old one did for the pod
+        before that stays.
         """
         recorded, scheduler = self._recorded, self._scheduler
         gone, placed = recorded.removed.get(pod), again.node_of.get(pod)
@@ -73,9 +74,11 @@ class Successors:
         is_there = scheduler.is_seen(since, gone) or scheduler.is_one(since, gone)
         is_there |= scheduler.is_led(begin, end)
         if not is_there and HANDED_OVER <= gone - since <= LATE_AFTER:
+            done = [each.time for each in recorded.writes.get(pod, ()) if each.time < since]
+            after = Instant(min(max(done) + tolerances.TABLE.coarse, since) if done else 0)
             yield Hypothesis(
                 reason=DifferenceClass.TIMING,
                 detail="the scheduler was replaced, and a pod was gone before the next one began",
                 field="held",
-                target=Hold(pod=pod, until=Instant(gone + SECOND)),
+                target=Hold(pod=pod, since=after, until=Instant(gone + SECOND)),
             )

@@ -549,9 +549,10 @@ def test_placement_may_rest_on_one_that_a_new_scheduler_lost(pause, is_proposed)
 
 
 @pytest.mark.parametrize(
-    ("gone", "written", "nominated", "is_held", "led", "is_proposed"),
+    ("gone", "written", "done", "is_held", "led", "is_proposed"),
     [
         pytest.param(108, (), (), False, (), True, id="nothing was written meanwhile"),
+        pytest.param(108, (), (FAILED,), False, (), True, id="the old one had refused the pod"),
         pytest.param(160, (), (), False, (), False, id="for longer than any process is away"),
         pytest.param(108, (105,), (), False, (), False, id="the scheduler was there"),
         pytest.param(108, (), (NOMINATED,), False, (), False, id="the pod was nominated"),
@@ -565,13 +566,13 @@ def test_placement_may_rest_on_one_that_a_new_scheduler_lost(pause, is_proposed)
     ],
 )
 def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
-    gone, written, nominated, is_held, led, is_proposed
+    gone, written, done, is_held, led, is_proposed
 ) -> None:
     recorded, again = traces()
     again.node_of["pod"] = step(POD, facts.Bound("n"), at=101)
     if gone is not None:
         recorded.removed["pod"] = Instant(gone * SECOND)
-    recorded.writes["pod"] = [step(POD, fact, at=90) for fact in nominated]
+    recorded.writes["pod"] = [step(POD, fact, at=90) for fact in done]
     instants = [Instant(at * SECOND) for at in (90, *written, 200)]
 
     def is_led(begin: Instant, end: Instant) -> bool:
@@ -584,7 +585,8 @@ def test_pod_may_be_gone_before_the_next_scheduler_tries_it(
         pod = Sides(aspect=Aspect.NODES, uid="pod", recorded=[], again=["n"])
         proposed = proposals.of_placement(root, again, [root, pod])
         held = [each.target for each in proposed if each.field == "held"]
-        assert held == [Hold(pod="pod", until=Instant(109 * SECOND))] * is_proposed
+        since = Instant(91 * SECOND if done else 0)
+        assert held == [Hold(pod="pod", since=since, until=Instant(109 * SECOND))] * is_proposed
 
 
 @pytest.mark.parametrize(
