@@ -49,6 +49,7 @@ ROWS = (
     (wrongs_of_fleets.take_devices_from_running_pod, 36, 25),
     (wrongs_of_fleets.generate_claim_twice, 36, 25),
     (wrongs_of_fleets.leave_deletion_out, 36, 25),
+    (wrongs_of_fleets.leave_untried_at_the_end, 42, 25),
     draws.repeated(wrongs_of_fleets.leave_deletion_out, 62, 60),
     draws.repeated(wrongs_of_fleets.overfill_share, 36, 25),
     draws.repeated(wrongs_of_fleets.reserve_for_too_many, 36, 25),

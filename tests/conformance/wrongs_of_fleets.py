@@ -16,6 +16,7 @@ from tests.conformance.tampering import Allocated, Lines, allocations, bodies, r
 MANAGER = "system:serviceaccount:kube-system:"
 _CLAIMS = f"{MANAGER}resource-claim-controller"
 _SCHEDULER = "system:kube-scheduler"
+_KUBELETS = "redra"
 
 
 def overdraw_counters(lines: Lines, draw: random.Random) -> str:
@@ -337,6 +338,70 @@ def make_no_claim(lines: Lines, draw: random.Random) -> str:
         ]
         return f"{place[1]} has no claims"
     return ""
+
+
+def leave_untried_at_the_end(lines: Lines, draw: random.Random) -> str:
+    """A pod that fitted was never tried when the log ends, though the scheduler was there.
+
+    The log ends less than a minute after the pod was due, which a scheduler that is away would
+    explain. But this one was at work a quarter of a minute after that, and again seconds later.
+    """
+    is_by_scheduler = [line["user"]["username"] == _SCHEDULER for line in lines]
+    acts = [number for number, is_one in enumerate(is_by_scheduler) if is_one]
+    bound = {
+        _place(lines[number]): number
+        for number in acts
+        if lines[number]["objectRef"].get("subresource") == "binding"
+    }
+    for place, number in _drawn(sorted(bound.items()), draw):
+        due = _time(lines[number])
+        claims = {
+            _place(line)
+            for line in _of(lines, "resourceclaims")
+            for owner in line["responseObject"].get("metadata", {}).get("ownerReferences", ())
+            if owner["name"] == place[1] and line["objectRef"]["namespace"] == place[0]
+        }
+        ours = {
+            each
+            for each, line in enumerate(lines)
+            if line["user"]["username"] in (_SCHEDULER, _KUBELETS)
+            and (place in (_place(line), _subject(line)) or _place(line) in claims)
+        }
+        rest = [each for each in acts if each not in ours and _time(lines[each]) > due]
+        back = [each for each in rest if _time(lines[each]) - due >= timedelta(seconds=15)]
+        ends = [
+            each + 1
+            for each in back
+            if _time(lines[each]) - _time(lines[back[0]]) >= timedelta(seconds=3)
+            and _time(lines[each]) - due <= timedelta(seconds=55)
+        ]
+        made = [
+            line
+            for line in _of(lines, "pods")
+            if _place(line) == place and line["verb"] == "create"
+        ]
+        if not ends or not made or due - _time(made[0]) > timedelta(seconds=1):
+            continue
+        others = [
+            line
+            for each, line in enumerate(lines[: ends[0]])
+            if each not in ours and _about(line) == "pods" and _place(line) == place
+        ]
+        if any(_shows_more(line) for line in others):
+            continue
+        left_out = [lines[each] for each in sorted(ours) if each < ends[0]]
+        lines[:] = [line for each, line in enumerate(lines[: ends[0]]) if each not in ours]
+        _close_gaps(lines, left_out)
+        return f"{place[1]} is not tried"
+    return ""
+
+
+def _shows_more(line: dict) -> bool:
+    """Whether a line shows a pod that was tried."""
+    return any(
+        tree.get("spec", {}).get("nodeName") or _status(tree).get("conditions")
+        for tree in bodies(line)
+    )
 
 
 def leave_deletion_out(lines: Lines, draw: random.Random) -> str:
