@@ -452,9 +452,9 @@ def _is_of_another_request(first: Record, record: Record) -> bool:
     and they do not take equally long. A copy whose times were moved takes as long as its line.
     """
     may_repeat = record.op in (Op.MODIFIED, Op.CONTEXT) and record.effect is None
-    spans = [(each.asked_at, each.observed_at) for each in (first, record)]
-    (asked, answered), (asked_again, answered_again) = spans
-    if asked is None or answered is None or asked_again is None or answered_again is None:
+    begin, end = first.asked_at, first.observed_at
+    again, end_again = record.asked_at, record.observed_at
+    if begin is None or end is None or again is None or end_again is None:
         return False
-    is_apart = answered <= asked_again or answered_again <= asked
-    return may_repeat and is_apart and answered - asked != answered_again - asked_again
+    is_apart = end <= again or end_again <= begin
+    return may_repeat and is_apart and end - begin != end_again - again
