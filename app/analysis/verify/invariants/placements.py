@@ -18,7 +18,6 @@ from app.analysis.verify.invariants.specs import ClaimSpec, Wanted, tolerations_
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
 from app.analysis.verify.invariants.violations import Finding, Place, ViolationKind
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -190,7 +189,8 @@ def _shortage(received: Mapping[str, Sequence[Result]], wanted: Mapping[str, Wan
     if request is None:
         return f"got devices for {name}, which the claim does not request"
     if request.mode in ("", "ExactCount") and len(results) != (request.count or 1):
-        return f"got {counts.of(len(results), 'device')} of {request.count or 1}"
+        devices = "device" if len(results) == 1 else "devices"
+        return f"got {len(results)} {devices} of {request.count or 1}"
     if any(result.admin_access is not request.is_admin for result in results):
         return "got results whose adminAccess differs from its own"
     return ""
