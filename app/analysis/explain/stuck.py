@@ -11,8 +11,8 @@ from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer
 from app.domain.values.json_tree import JsonObject
 
-IN_USE = "deletion waits until the pods that use them end"
-UNPROTECTED = "deletion waits for a finalizer, although no pod uses them"
+IN_USE = "deletion waits for the end of pods with a reservation"
+UNPROTECTED = "deletion waits for a finalizer, although no pod has a reservation"
 OTHERS = "deletion waits for consumers that are no pods"
 UNSHOWN = "deletion is not over, and the recording does not show what it waits for"
 CONSUMER_GONE = "reserved for a pod that does not exist"

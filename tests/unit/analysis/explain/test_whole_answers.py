@@ -4,7 +4,6 @@
 read the difference.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +11,11 @@ import pytest
 
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import Reason
+from tests.unit.analysis import kept_texts
 from tests.unit.analysis.explain.answered_worlds import WORLDS
 from tests.unit.service.test_explaining import asking
 
 FILE = Path(__file__).with_name("whole_answers.txt")
-HEADING = "@ "
 
 
 def lines_of(reason: Reason, depth: int = 0) -> Iterator[str]:
@@ -38,25 +37,13 @@ def written(answer: ObjectExplanation) -> str:
     return "\n".join((heading, *children, *helps))
 
 
-def kept() -> dict[str, str]:
-    """The answers that were read and kept, by world."""
-    text = f"\n{FILE.read_text(encoding='utf-8')}" if FILE.exists() else ""
-    parted = (block.partition("\n") for block in text.split(f"\n{HEADING}")[1:])
-    return {name: lines.strip("\n") for name, _, lines in parted}
-
-
 @pytest.mark.parametrize("name", WORLDS)
 async def test_answer_reads_the_same(name: str) -> None:
     cluster, kind, subject = WORLDS[name]()
     async with asking(cluster.settle()) as ask:
         text = written(await ask(kind, subject))
-    answers = kept()
-    if os.environ.get("REDRA_REWRITE") == "1":
-        answers[name] = text
-        blocks = (f"{HEADING}{each}\n{answers[each]}\n" for each in WORLDS if each in answers)
-        FILE.write_text("\n".join(blocks), encoding="utf-8")
-    assert text == answers[name]
+    kept_texts.check(FILE, name, text, WORLDS)
 
 
 def test_every_answer_has_its_world() -> None:
-    assert list(kept()) == list(WORLDS)
+    assert list(kept_texts.kept(FILE)) == list(WORLDS)
