@@ -257,8 +257,10 @@ def test_variables_and_functions_are_called_after_what_they_hold(word: str) -> N
     assert len(bound) <= WORDS_MAX[word], f"a variable or a function is called {word}: {bound}"
 
 
-FIXED_PLURAL = re.compile(r"\} (?:more|other|rarer) (?!with )(?:[a-z]+ )?[a-z]+s\b")
-"""A number in a text before a noun that is always in the plural: `1 more values`."""
+FIXED_PLURAL = re.compile(
+    r"\} (?:more|other|rarer) (?!with )(?:[a-z]+ )?[a-z]+s\b|\} more (?:were|are|have|do)\b"
+)
+"""A number in a text before a noun or verb that is always in the plural: `1 more values`."""
 
 UPSTREAMS_WORDS = "app/domain/cel/syntax/issues.py"
 

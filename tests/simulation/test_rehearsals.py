@@ -8,8 +8,10 @@ the pages of parity, not from the rehearsal. Plants and repairs come by day.
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,7 @@ from app.service.replays.replaying import Progress, silent
 from app.settings import Settings
 from tests import draws
 from tests.cluster import DRIVER, USER, Cluster, claim_spec
+from tests.unit.analysis import kept_texts
 
 RULES = {name: f"rule {name}: off → on ({words})" for name, (_, words) in RELEASE_RULES.items()}
 SEEDS = draws.seeds(1)
@@ -730,6 +733,25 @@ async def test_rehearsal_names_what_was_planted_and_nothing_else(name: str, seed
     for each in report.diff.differences:
         assert each.proof == report.proofs["pod", str(each.pair.a.key), "0"]
     assert len(shown(report, 100)) <= (10 if report.is_quiet else text.LINES_MAX)
+    if seed == 0:
+        lines = (*shown(report, 100), *sorted(set(paths(report.to_json()))))
+        kept_texts.check(PAGES, name, "\n".join(map(str.rstrip, lines)), PLANTS)
+
+
+PAGES = Path(__file__).with_name("rehearsed_pages.txt")
+"""The whole page of each plant, and the paths of the fields of its JSON."""
+
+
+def paths(tree: Any, path: str = "json") -> Iterator[str]:
+    """The paths of a tree down to its leaves; entries of lists share one."""
+    if isinstance(tree, dict) and tree:
+        for key, value in tree.items():
+            yield from paths(value, f"{path}.{key}")
+    elif isinstance(tree, list) and tree:
+        for value in tree:
+            yield from paths(value, f"{path}[]")
+    else:
+        yield path
 
 
 SWITCHED = [

@@ -48,7 +48,8 @@ def fit_lines(answer: FitAnswer) -> Iterator[str]:
     if not answer.items:
         yield "there is no class and no template"
     if answer.omitted:
-        yield f"… {answer.omitted} more were not tried; name one with -f, --class or --template"
+        was = counts.verb(answer.omitted, "was")
+        yield f"… {answer.omitted} more {was} not tried; name one with -f, --class or --template"
     if answer.waiting:
         yield f"{_pods(answer.waiting)} already for devices and {_do(answer.waiting)} not count"
     yield ORDER

@@ -84,7 +84,8 @@ def _causes(summary: DecisionSummary) -> Iterator[Reason]:
         text = f"{counts.of(summary.causes_cut, 'rarer cause')} for {devices_text(devices)}"
         yield Reason(text=text, count=devices)
     if summary.causes_nodes_cut:
-        text = f"{nodes_text(summary.causes_nodes_cut)} more were refused and not counted here"
+        left = summary.causes_nodes_cut
+        text = f"{nodes_text(left)} more {counts.verb(left, 'was')} refused and not counted here"
         yield Reason(text=text)
 
 

@@ -234,7 +234,9 @@ def _if_open(nodes: Sequence[NodeReason]) -> list[Reason]:
             Reason(text=f"{subject} {outcome}", count=len(names), about=about, is_kept=not text)
         )
     if made and count < len(nodes):
-        made.append(Reason(text=f"{nodes_text(len(nodes) - count)} more were not tried"))
+        left = len(nodes) - count
+        text = f"{nodes_text(left)} more {counts.verb(left, 'was')} not tried"
+        made.append(Reason(text=text))
     return made
 
 

@@ -170,7 +170,9 @@ def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterat
         if _ORDER.search(part) and any(_NUMERIC_TEXT.search(text) for text in values):
             yield Reason(text=AS_TEXT)
     if untried > 0:
-        yield Reason(text=f"{devices_text(untried)} more were not looked at for it", count=untried)
+        was = counts.verb(untried, "was")
+        text = f"{devices_text(untried)} more {was} not looked at for it"
+        yield Reason(text=text, count=untried)
 
 
 def _values(values: dict[str, int], is_one: bool) -> str:

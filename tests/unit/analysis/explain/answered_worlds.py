@@ -1,6 +1,7 @@
 """Small clusters with one question each, whose whole answers are in `whole_answers.txt`."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from tests.cluster import DRIVER, Cluster
@@ -472,7 +473,7 @@ def devices_are_not_ready() -> Asked:
     }])  # fmt: skip
     asking(cluster)
     cluster.settle()
-    tree = cluster.must("resourceclaims", "c")
+    tree = deepcopy(cluster.must("resourceclaims", "c"))
     condition = {
         "type": "a.b/ready", "status": "False", "reason": "Off", "message": "no power",
         "lastTransitionTime": "2026-01-02T03:00:00Z",
@@ -700,6 +701,212 @@ def pod_that_was_deleted_by_force() -> Asked:
     return cluster, "pod", "p"
 
 
+# more nodes, attempts and lives
+
+
+def nodes_that_refuse_in_ten_ways() -> Asked:
+    cluster = base(0)
+    for number in range(12):
+        cluster.node(f"n{number:02}")
+        cluster.slice(f"n{number:02}", models(*"ab"[: 1 + number % 2]))
+        taints = [{"key": f"k{number}", "effect": "NoSchedule"}]
+        if number < 10:
+            cluster.patch("nodes", f"n{number:02}", {"spec": {"taints": taints}})
+    return asking(cluster, selectors=of_model("c"), count=2)
+
+
+def nodes_that_lack_more_classes_come_last() -> Asked:
+    cluster = base(3, 0)
+    kind = f"device.attributes['{DRIVER}'].model"
+    cluster.device_class("fast", f"{kind} == 'fast'")
+    cluster.device_class("slow", f"{kind} == 'slow'")
+    cluster.slice("n0", models("fast"))
+    cluster.slice("n1", models("other"))
+    requests = ({"name": one, "exactly": {"deviceClassName": one}} for one in ("fast", "slow"))
+    return claim(cluster, *requests)
+
+
+def slice_is_for_a_node_that_is_missing() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("gone", 2)
+    only = {"key": "zone", "operator": "In", "values": ["z"]}
+    spec = {
+        "driver": DRIVER,
+        "pool": {"name": "shelf", "generation": 1, "resourceSliceCount": 1},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [only]}]},
+        "devices": [{"name": "x"}],
+    }
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "shelf", spec=spec)
+    return asking(cluster)
+
+
+def node_of_a_shared_pool() -> Asked:
+    cluster = base(2, 1)
+    spec = {
+        "driver": DRIVER, "allNodes": True, "devices": [{"name": "x"}, {"name": "y"}],
+        "pool": {"name": "shelf", "generation": 1, "resourceSliceCount": 1},
+    }  # fmt: skip
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "shelf", spec=spec)
+    return using(cluster, "a"), "node", "n0"
+
+
+def pod_that_was_tried_often() -> Asked:
+    cluster = using(base(1, 1), "a")
+    asking(cluster)
+    cluster.settle().wait(20)
+    for number in range(3):
+        cluster.patch("nodes", "n0", {"metadata": {"labels": {"x": f"v{number}"}}})
+        cluster.settle().wait(400)
+    return cluster, "pod", "p"
+
+
+def scores_of_nodes_differ() -> Asked:
+    cluster = base(3, 0)
+    for name, cpu in (("b0", "20"), ("b1", "10")):
+        cluster.pod(name, nodeName=f"n{name[1]}", requests={"cpu": cpu, "memory": "1Gi"})
+    cluster.pod("p", requests={"cpu": "1"})
+    return cluster.settle(), "pod", "p"
+
+
+def resource_of_a_device_plugin() -> Asked:
+    cluster = base(2, 0)
+    amounts = {"allocatable": {"example.com/gpu": "1"}, "capacity": {"example.com/gpu": "1"}}
+    cluster.patch("nodes", "n0", {"status": amounts}, subresource="status")
+    cluster.pod("p", requests={"example.com/gpu": "2"})
+    return cluster, "pod", "p"
+
+
+def replicaset_whose_pods_a_quota_refuses() -> Asked:
+    cluster = base(1)
+    cluster.create("v1", "ResourceQuota", "few", spec={"hard": {"pods": "1"}})
+    cluster.settle()
+    body = {"containers": [{"name": "m", "image": "i"}]}
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": body}
+    selector = {"matchLabels": {"app": "w"}}
+    spec = {"replicas": 3, "selector": selector, "template": template}
+    cluster.create("apps/v1", "ReplicaSet", "web", spec=spec)
+    return cluster.settle().wait(5), "replicaset", "web"
+
+
+def quota_of_pods() -> Asked:
+    cluster, *_ = replicaset_whose_pods_a_quota_refuses()
+    return cluster, "resourcequota", "few"
+
+
+def containers_that_are_not_ready() -> Asked:
+    cluster = using(base(1), "p")
+    statuses = [
+        {"name": "main", "state": {"running": {}}, "ready": False, "restartCount": 0},
+    ]
+    conditions = [
+        {"type": "Ready", "status": "False", "reason": "ContainersNotReady"},
+        {"type": "example.com/linked", "status": "False", "message": "no link"},
+    ]
+    status = {
+        "phase": "Running",
+        "conditions": conditions,
+        "containerStatuses": [each | {"image": "i", "imageID": ""} for each in statuses],
+    }
+    cluster.patch("pods", "p", {"status": status}, subresource="status")
+    return cluster, "pod", "p"
+
+
+def container_that_fails_again_and_again() -> Asked:
+    cluster = using(base(1), "p")
+    waits = {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}
+    status = {
+        "name": "main", "ready": False, "restartCount": 7, "image": "i", "imageID": "",
+        "state": {"waiting": waits},
+        "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+    }  # fmt: skip
+    body = {"status": {"phase": "Running", "containerStatuses": [status]}}
+    cluster.patch("pods", "p", body, subresource="status")
+    cluster.claim("c", count=2)
+    cluster.pod("q", claim="c")
+    return cluster, "pod", "p"
+
+
+def holder_that_fails_again_and_again() -> Asked:
+    cluster, *_ = container_that_fails_again_and_again()
+    return cluster, "pod", "q"
+
+
+def device_whose_attributes_and_taints_changed() -> Asked:
+    cluster = using(base(1), "a")
+    taint = {"key": "k", "effect": "NoSchedule"}
+    for number, taints in enumerate(([taint], [], [{**taint, "value": "v"}])):
+        tree = deepcopy(cluster.wait(60).must("resourceslices", "n0-slice"))
+        attributes = {"health": {"int": number}}
+        tree["spec"]["devices"][0] = {"name": "gpu-0", "attributes": attributes, "taints": taints}
+        cluster.update("resourceslices", tree)
+    cluster.rule("r", effect="NoSchedule")
+    cluster.wait(30).delete("devicetaintrules", "r")
+    cluster.kill("a")
+    cluster.delete("resourceclaims", "a")
+    return cluster.settle().wait(10), "device", f"{DRIVER}/n0/gpu-0"
+
+
+def device_that_is_published_no_more() -> Asked:
+    cluster = using(base(1), "a")
+    cluster.wait(60).delete("resourceslices", "n0-slice")
+    cluster.slice("n0", 2, name="anew", pool="anew")
+    return cluster.settle().wait(60), "device", f"{DRIVER}/n0/gpu-0"
+
+
+def claim_whose_device_is_published_no_more() -> Asked:
+    cluster, *_ = device_that_is_published_no_more()
+    return cluster, "resourceclaim", "a"
+
+
+def class_whose_selector_fails() -> Asked:
+    cluster = base(2, 0)
+    cluster.slice("n0", models("a", "b"))
+    cluster.slice("n1", 1)
+    cluster.device_class("odd", f"device.attributes['{DRIVER}'].model == 'a'")
+    cluster.template(class_name="odd")
+    cluster.claim("c", class_name="odd")
+    cluster.pod("p", claim="c")
+    return cluster, "deviceclass", "odd"
+
+
+def pod_whose_class_fails() -> Asked:
+    cluster, *_ = class_whose_selector_fails()
+    return cluster.settle(), "pod", "p"
+
+
+def claim_with_a_constraint() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", models("a", "b", "a"))
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 2}}
+    claim(cluster, request, constraints=({"matchAttribute": f"{DRIVER}/model"},))
+    return cluster.settle(), "resourceclaim", "c"
+
+
+def claim_that_was_chosen_for_a_pod_that_is_gone() -> Asked:
+    cluster = using(base(1), "a")
+    cluster.kill("a")
+    return cluster.settle(), "resourceclaim", "a"
+
+
+def pod_that_waited_until_it_was_deleted() -> Asked:
+    cluster = using(base(1, 1), "a")
+    asking(cluster)
+    cluster.settle().wait(30)
+    cluster.kill("p")
+    return cluster, "pod", "p"
+
+
+def budget_that_allows_no_eviction() -> Asked:
+    cluster = base(2)
+    selector = {"matchLabels": {"app": "w"}}
+    spec = {"minAvailable": 1, "selector": selector}
+    cluster.create("policy/v1", "PodDisruptionBudget", "b", spec=spec)
+    pod(cluster, "w", "w")
+    cluster.settle()
+    cordon(cluster, "n0")
+    return cluster.settle(), "node", "n0"
+
+
 STATES: dict[str, Callable[[], Asked]] = {
     world.__name__: world
     for world in (
@@ -746,6 +953,23 @@ STATES: dict[str, Callable[[], Asked]] = {
         gate_that_is_set,
         node_is_not_ready,
         pod_that_was_deleted_by_force,
+        nodes_that_refuse_in_ten_ways,
+        nodes_that_lack_more_classes_come_last,
+        slice_is_for_a_node_that_is_missing,
+        node_of_a_shared_pool,
+        pod_that_was_tried_often,
+        scores_of_nodes_differ,
+        resource_of_a_device_plugin,
+        replicaset_whose_pods_a_quota_refuses,
+        containers_that_are_not_ready,
+        container_that_fails_again_and_again,
+        device_whose_attributes_and_taints_changed,
+        device_that_is_published_no_more,
+        class_whose_selector_fails,
+        claim_with_a_constraint,
+        claim_that_was_chosen_for_a_pod_that_is_gone,
+        pod_that_waited_until_it_was_deleted,
+        budget_that_allows_no_eviction,
     )
 }
 
@@ -775,6 +999,10 @@ WORLDS = STATES | {
         template_of_which_a_claim_is_refused,
         claim_of_a_class_that_is_missing,
         node_that_is_not_ready,
+        quota_of_pods,
+        holder_that_fails_again_and_again,
+        claim_whose_device_is_published_no_more,
+        pod_whose_class_fails,
     )
 }
 """All questions; those after the states ask for something else in one of these."""
