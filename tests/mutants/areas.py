@@ -249,6 +249,9 @@ AREAS = {
             f"{UNIT}/analysis/test_rehearsed_contents.py",
             f"{UNIT}/service/test_shared_beginnings.py",
             f"{UNIT}/service/test_sound_candidates.py",
+            f"{UNIT}/cli/test_minimised_texts.py",
+            "tests/api/test_rehearsals.py",
+            "tests/simulation/test_rehearsals.py",
         ),
     ),
     "recording": Area(
