@@ -73,6 +73,7 @@ QUESTIONS = (
     Question("map", "map"),
     Question("lanes", "lanes"),
     Question("pace", "pace"),
+    Question("capacity", "capacity"),
     Question("why of the first pod", f"{_POD}{FIRST_POD}"),
     Question("why of a pod of the middle", f"{_POD}{{middle_pod}}"),
     Question("why of a pod that runs", f"{_POD}{RUNNING_POD}"),

@@ -74,7 +74,7 @@ class Histories:
         self.rules = rules
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
-        self._past = past.PastViews(
+        self.past = past.PastViews(
             ports.log,
             lambda info: self.rules(info).profile,
             views_max=past_views_max,
@@ -391,12 +391,12 @@ class Histories:
     async def at(self, name: str, moment: Revision | str) -> LiveViews:
         """The views at a revision or instant text; read-only, shared, cached for a while."""
         info = await self.info(name)
-        return await self._past.whole(info, await self.revision(info, moment))
+        return await self.past.whole(info, await self.revision(info, moment))
 
     async def devices_at(self, name: str, moment: Revision | str) -> LiveViews:
         """Views like those of `at` that show devices and may lack objects of other kinds."""
         info = await self.info(name)
-        return await self._past.of_devices(info, await self.revision(info, moment))
+        return await self.past.of_devices(info, await self.revision(info, moment))
 
     def objects_at(
         self, info: HistoryInfo, revision: Revision, group: str | None = None, resource: str = ""
@@ -443,7 +443,7 @@ class Histories:
     def _forget(self, runtime: HistoryRuntime) -> None:
         """Drop an ended runtime, and the past views that were read through it."""
         self._leave(runtime)
-        self._past.forget(runtime.info.id)
+        self.past.forget(runtime.info.id)
 
     def _leave(self, runtime: HistoryRuntime) -> None:
         """Drop a runtime; another one that is open under its name by now stays."""

@@ -20,6 +20,12 @@ from app.service.folding import past_states
 _CHANGES = 1_000
 """Objects whose creations are read at once."""
 
+EVENTS_FOR_AN_OBJECT = 10
+"""Events of a history for whose keys the log looks in the time in which an object is loaded.
+
+It decides only which way is taken, not what is seen.
+"""
+
 TURN = 200
 """Objects that are folded before the loop runs other tasks: a few milliseconds."""
 
@@ -27,6 +33,8 @@ TURN = 200
 _Place: TypeAlias = tuple[HistoryId, Revision, bytes]
 
 _ALL = ((None, None),)
+
+_PATCHES = api_resources.RESOURCE_SLICE_PATCHES
 
 _OF_DEVICES = (
     api_resources.DEVICE_CLASSES,
@@ -82,6 +90,37 @@ class PastViews:
             views = self._of_devices[place] = await self._fold(info, revision, _OF_DEVICES)
         return views
 
+    async def objects_of(
+        self,
+        info: HistoryInfo,
+        revision: Revision,
+        kinds: Sequence[tuple[str, str | None]],
+        present: int,
+    ) -> tuple[list[Event], dict[ObjectKey, Revision]]:
+        """The last events of the objects at a revision, and when changed patches were created.
+
+        Only of these groups and resources, sorted by key within each. In a history that is long
+        for its number of `present` objects they are those of a kept state and what followed it.
+        """
+        views = None
+        if present * EVENTS_FOR_AN_OBJECT <= revision:
+            views = await self._going_on(info, revision)
+        if views is None:
+            last = moments.objects_at(self._log, info, revision, self._objects_max, kinds=kinds)
+            events = [event async for event in last]
+            patches = [event for event in events if event.key[:2] == _PATCHES]
+            return events, await creations(self._log, info, patches)
+        objects = views.objects
+        events = [
+            event
+            for group, resource in kinds
+            for place in objects.resources()
+            if place[0] == group and resource in (None, place[1])
+            for event in objects.events(*place)
+        ]
+        keys = [event.key for event in events if event.key[:2] == _PATCHES]
+        return events, {key: objects.created(key) for key in keys}
+
     def forget(self, history: HistoryId) -> None:
         """Drop the views of a history."""
         for kept in (self._whole, self._of_devices):
@@ -92,12 +131,16 @@ class PastViews:
         return info.id, revision, await moments.hash_at(self._log, info, revision)
 
     async def _whole_fold(self, info: HistoryInfo, revision: Revision) -> LiveViews:
+        views = await self._going_on(info, revision)
+        return views or await self._fold(info, revision, _ALL)
+
+    async def _going_on(self, info: HistoryInfo, revision: Revision) -> LiveViews | None:
+        """The views at a revision from a kept state; None where keys are sooner read."""
         then = await moments.history_at(self._log, info, revision)
-        views = await past_states.views_at(
+        return await past_states.views_at(
             lambda: LiveViews(self._profile_of(then)),
             *(self._kept, self._log, info, revision, self._objects_max),
         )
-        return views or await self._fold(info, revision, _ALL)
 
     async def _fold(
         self, info: HistoryInfo, revision: Revision, kinds: Sequence[tuple[str | None, str | None]]

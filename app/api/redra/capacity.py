@@ -29,7 +29,6 @@ from app.domain.values.bounded import Bounded
 from app.service import recorded_doubts
 from app.service.histories import Histories
 from app.service.moments import time_of
-from app.service.past import creations
 from app.service.runtime import HistoryRuntime
 
 FIT_FROM = (
@@ -39,7 +38,7 @@ FIT_FROM = (
 )
 """The kinds that an answer about copies names; messages of quotas name the use of a namespace."""
 
-_DEVICES_FROM = ((api_groups.RESOURCE,), api_resources.NODES)
+_DEVICES_FROM = ((api_groups.RESOURCE, None), api_resources.NODES)
 """The group and the kind that the devices of a moment depend on."""
 
 
@@ -196,15 +195,9 @@ class CapacityApi:
         quirks = registry.allocator_quirks_of(profile, registry.options_from(info.settings))
         compiler = compiler_of(profile)
         steps_max = self._limits.capacity.steps_max
-        events = [
-            event
-            for kind in _DEVICES_FROM
-            async for event in self._histories.objects_at(info, revision, *kind)
-        ]
-        patches = [
-            event for event in events if event.key[:2] == api_resources.RESOURCE_SLICE_PATCHES
-        ]
-        created = await creations(runtime.log, info, patches)
+        events, created = await self._histories.past.objects_of(
+            info, revision, _DEVICES_FROM, runtime.views.objects.total
+        )
         now = await time_of(runtime.log, info, revision)
 
         def moment() -> CapacityMoment:

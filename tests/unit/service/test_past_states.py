@@ -19,6 +19,7 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.event import GENESIS
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from app.service.folding import snapshots
 from app.service.past import PastViews
@@ -85,6 +86,30 @@ async def test_moment_after_a_kept_state_is_that_of_all_events_up_to_it(seed: in
     for moment in sorted(moments - {length + 1}):
         views = await past_views(strict, store).whole(info, Revision(moment))
         assert seen(views) == seen(views_up_to(events, moment, PROFILE)), (seed, moment)
+
+
+OF_DEVICES = (("resource.k8s.io", None), api_resources.NODES)
+
+
+@pytest.mark.parametrize("seed", draws.seeds(2, first=40))
+async def test_objects_of_kinds_are_the_same_from_a_state_and_from_keys(seed: int) -> None:
+    draw = random.Random(seed)
+    events = Drawn(seed, writes=60).cluster.line.events
+    log, info = await history_of(events, PROFILE.settings())
+    store, strict, length = MemoryViewStore({}), without_keys(log), len(events)
+    await keep(store, info, events, 2 * length // 3)
+    for moment in draw.sample(range(2 * length // 3, length), 8):
+        of_keys = past_views(log, None), length
+        of_state = past_views(strict, store), 0
+        found = [
+            await views.objects_of(info, Revision(moment), OF_DEVICES, present)
+            for views, present in (of_keys, of_state)
+        ]
+        (keys, created), (kept, kept_created) = found
+        assert [(each.key, each.revision, each.object) for each in kept] == [
+            (each.key, each.revision, each.object) for each in keys
+        ], (seed, moment)
+        assert kept_created.items() >= created.items()
 
 
 KINDS = {
