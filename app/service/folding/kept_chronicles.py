@@ -76,7 +76,14 @@ class ChronicleStore:
         self, chronicle: Chronicle, until: Revision
     ) -> tuple[forms.KeptState, Keeping] | None:
         """The newest state from which a chronicle that has folded nothing can go on."""
-        kept = await snapshots.load_of_line(self.views, self.log, self.info, STATE, until=until)
+        kept = await snapshots.load_of_line(
+            self.views,
+            self.log,
+            self.info,
+            STATE,
+            until=until,
+            is_usable=lambda each: _state_of(chronicle, each[0], each[2]) is not None,
+        )
         state = None if kept is None else _state_of(chronicle, kept[0], kept[2])
         if state is None:
             return None
@@ -166,11 +173,9 @@ class ChronicleStore:
         newest = await snapshots.load(
             self.views, self.log, self.info.id, STATE, until=chronicle.revision
         )
-        if not keeping.is_new:
-            return (newest[0] if newest else Revision(0)) == keeping.revision or (
-                newest is None and keeping.revision <= self.info.parent_revision
-            )
         if newest is not None and _state_of(chronicle, newest[0], newest[2]) is not None:
+            return not keeping.is_new and newest[0] == keeping.revision
+        if not keeping.is_new and keeping.revision > self.info.parent_revision:
             return False
         for view in (STATE, ENTRIES, CHANGES):
             await self.views.clear(self.info.id, *view)

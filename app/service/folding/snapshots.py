@@ -13,7 +13,7 @@ more than a gigabyte, and takes seconds for one of hundreds of megabytes.
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -116,12 +116,22 @@ async def load_exact(
         return None
 
 
+def _is_any(_: tuple[Revision, bytes, bytes]) -> bool:
+    return True
+
+
 async def load_of_line(
-    store: ViewStore, log: EventLog, info: HistoryInfo, view: tuple[str, int], *, until: Revision
+    store: ViewStore,
+    log: EventLog,
+    info: HistoryInfo,
+    view: tuple[str, int],
+    *,
+    until: Revision,
+    is_usable: Callable[[tuple[Revision, bytes, bytes]], bool] = _is_any,
 ) -> tuple[Revision, bytes, bytes] | None:
-    """Like `load`; for a fork without a state, the state of a history that it continues."""
+    """Like `load`; for a fork without a usable state, the state of a history that it continues."""
     loaded = await load(store, log, info.id, view, until=until)
-    while loaded is None and info.is_fork:
+    while (loaded is None or not is_usable(loaded)) and info.is_fork:
         until = min(until, info.parent_revision)
         info = next(each for each in await log.histories() if each.id == info.parent)
         loaded = await load(store, log, info.id, view, until=until)

@@ -139,6 +139,32 @@ async def test_fork_goes_on_from_what_its_parent_kept(events: Sequence[Event]) -
     assert await compare(log, fork, len(events), store) < 2 * STRETCH + 10
 
 
+async def test_log_that_was_restored_and_went_another_way_uses_nothing_of_the_old_one(
+    events: Sequence[Event],
+) -> None:
+    """The kept states are those of before, also those beyond the head that was restored."""
+    log, info = await history_of(events)
+    store, last, cut = MemoryViewStore({}), len(events), len(events) // 2
+    for revision in range(20, last, 20):
+        await asked(log, info, revision, store)
+    restored, again = await history_of(events[:cut])
+    assert again.id == info.id
+    assert await compare(restored, again, cut, store) < 2 * STRETCH + 10
+
+    def mark(event: Event, tree: JsonObject) -> None:
+        if event.revision > cut:
+            tree.setdefault("metadata", {})["generateName"] = "after-the-restore"
+
+    others = resealed(events, mark)
+    await restored.append(
+        again.id,
+        expected=Head(revision=Revision(cut), hash=events[cut - 1].hash),
+        events=others[cut:],
+    )
+    await compare(restored, again, last, store)
+    assert await compare(restored, again, last, store) < 2 * STRETCH + 10
+
+
 async def test_other_log_under_the_same_name_begins_anew(events: Sequence[Event]) -> None:
     log, info = await history_of(events)
     store, last = MemoryViewStore({}), len(events)
@@ -265,15 +291,59 @@ async def test_server_that_is_behind_another_one_folds_no_more_than_a_stretch(
     await compare(log, info, last, store)
 
 
-async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
-    log, info = await history_of(events)
-    store, cut = MemoryViewStore({}), 3 * len(events) // 4
-    await kept_on(log, info, len(events), store)
+async def forked(
+    log: MemoryLog, info: HistoryInfo, events: Sequence[Event], cut: int
+) -> HistoryInfo:
+    """A fork after so many events, with the same events as its parent."""
     end = Head(revision=Revision(cut), hash=events[cut - 1].hash)
     fork = await log.fork_history(
         "fork", parent=info, end=end, seed=2, settings={}, created=Instant(0)
     )
     await log.append(fork.id, expected=end, events=events[cut:])
+    return fork
+
+
+async def test_fork_of_an_older_program_goes_on_from_what_its_parent_kept_since(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, info = await history_of(events)
+    store, last, cut = MemoryViewStore({}), len(events), 3 * len(events) // 4
+    fork = await forked(log, info, events, cut)
+    await kept_on(log, info, last, store)
+    await kept_on(log, fork, last, store)
+    monkeypatch.setattr(kept_chronicles, "_program", lambda: b"another")
+    await kept_on(log, info, cut, store)
+    assert await compare(log, fork, last, store) < last - cut + 2 * STRETCH + 20
+    kept = await kept_on(log, fork, last, store)
+    assert kept > cut
+    assert await compare(log, fork, last, store) <= last - kept
+
+
+async def test_programs_of_two_versions_mix_nothing(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The older one goes on while the newer one has begun anew, at the same revisions."""
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+    older = Chronicles(kept_max=1, events_max=20, stretch=STRETCH)
+    reader = cast(HistoryRuntime, Reader(log, info, last, store))
+    await older.of(reader)
+    (first,) = store._snapshots[info.id, *kept_chronicles.STATE]
+    with monkeypatch.context() as newer:
+        newer.setattr(kept_chronicles, "_program", lambda: b"newer")
+        await asked(log, info, first, store)
+    for _ in range(last):
+        await older.of(reader)
+    states = store._snapshots[info.id, *kept_chronicles.STATE]
+    assert [*states] == [first]
+    assert b"newer" in states[first]
+
+
+async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
+    log, info = await history_of(events)
+    store, cut = MemoryViewStore({}), 3 * len(events) // 4
+    await kept_on(log, info, len(events), store)
+    fork = await forked(log, info, events, cut)
     assert await kept_on(log, fork, len(events), store) > cut
     assert min(store._snapshots[fork.id, *kept_chronicles.STATE]) > cut
     await compare(log, fork, len(events), store)
