@@ -207,8 +207,13 @@ class Recording:
         """
         return frozenset((COLLECTOR, uid) for uid in self.lacks.omissions.ownerless)
 
-    def note_unseen_writers(self, writers: Set[str]) -> None:
-        """Counts what is not compared because its writer or the kind of its owner has no line."""
+    def note_unseen_writers(self, writers: Set[str], absent: Set[str] = frozenset()) -> None:
+        """Counts what is not compared because its writer or the kind of its owner has no line.
+
+        Those that were `absent` were not at work.
+        """
+        for writer in sorted(absent):
+            self.not_comparable[f"all that {writer} does, which was not at work"] += 1
         for writer in sorted(writers & self.lacks.omissions.controllers):
             self.not_comparable[f"all that {writer} does, of which no line is recorded"] += 1
         if ownerless := len(self.lacks.omissions.ownerless):

@@ -113,6 +113,7 @@ class Variant:
     - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is
       derived from Leases, which recordings leave out.
     - `unstarted`: controllers, by the short names of their users, that start after the end.
+      `absent`: the same of those that were not at work at all.
     - `imposed`: (author, uid) of controllers whose writes about an object are taken as recorded.
     """
 
@@ -150,6 +151,7 @@ class Variant:
     removed_last: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()
     unstarted: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
     imposed: frozenset[tuple[str, str]] = frozenset()
 
     @property

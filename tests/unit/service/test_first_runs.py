@@ -10,6 +10,7 @@ from app.service.replays.deciding.replay import first_run
 from tests.unit.analysis.replay.test_ends import END, EVICTION, instant, trace
 
 CLAIMS = "resource-claim-controller"
+SCHEDULER = "scheduler"
 PLAIN = Variant(is_paced=False)
 
 
@@ -26,7 +27,7 @@ def runner(plain: Trace, later: Trace | None):
 
     async def run(variant: Variant) -> Made:
         variants.append(variant)
-        made = later if variant.unstarted else plain
+        made = later if variant.unstarted or variant.absent else plain
         assert made is not None
         return Made(made)
 
@@ -75,3 +76,30 @@ async def test_controller_that_the_recording_leaves_out_is_left_out_if_it_was_at
     assert variants == [PLAIN]
     assert (variant, compared.different) == (PLAIN, {})
     assert made.trace.writes == {}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "plain", "is_own", "is_absent"),
+    [
+        pytest.param(trace(), trace(20, writer=SCHEDULER), True, True, id="never at work"),
+        pytest.param(trace(), trace(20, writer=SCHEDULER), False, False, id="in a recording"),
+        pytest.param(
+            trace(), trace(95, writer=SCHEDULER), True, False, id="shortly before the end"
+        ),
+        pytest.param(trace(), trace(20), True, False, id="another controller"),
+        pytest.param(
+            trace(90, writer=SCHEDULER),
+            trace(20, writer=SCHEDULER),
+            True,
+            False,
+            id="at work later",
+        ),
+    ],
+)
+async def test_scheduler_that_was_not_at_work_in_a_history_of_its_own_is_left_out(
+    recorded: Trace, plain: Trace, *, is_own: bool, is_absent: bool
+) -> None:
+    run, variants = runner(plain, trace())
+    variant, made, _ = await first_run(run, PLAIN, compare, recorded, ended(), is_own=is_own)
+    assert variant.absent == ({SCHEDULER} if is_absent else frozenset())
+    assert not is_absent or (made.trace is not plain and len(variants) == 2)

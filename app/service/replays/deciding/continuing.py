@@ -103,11 +103,9 @@ async def find_control(
     recorded = runs.recording.trace
     first = Variant()
     plain = await runs.run(first)
-    absent = frozenset[str]()
     if not info.was_decided_elsewhere:
-        absent = ending.absent(recorded, plain.trace, runs.end)
-    if absent:
-        first = Variant(unstarted=absent)
+        first = replace(first, absent=ending.absent(recorded, plain.trace, runs.end))
+    if first.absent:
         plain = await runs.run(first)
     prover = prover_of(runs, compare, proofs, first)
     await prover.judge(plain.trace, compare(recorded, plain.trace).different)
@@ -121,7 +119,7 @@ async def find_control(
         variant=variant,
         readiness=run.readiness,
         unlike=tuple(sorted(unlike.values())),
-        absent=absent,
+        absent=variant.absent,
     )
 
 

@@ -100,9 +100,15 @@ async def decide(
     variant = replace(variant, imposed=recording.imposed)
     compare = partial(differences.compare, schemas=rules.schemas, with_dates=True)
     variant, run, compared = await first_run(
-        runs.run, variant, compare, recorded, runs.end, omissions.controllers
+        runs.run,
+        variant,
+        compare,
+        recorded,
+        runs.end,
+        omissions.controllers,
+        is_own=not history.was_decided_elsewhere,
     )
-    recording.note_unseen_writers(variant.unstarted)
+    recording.note_unseen_writers(variant.unstarted, variant.absent)
     ties_taken = len(runs.ties)
     facts = None
     has_lacks = recording.lacks.is_any
@@ -336,14 +342,20 @@ async def first_run(
     recorded: Trace,
     end: End,
     left_out: Set[str] = frozenset(),
+    *,
+    is_own: bool = False,
 ) -> tuple[Variant, Run, Compared]:
     """The run with which the recording is compared, with its variant and the comparison.
 
     Controllers that the recording never shows at work may not have run, and others may be left out
     of it (`left_out`). If there are any, a second run is made without them, and used if it leaves
-    fewer differences to explain.
+    fewer differences to explain. In a history of redra's own (`is_own`), a scheduler that was not
+    at work is left out.
     """
     plain = await run(variant)
+    if is_own and (absent := ending.absent(recorded, plain.trace, end)):
+        variant = replace(variant, absent=absent)
+        return variant, (run_without := await run(variant)), compare(recorded, run_without.trace)
     compared = compare(recorded, plain.trace)
     late = ending.unstarted(recorded, plain.trace, end) | left_out & ending.writers(plain.trace)
     if not late:

@@ -153,7 +153,8 @@ class Run:
             return StrayPods(controller, self._progress, begun)
         if (here := self._replaced.place(controller)) is not None:
             return here
-        if short_name(registry.actor_of(controller.name).user) in self._variant.unstarted:
+        idle = self._variant.unstarted | self._variant.absent
+        if short_name(registry.actor_of(controller.name).user) in idle:
             start = NEVER
         return at_work(controller, self._pace, start)
 
