@@ -53,9 +53,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> "Sequence
 
 
 @pytest.fixture(scope="session")
-def redra_server() -> "Iterator[Server]":
+def redra_server(request: pytest.FixtureRequest) -> "Iterator[Server]":
     """The server of the session; every cluster is a history of it."""
-    from app.testing import clusters
+    with _as_installed(request.config):
+        from app.testing import clusters
 
     with clusters.running() as server:
         yield server
@@ -84,7 +85,8 @@ def redra_cluster(
 @pytest.fixture
 def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRun]":
     """Decides again what came from outside of a history that `redra export --as pytest` wrote."""
-    from app.bootstrap.handover import stories
+    with _as_installed(request.config):
+        from app.bootstrap.handover import stories
 
     with _in_one_sentence():
         changes = _changes(_chosen(request))
@@ -93,6 +95,22 @@ def redra_history(request: pytest.FixtureRequest) -> "Callable[[object], StoryRu
         return stories.run(story, changes)
 
     return run
+
+
+@contextmanager
+def _as_installed(config: pytest.Config) -> Iterator[None]:
+    """Loads modules as they are, and not with assertions that pytest rewrites.
+
+    pytest rewrites all modules of a distribution that has a plug-in: the first session would
+    compile redra anew, though its installation has done so.
+    """
+    hook = getattr(config.pluginmanager, "rewrite_hook", None)
+    before = sys.meta_path[:]
+    sys.meta_path[:] = [finder for finder in before if finder is not hook]
+    try:
+        yield
+    finally:
+        sys.meta_path[:] = before
 
 
 @contextmanager

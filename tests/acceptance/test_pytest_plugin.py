@@ -83,6 +83,15 @@ def test_unknown_argument_is_refused(redra_cluster):
     raise AssertionError("it is not reached")
 
 
+def test_server_is_loaded_as_it_was_compiled_at_its_installation(redra_cluster):
+    import sys
+
+    loaded = ("app.testing.clusters", "app.api.application", "projections")
+    loaders = {type(sys.modules[name].__spec__.loader).__name__ for name in loaded}
+    assert loaders == {"SourceFileLoader"}
+    assert type(sys.modules[__name__].__spec__.loader).__name__ == "AssertionRewritingHook"
+
+
 def test_time_that_cannot_come_is_refused(redra_cluster):
     for seconds in (-1, float("nan"), float("inf"), 1e300, "5"):
         with pytest.raises(Exception, match="time cannot be advanced by"):
@@ -96,7 +105,7 @@ def test_fixture_serves_clusters_to_another_project(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
     command = pytest_command("test_project.py")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert "4 passed, 4 errors" in done.stdout, done.stdout + done.stderr
+    assert "\n5 passed, 4 errors" in done.stdout, done.stdout + done.stderr
     assert "there is no controller 'scheduler'" in done.stdout
     assert "the argument '1.35' of the marker redra has no name" in done.stdout
     assert "the marker redra has no argument 'profil'; it has profile, gates" in done.stdout
