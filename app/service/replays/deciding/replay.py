@@ -99,14 +99,9 @@ async def decide(
     recorded, omissions = recording.trace, recording.lacks.omissions
     variant = replace(variant, imposed=recording.imposed)
     compare = partial(differences.compare, schemas=rules.schemas, with_dates=True)
+    own, left_out = not history.was_decided_elsewhere, omissions.controllers
     variant, run, compared = await first_run(
-        runs.run,
-        variant,
-        compare,
-        recorded,
-        runs.end,
-        omissions.controllers,
-        is_own=not history.was_decided_elsewhere,
+        runs.run, variant, compare, recorded, runs.end, left_out, is_own=own
     )
     recording.note_unseen_writers(variant.unstarted, variant.absent)
     ties_taken = len(runs.ties)
