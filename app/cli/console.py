@@ -1,14 +1,19 @@
 """The output of commands: answers to standard output, messages to standard error."""
 
+import _thread
 import gc
 import io
 import os
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
 from itertools import takewhile, zip_longest
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, TextIO, TypeVar
 
 import msgspec
@@ -34,6 +39,9 @@ class Output(StrEnum):
 
 SIDE_MAX = 200
 """The characters that are printed of one side of a difference; the JSON has it whole."""
+
+STEP_SECONDS = 0.5
+"""The time that an interrupt leaves to a step of the work which cannot be cancelled."""
 
 _form: ContextVar[Output] = ContextVar("form", default=Output.TEXT)
 
@@ -369,8 +377,9 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
     answers: list[Answer] = []
 
     async def answer() -> None:
-        # When a run ends, asyncio formats the task with its result, which may be a whole report.
-        answers.append(await work())
+        with _interrupted_amid_steps():
+            # When a run ends, asyncio formats the task with its result, which may be a report.
+            answers.append(await work())
 
     try:
         anyio.run(answer, backend_options={"use_uvloop": sys.platform != "win32"})
@@ -382,6 +391,56 @@ def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
         if problem is group:
             raise
         raise problem from problem.__cause__
+
+
+@contextmanager
+def _interrupted_amid_steps() -> Iterator[None]:
+    """Let Ctrl-C end a step that keeps the event loop for long, such as the reading of a log.
+
+    An event loop cancels its work when the step is over. If that takes longer than STEP_SECONDS,
+    the interrupt is raised in the step, and the work is not cancelled besides: what it has opened
+    is closed as after any error.
+    """
+    import asyncio
+
+    cancel = signal.getsignal(signal.SIGINT)
+    if not callable(cancel) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    is_over = threading.Event()
+    timers: list[threading.Timer] = []
+
+    def end_step() -> None:
+        if not is_over.is_set():
+            is_over.set()
+            cancel(signal.SIGINT, None)
+
+    def repeat() -> None:
+        if not is_over.is_set():
+            _thread.interrupt_main()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if is_over.is_set():
+            cancel(number, frame)
+        elif timers:
+            is_over.set()
+            raise KeyboardInterrupt
+        else:
+            loop.call_soon_threadsafe(end_step)
+            timers.append(threading.Timer(STEP_SECONDS, repeat))
+            timers[0].daemon = True
+            timers[0].start()
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        is_over.set()
+        for timer in timers:
+            timer.cancel()
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, cancel)
 
 
 class ProgressBar:

@@ -1,6 +1,7 @@
 """`redra import`: histories from recordings."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,8 @@ from app.domain.errors import InputError
 from app.domain.values import counts, timestamps
 
 if TYPE_CHECKING:
-    from app.bootstrap.recordings import Imported
+    from app.bootstrap.recordings import Imported, RecordingFiles
+    from app.settings import Settings
 
 FormatOption = Annotated[
     str,
@@ -67,7 +69,7 @@ def import_history(
     fidelity report: what the history holds, what is missing, and which answers are unsure because
     of that.
     """
-    from app.bootstrap import history_settings, process_settings, recordings, stores
+    from app.bootstrap import history_settings, process_settings, recordings
 
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     history_settings.check_new(history, settings)
@@ -83,18 +85,29 @@ def import_history(
         keep_going=keep_going,
     )
 
-    async def run() -> recordings.Imported:
-        async with stores.open_store(settings, make=True) as store:
-            with ProgressBar(f"importing {history}") as progress:
-                return await recordings.import_history(
-                    store, settings, wanted, history, progress.to
-                )
-
-    imported = console.run(run)
+    imported = console.run(partial(_imported, settings, wanted, history))
     if output is Output.JSON:
         console.say_json(imported.to_json(), imported.name)
         return
     _print(imported)
+
+
+async def _imported(settings: "Settings", wanted: "RecordingFiles", history: str) -> "Imported":
+    """The imported history. An interrupt is said, unless the history has just been finished."""
+    from asyncio import CancelledError
+
+    from app.bootstrap import recordings, stores
+
+    async with stores.open_store(settings, make=True) as store:
+        with ProgressBar(f"importing {history}") as progress:
+            try:
+                return await recordings.import_history(
+                    store, settings, wanted, history, progress.to
+                )
+            except (CancelledError, KeyboardInterrupt):
+                if await store.log.find_history(history) is None:
+                    console.note(f"interrupted: history {history} is not made")
+                raise
 
 
 def _print(imported: "Imported") -> None:

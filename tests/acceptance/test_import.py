@@ -105,6 +105,17 @@ def test_unreadable_recording_imports_nothing_and_says_where(data, tmp_path):
 
 
 @draws.in_turn("ways")
+def test_interrupted_import_makes_no_history_and_says_so(data, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    log = write_lines(tmp_path / "audit.log", [audit("create", tree(CLAIMS, "c1", rv=41))])
+    monkeypatch.setattr("app.adapters.history.opening.open_history", interrupt)
+    code, out, error = redra("import", log, "--history", "one", data=data)
+    assert (code, out, error) == (130, "", "interrupted: history one is not made\n")
+    assert "one" not in redra("histories", data=data)[1]
+
+
 def test_what_a_recording_lacks_can_be_asked_in_sql(data, tmp_path):
     """Who touched a claim was recorded, not what was written; everything else is whole."""
     path = shared_path("histories", "a-quickstart", "audit.jsonl.gz")
