@@ -47,6 +47,14 @@ class PatchEdit:
     body: JsonObject
 
 
+class MissingObject(InputError):
+    """An edit names an object that does not exist at its moment."""
+
+    def __init__(self, problem: str, *, key: ObjectKey) -> None:
+        self.key = key
+        super().__init__(problem)
+
+
 Edit: TypeAlias = Apply | DeleteEdit | PatchEdit
 
 
@@ -142,7 +150,8 @@ def _object(text: str, reader: ObjectsReader, profile: Profile) -> tuple[ObjectK
     group, version = registry.served_versions(kind, profile)[0]
     key = stored_key._replace(group=group)
     if reader.get(stored_key) is None:
-        raise InputError(f"{text!r} does not exist at that moment{_elsewhere(key, reader)}")
+        problem = f"{text!r} does not exist at that moment{_elsewhere(key, reader)}"
+        raise MissingObject(problem, key=stored_key)
     return key, version, kind
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 from anyio import lowlevel
 
-from app.analysis.edits import Apply, Edit, commands_of
+from app.analysis.edits import Apply, Edit, MissingObject, commands_of
 from app.analysis.recordings import recorded_gates
 from app.analysis.replay import facts
 from app.analysis.replay.beginning import Beginning, end_of_placement, waits_for_devices
@@ -305,8 +305,14 @@ class Forker:
         """
         profiles.Profile(gates=wanted.switches.gates)  # refuses what cannot be switched
         turned = _with_applied_rules(parent, wanted)
+        log, now = self.ports.log, self.ports.clock.now()
         try:
             made = await self._fork(parent, name, moment, turned, actor)
+        except MissingObject as missing:
+            at = await moments.find_revision(log, parent, moment, now) if moment else None
+            raise InputError(
+                missing.problem, cure=await moments.life_of(log, parent, missing.key, at)
+            ) from missing
         except UnreadablePatch as refusal:
             # Of several edits the person must know which; upstream's words name no object.
             message = f"{refusal.subject} cannot be patched: {refusal.detail}"

@@ -6,7 +6,7 @@ import msgspec
 from anyio import lowlevel
 
 from app.domain.errors import InputError, RevisionTooLarge
-from app.domain.log import Event, HistoryId, HistoryInfo, ObjectKey, Revision, forks
+from app.domain.log import Event, EventType, HistoryId, HistoryInfo, ObjectKey, Revision, forks
 from app.domain.log.event import EVENTS_PAGE
 from app.domain.values import moments, timestamps
 from app.domain.values.moments import AS_OF, HistoryEnd, Resolved
@@ -233,3 +233,23 @@ async def objects_at(
             # A log in memory answers without waiting.
             await lowlevel.checkpoint()
             after = page[-1].key
+
+
+async def life_of(
+    log: EventLog, info: HistoryInfo, key: ObjectKey, at: Revision | None = None
+) -> str:
+    """The revision at which a missing object is made later, or was deleted; empty if it never was."""
+    head = await log.head(info.id)
+    at = head.revision if at is None else at
+    events = await log.read_object(info.id, key, until=head.revision, limit=EVENTS_PAGE)
+    made = [each for each in events if each.type is EventType.OBJECT_CREATED]
+    gone = [each for each in events if each.type is EventType.OBJECT_DELETED]
+    if later := [each for each in made if each.revision > at]:
+        return f"it is created at {_place(later[-1])}"
+    if earlier := [each for each in gone if each.revision <= at]:
+        return f"it was deleted at {_place(earlier[0])}"
+    return ""
+
+
+def _place(event: Event) -> str:
+    return f"revision {event.revision}, {timestamps.micro_text(event.stamp.time)}"

@@ -17,9 +17,10 @@ from app.bootstrap import stores
 from app.bootstrap.minimising import sources
 from app.bootstrap.rules import rules_of
 from app.domain.errors import AlreadyExists, HistoryBroken, InputError, Rejected, RevisionTooLarge
-from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
+from app.domain.objects.write.commands import DeleteObject
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import RuntimePorts
@@ -195,6 +196,26 @@ async def test_fork_says_what_becomes_of_an_applied_rule(
         assert profiles.from_settings(made.info.settings).enabled(RULES_GATE) is gate
         assert bool(made.notes) is bool(note)
         assert note in "".join(made.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "moment", "said"),
+    [
+        ("e", "5", "does not exist at that moment; it is created at revision 6, 20"),
+        ("a", "", "does not exist at that moment; it was deleted at revision 7, 20"),
+        ("a", "1", "does not exist at that moment; it is created at revision 2, 20"),
+        ("none", "5", "does not exist at that moment$"),
+    ],
+)
+async def test_object_that_is_missing_at_the_moment_is_said_to_exist_at_another(
+    name: str, moment: str, said: str
+) -> None:
+    async with world() as here:
+        runtime = await here.histories.open("cluster")
+        key = ObjectKey("", "configmaps", "default", "a")
+        await runtime.submit(DeleteObject(key=key, version="v1"), actor=ALICE)
+        with pytest.raises(InputError, match=said):
+            await here.fork("fork", moment, DeleteEdit(name=f"configmap/{name}"))
 
 
 async def test_edits_are_made_in_the_fork_alone() -> None:
