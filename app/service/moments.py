@@ -238,7 +238,7 @@ async def objects_at(
 async def life_of(
     log: EventLog, info: HistoryInfo, key: ObjectKey, at: Revision | None = None
 ) -> str:
-    """The revision at which a missing object is made later, or was deleted; empty if it never was."""
+    """The revision at which a missing object is made later, or was deleted; empty if neither."""
     head = await log.head(info.id)
     at = head.revision if at is None else at
     events = await log.read_object(info.id, key, until=head.revision, limit=EVENTS_PAGE)
