@@ -177,25 +177,34 @@ def program_text(agent: str) -> str:
 
 
 _REVISION = re.compile(r"(revision \d+)")
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 
 
 def linked(text: str, page: Frame | None, marked: str = "") -> Markup:
     """The text, with each named revision as a link to its moment, but for no page.
 
-    The last occurrence of `marked` in the text is highlighted.
+    No line breaks within an instant. The last occurrence of `marked` in the text is highlighted.
     """
     before, part, after = text.rpartition(marked) if marked else ("", "", "")
     if part:
         return linked(before, page) + svg.element("mark", part) + linked(after, page)
     if page is None:
-        return escape(text)
+        return _unbroken(text)
     parts = [
         svg.element("a", part, href=page.here(part.partition(" ")[2]), class_="moment-link")
         if number % 2
-        else escape(part)
+        else _unbroken(part)
         for number, part in enumerate(_REVISION.split(text))
     ]
     return Markup("").join(parts)
+
+
+def _unbroken(text: str) -> Markup:
+    """The text, whose instants are not broken at their hyphens."""
+    return Markup("").join(
+        svg.element("span", part, class_="instant") if number % 2 else escape(part)
+        for number, part in enumerate(_INSTANT.split(text))
+    )
 
 
 _CODE = re.compile(r"`([^`]+)`")

@@ -191,6 +191,32 @@ def test_tables_are_printed_unfolded_and_keys_are_not(story):
 
 
 @draws.in_turn("ways")
+def test_paper_shows_tables_and_signs_and_no_forms(story):
+    """A4 is as narrow as a tablet, and a page of cards for each screen of rows wastes it."""
+    with story.page(viewport={"width": PAPER, "height": 1123}) as page:
+        page.emulate_media(media="print")
+        page.goto(f"{story.url}/ui/h/default/timeline")
+        assert page.locator("main tbody tr").first.evaluate(DISPLAY) == "table-row"
+        page.goto(f"{story.url}/ui/h/default/blast")
+        assert not page.locator("main form").first.is_visible()
+        page.goto(f"{story.url}/ui/h/default/")
+        sign = "one => getComputedStyle(one).printColorAdjust"
+        assert page.locator("main .sign").first.evaluate(sign) == "exact"
+
+
+DISPLAY = "one => getComputedStyle(one).display"
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("width", [390, 768])
+def test_names_of_lanes_can_be_read_on_narrow_screens(story, width):
+    with story.page(viewport={"width": width, "height": 900}) as page:
+        page.goto(f"{story.url}/ui/h/default/lanes")
+        scale = "one => one.getBoundingClientRect().width / one.viewBox.baseVal.width"
+        assert page.locator(".picture svg").first.evaluate(scale) * 13 > 10
+
+
+@draws.in_turn("ways")
 def test_pages_of_a_narrow_screen_begin_with_the_present_one(story):
     with story.page(viewport={"width": 360, "height": 700}) as page:
         page.goto(f"{story.url}/ui/h/default/")

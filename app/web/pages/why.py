@@ -27,6 +27,7 @@ def page(
 ) -> bytes:
     """The page; `parameters` are those of the question."""
     reasons, _ = bounded(answer.reason.children, REASONS_MAX, key)
+    is_pod = (key.group, key.resource) == api_resources.PODS
     return render(
         "why.html",
         frame=frame,
@@ -37,10 +38,15 @@ def page(
         has_object=is_known(key),
         notes=uncertainty.lines(answer.doubts),
         decision=_decision(answer.decision) if answer.decision else (),
-        can_help=(key.group, key.resource) == api_resources.PODS,
+        is_pod=is_pod,
+        can_help=is_pod and answer.outcome not in _WAITS_NO_MORE,
         open_depth=OPEN_DEPTH,
         open_size=OPEN_SIZE,
     )
+
+
+_WAITS_NO_MORE = frozenset(("Deleted", "Failed", "Scheduled", "Succeeded", "Terminating"))
+"""The outcomes of pods that no change would help to a node."""
 
 
 def bounded(
