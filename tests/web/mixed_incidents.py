@@ -127,6 +127,32 @@ def runtime_does_not_know_the_device(new):
     )  # fmt: skip
 
 
+def node_was_rebooted_by_its_event(new):
+    """The node does not say which boot it is of: only its kubelet's Event names the reboot."""
+    driver, here = f"{new('d')}.test", new("node")
+    said = f"unresolvable CDI devices k8s.{driver}/gpu=claim-x"
+    broken = container_waits("CreateContainerError", restarts=2)
+    broken["containerStatuses"][0]["state"]["waiting"]["message"] = said
+    message = f"Node {here} has been rebooted, boot id: second"
+    event = told_by_kubelet(new, here, "Rebooted", message)
+    event["involvedObject"] = {"apiVersion": "v1", "kind": "Node", "name": here, "uid": here}
+    event |= {"count": 1, "lastTimestamp": "2026-01-02T03:00:10Z"}
+    return Invented(
+        about="job",
+        told=(said, f"node {here} was rebooted while the pod was there: its kubelet said so at "
+              "2026-01-02T03:00:10Z"),
+        off=("kubelet",),
+        steps=(
+            {"apply": lab(driver, one(driver, on=here), on=here)},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 20},
+            {"apply": [event]},
+            {"status": broken, "of": "pod/lab/job"},
+            {"wait": 300},
+        ),
+    )  # fmt: skip
+
+
 def stopped_driver_keeps_a_pod_from_ending(new):
     """A driver was stopped, and a pod that was deleted cannot end without it.
 
@@ -225,6 +251,7 @@ MIXED = [
     node_was_deleted_under_its_pod,
     first_choice_is_tainted,
     runtime_does_not_know_the_device,
+    node_was_rebooted_by_its_event,
     stopped_driver_keeps_a_pod_from_ending,
     card_is_published_under_another_name,
     claim_was_made_by_hand,

@@ -9,5 +9,8 @@ FAILED_SCHEDULING = "FailedScheduling"
 PREEMPTED = "Preempted"
 """The scheduler deleted the pod in favour of a pod of higher priority."""
 
+REBOOTED = "Rebooted"
+"""The node has another boot id than before."""
+
 FAILED_CLAIM_CREATION = "FailedResourceClaimCreation"
 """The claim controller could not create a claim of the pod."""

@@ -4,10 +4,11 @@ from functools import partial
 
 from app.analysis.explain import choices, lives, sources
 from app.analysis.explain.reasons import Reason
-from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.log import Event, ObjectKey
+from app.domain.values import api_resources, event_reasons, timestamps
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
 from app.service.explaining.evidence import ExplainedMoment
 
 
@@ -34,13 +35,44 @@ async def reboots(evidence: ExplainedMoment, pod: ObjectKey, tree: JsonObject) -
     since = sources.since(changes, partial(_has_booted, boot)) if boot else None
     placed = choices.first_with(await evidence.changes(pod), "spec", "nodeName")
     if since is None or placed is None or since.revision < placed.revision:
-        return []
+        return _announced(evidence, tree, placed)
     earlier = next((each for each in changes if each.revision < since.revision), None)
     if earlier is None or not core.boot_id(earlier.object) or not evidence.sight.sees(since):
-        return []
+        return _announced(evidence, tree, placed)
     said = f"node {key.name} was rebooted while the pod was there"
     text = f"{said}: its bootID changed, {sources.by(since)}"
     return [Reason(text=text, revision=since.revision, about=key, is_kept=True)]
+
+
+def _announced(evidence: ExplainedMoment, pod: JsonObject, placed: Event | None) -> list[Reason]:
+    """The last reboot of a pod's node since the pod is there that an Event of a kubelet names."""
+    begun = timestamps.instant_of(core.start_time(pod))
+    if begun is None and placed is not None:
+        begun = placed.stamp.time
+    if begun is None or not evidence.sight.reads_events:
+        return []
+    node = _node_of(pod)
+    last: tuple[Instant, Event] | None = None
+    for event in evidence.views.objects.events(*api_resources.EVENTS):
+        # A long history keeps many Events: others are not decoded.
+        if _REBOOTED not in event.body or not evidence.sight.sees(event):
+            continue
+        about = core.event_object(event.object)
+        is_of_node = about.subject.kind == "Node" and about.subject.name == node.name
+        time = about.last_timestamp or about.event_time or about.first_timestamp or ""
+        instant = timestamps.instant_of(time)
+        if about.reason != event_reasons.REBOOTED or not is_of_node or instant is None:
+            continue
+        if instant >= begun and (last is None or instant > last[0]):
+            last = instant, event
+    if last is None:
+        return []
+    said = f"node {node.name} was rebooted while the pod was there: its kubelet said so at "
+    text = said + sources.when(last[0])
+    return [Reason(text=text, revision=last[1].revision, about=last[1].key, is_kept=True)]
+
+
+_REBOOTED = f'"{event_reasons.REBOOTED}"'.encode()
 
 
 def _node_of(pod: JsonView) -> ObjectKey:
