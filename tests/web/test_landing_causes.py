@@ -777,8 +777,12 @@ async def test_running_pod_names_the_write_that_withdrew_its_device():
     store = await stored(Invented(told=(), steps=changed([{"name": "x1"}])).incident())
     async with serving(store=store) as server:
         path = "/redra/v1/histories/default/why?kind=pods&namespace=lab&name=job"
-        text = msgspec.json.encode(await server.get(path)).decode()
-    assert f"slice n1, which had {D}/n1/x0, was written without it, by redra" in text
+        said = [*texts((await server.get(path))["reasons"])]
+    written = f"slice n1, which had {D}/n1/x0, was written without it, by redra"
+    places = [number for number, text in enumerate(said) if text.startswith(written)]
+    devices = [number for number, text in enumerate(said) if text.startswith("claim want")]
+    assert places, said
+    assert max(places) < min(devices), said
 
 
 async def test_namespace_that_does_not_go_names_what_keeps_it():

@@ -143,21 +143,23 @@ async def _placed(
     holdings = await evidence.run(lambda views: device_reasons.claims_of(views, tree, quirks, now))
     held = _held(evidence, tree)
     patched = [line for result in held for line in hardware.patched(evidence.views, result.id)]
-    again = [*patched, *await published.renewed(evidence, held)]
+    changed = await published.renewed(evidence, held)
     for claim in _claims(evidence, tree):
         results = dra.results(claim)
-        again += await selections.outgrown(evidence, claim, results)
+        changed += await selections.outgrown(evidence, claim, results)
         named = claim_key(key.namespace, meta.name(claim))
         changes = await evidence.changes(named)
-        again += await published.withdrawn(evidence, changes, claim, results)
+        changed += await published.withdrawn(evidence, changes, claim, results)
     chosen = await _scores(evidence, key, tree, decisions)
+    # What was written since the allocation comes before the devices, which may be many.
+    devices = (*changed, *holdings, *patched)
     subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(
         subject=subject,
         outcome=_outcome(tree),
         revision=evidence.views.revision,
         text=await _place_text(evidence, events, tree),
-        reason=Reason(text=subject, children=(*state, *decided, *holdings, *again, *chosen)),
+        reason=Reason(text=subject, children=(*state, *decided, *devices, *chosen)),
         decision=body(decision),
     )
 
