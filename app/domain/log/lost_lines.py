@@ -12,7 +12,7 @@ from app.domain.log import doubts
 from app.domain.log.event import Event, EventType, ObjectKey, Revision
 from app.domain.log.records import Loss
 from app.domain.values import api_groups, api_resources, timestamps, well_known
-from app.domain.values.fields import meta
+from app.domain.values.fields import dra, meta
 from app.domain.values.timestamps import SECOND, TimestampError
 
 _JUDGED = (api_resources.PODS, api_resources.NODES)
@@ -41,6 +41,7 @@ class LostLines:
         self._unmade: set[ObjectKey] = set()
         # Whether a lost line does not belong to the first stretch; whether a claim of a template is
         # made in a line; such claims of which no line shows that.
+        self._releases = _Releases()
 
     def follow(self, event: Event) -> None:
         """Notes the creation of an object that the event shows, made since the log began.
@@ -54,6 +55,8 @@ class LostLines:
             return
         is_of_template = event.type is EventType.OBJECT_CREATED and _is_of_template(event)
         self._makes_claims |= is_of_template and Loss.SYNTHETIC_CREATE not in origin.losses
+        if (is_of_template or self._unmade) and not self._makes_claims:
+            self._releases.follow(event)
         if not origin.losses:
             return
         if event.type is EventType.GAP_OBSERVED and not event.key.resource:
@@ -102,9 +105,10 @@ class LostLines:
         """Whether the lines of the claim controller are left out: it makes claims of templates.
 
         Several were made since the log began, and no line makes one. So none tells when a claim
-        was given back either.
+        was given back either, unless a line shows that.
         """
-        return len(self._unmade) >= doubts.LOST_OF_MIN and not self._makes_claims
+        is_left_out = len(self._unmade) >= doubts.LOST_OF_MIN and not self._makes_claims
+        return is_left_out and not self._releases.are_recorded
 
     @property
     def is_lossy(self) -> bool:
@@ -160,6 +164,43 @@ class LostLines:
             afters = self._since.get(kind, {}).values()
             self._first[kind] = nsmallest(doubts.LOST_OF_MIN, afters)
         return self._first[kind]
+
+
+class _Releases:
+    """Learns whether lines show that others than schedulers take consumers of claims away.
+
+    A scheduler takes back what it reserved itself, the claim controller what has ended. Parity:
+    controllers.md 2.3, 3.7.
+    """
+
+    def __init__(self) -> None:
+        self._reserved: dict[ObjectKey, frozenset[str]] = {}
+        self._reservers: set[str] = set()
+        self._releasers: set[str] = set()
+
+    def follow(self, event: Event) -> None:
+        """Notes who changed the consumers of a claim."""
+        if event.key[:2] != api_resources.RESOURCE_CLAIMS:
+            return
+        if event.type is EventType.OBJECT_DELETED:
+            self._reserved.pop(event.key, None)
+            return
+        if not event.is_about_object:
+            return
+        after = frozenset(each.uid for each in dra.consumers(event.object))
+        is_new = event.type is EventType.OBJECT_CREATED
+        before = frozenset[str]() if is_new else self._reserved.get(event.key, after)
+        self._reserved[event.key] = after
+        user = event.stamp.actor.user
+        if after - before:
+            self._reservers.add(user)
+        elif before - after:
+            self._releasers.add(user)
+
+    @property
+    def are_recorded(self) -> bool:
+        """Whether somebody only took consumers away."""
+        return bool(self._releasers - self._reservers)
 
 
 def _is_of_template(event: Event) -> bool:

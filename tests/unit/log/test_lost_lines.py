@@ -133,3 +133,31 @@ def test_releases_are_left_out_where_claims_of_templates_are_used_and_none_is_ma
     for event in seen:
         lines.follow(event)
     assert lines.lacks_releases is lacks
+
+
+@pytest.mark.parametrize(
+    ("users", "lacks"),
+    [
+        (("scheduler", "controller"), False),
+        (("scheduler", "scheduler"), True),
+        (("", ""), True),
+    ],
+)
+def test_releases_are_recorded_where_another_than_the_scheduler_takes_a_consumer_away(users, lacks):
+    """A scheduler takes back what it reserved itself, which says nothing of others."""
+    lines = LostLines()
+    lines.follow(stretch(1, is_late=True))
+    first = claim_seen("a")
+    for event in (claim_seen("a"), claim_seen("b")):
+        lines.follow(event)
+    for consumers, user in ((["pod"], users[0]), ([], users[1])):
+        tree = msgspec.json.decode(first.body)
+        tree["status"] = {"reservedFor": [{"resource": "pods", "uid": each} for each in consumers]}
+        stamp = msgspec.structs.replace(
+            first.stamp, actor=Actor(user=user), origin=Origin(source="audit")
+        )
+        body = msgspec.json.encode(tree)
+        lines.follow(
+            msgspec.structs.replace(first, type=EventType.OBJECT_UPDATED, body=body, stamp=stamp)
+        )
+    assert lines.lacks_releases is lacks

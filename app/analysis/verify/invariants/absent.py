@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster, losses_of
-from app.analysis.verify.invariants.known import KnownClaim
+from app.analysis.verify.invariants.known import KnownClaim, KnownPod
 from app.analysis.verify.invariants.looks import Looks
 from app.analysis.verify.invariants.readiness import READY
 from app.analysis.verify.invariants.violations import (
@@ -240,11 +240,15 @@ class Missing:
         self._left_out = LeftOut()
         self._last = LastAllocations()
         self.looks = Looks()
+        # The last lines, before those that the cluster holds, of pods that needed a claim.
+        self._needed: dict[ObjectKey, Revision] = {}
 
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
         if event.is_about_object:
             self.looks.follow(event)
+            if cluster.open and (pod := cluster.pods.get(event.key)) is not None:
+                self._note_needed(pod)
         self.lost.follow(event)
         self._left_out.follow(event)
         self._last.follow(cluster, event)
@@ -275,10 +279,22 @@ class Missing:
     def _may_be_given_back(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether a claim may have given its devices back before another one got them.
 
-        No later line shows it.
+        No later line shows it, nor a pod for which it is reserved and that has not ended.
         """
+        begin = violation.begin.revision
         claims = (cluster.claims[key] for key in violation.objects if key in cluster.claims)
-        return any(claim.written < violation.begin.revision for claim in claims)
+        return any(claim.written < begin and self._needed_until(claim) < begin for claim in claims)
+
+    def _note_needed(self, pod: KnownPod) -> None:
+        """Notes for the claims of a pod that is written now that its last line needs them."""
+        for claim in pod.claims:
+            if (last := _needed_by(pod, claim)) > self._needed.get(claim.key, Revision(0)):
+                self._needed[claim.key] = last
+
+    def _needed_until(self, claim: KnownClaim) -> Revision:
+        """The last revision that shows a pod on a node for which the claim is reserved."""
+        shown = self._needed.get(claim.key, Revision(0))
+        return max(shown, *(_needed_by(pod, claim) for pod in claim.users), Revision(0))
 
     def is_end_late(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether a claim was taken from a bound pod whose end may be answered after the log.
@@ -396,6 +412,13 @@ def _of_controllers(pod: JsonObject) -> JsonObject:
         None,
     )
     return {_DISRUPTED: disruption, **{name: status.get(name) for name in _OF_CONTROLLERS}}
+
+
+def _needed_by(pod: KnownPod, claim: KnownClaim) -> Revision:
+    """The last write of a pod if it shows that the pod is on a node and needs a claim, or 0."""
+    if not (pod.is_there and pod.node):
+        return Revision(0)
+    return pod.placed if any(each.uid == pod.uid for each in claim.reserved) else Revision(0)
 
 
 def absence(

@@ -294,7 +294,9 @@ def is_doubted_by_lost(each, states, events, judge):
         return each.kind == "late" and is_lossy and are_claims_silent(each, events)
     if rule in SHARED:
         return lacks_releases(events) and any(
-            key.resource == "resourceclaims" and not is_told(key, since - 1, events)
+            key.resource == "resourceclaims"
+            and not is_told(key, since - 1, events)
+            and not any(needs(state, key) for state in states if state.revision >= since)
             for key in each.objects
         )
     if rule == "allocation-unchanged":
@@ -317,6 +319,19 @@ def is_doubted_by_lost(each, states, events, judge):
         rules = [key for key in existed if begun(key, events, states[-1]) <= since]
     left = [key for key in rules if not is_told(key, since, events)]
     return bool(left) and may_lack("devicetaintrules", lost, since)
+
+
+def needs(state, key):
+    """Whether a claim is reserved for a pod on a node whose line the state begins with."""
+    claim = state.objects.get(key)
+    users = {one.get("uid") for one in items(claim, "status", "reservedFor")} if claim else set()
+    return any(
+        uid_of(state.objects[pod]) in users
+        and text(state.objects[pod], "spec", "nodeName")
+        and text(state.objects[pod], "status", "phase") not in ("Succeeded", "Failed")
+        for pod, _ in state.touched
+        if pod.resource == "pods" and pod in state.objects
+    )
 
 
 def knows_rules(each, events, lost, judge):

@@ -306,6 +306,30 @@ def test_device_may_be_given_back_where_the_claim_controller_is_left_out(is_made
     assert kinds(lines if is_made else [*map(unmade, lines)]) == {("device-in-one-claim", kind)}
 
 
+@pytest.mark.parametrize(
+    ("phases", "kind"),
+    [
+        ((), "unsure"),
+        (("Succeeded",), "unsure"),
+        (("Running",), "broken"),
+        (("Running", "Succeeded"), "broken"),
+    ],
+)
+def test_device_of_a_pod_that_a_later_line_shows_alive_is_not_given_back(phases, kind):
+    """A claim is given back when its pods have ended, and kubelets say when that is."""
+    story = Story()
+    story.other(after=60)
+    bound(story)
+    story.other(after=60)
+    story.claim("y", {"name": "r", "exactly": {"count": 1}})
+    story.allocate("y", result("p", "a"))
+    for phase in phases:
+        write_pod(story, phase=phase)
+    lines = [unmade(line) for line in as_log(story, users=(SCHEDULER, NODE))]
+    shared = {each for each in kinds(lines) if each[0] == "device-in-one-claim"}
+    assert shared == {("device-in-one-claim", kind)}
+
+
 def of_unnamed_pod(told, *, ends=False):
     """A claim is reserved for a pod whose uid is not told at first: later (`told`) or never."""
     story = Story()
