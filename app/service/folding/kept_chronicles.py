@@ -154,8 +154,7 @@ class ChronicleStore:
                 return
             await self._save(ENTRIES, chronicle.revision, last, forms.dump(stretch.entries))
             await self._save(CHANGES, chronicle.revision, last, forms.dump(stretch.changes))
-            encoded = _program() + b"\n" + forms.dump(state)
-            await self._save(STATE, chronicle.revision, last, encoded)
+            await self._save(STATE, chronicle.revision, last, forms.dump(state))
         except (LogError, NotFound, UnknownForm, RuntimeError):
             # RuntimeError: a question has changed what is worked out once while it was written.
             keeping.length += self.stretch
@@ -185,17 +184,19 @@ class ChronicleStore:
     async def _save(
         self, view: tuple[str, int], revision: Revision, last: bytes, data: bytes
     ) -> None:
-        await snapshots.keep(self.views, self.info.id, view, revision, last, (data,))
+        marked = (_program() + b"\n", data)
+        await snapshots.keep(self.views, self.info.id, view, revision, last, marked)
 
     async def _parts(self, view: tuple[str, int], stretches: Stretches) -> list[bytes] | None:
-        """A part of each stretch; None if one is missing or altered."""
+        """A part of each stretch; None if one is missing, altered or of another program."""
         line = [self.info.id]
         if self.info.is_fork:
             line += await self._parents()
         parts = []
         for revision, last in stretches:
             for history in line:
-                part = await snapshots.load_exact(self.views, history, view, revision, last)
+                kept = await snapshots.load_exact(self.views, history, view, revision, last)
+                part = None if kept is None else _of_this_program(kept)
                 if part is not None:
                     parts.append(part)
                     break
@@ -215,14 +216,20 @@ class ChronicleStore:
 
 def _state_of(chronicle: Chronicle, revision: Revision, data: bytes) -> forms.KeptState | None:
     """The state that was kept at a revision, if the chronicle can go on from it."""
-    program, _, encoded = data.partition(b"\n")
-    if program != _program():
+    encoded = _of_this_program(data)
+    if encoded is None:
         return None
     try:
         state = forms.state_of(encoded)
     except UnknownForm:
         return None
     return state if state.stretches and chronicle.fits(state, revision) else None
+
+
+def _of_this_program(data: bytes) -> bytes | None:
+    """The bytes that were kept, unless code that judges otherwise has kept them."""
+    program, _, encoded = data.partition(b"\n")
+    return encoded if program == _program() else None
 
 
 @cache

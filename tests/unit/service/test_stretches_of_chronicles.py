@@ -215,6 +215,22 @@ async def test_state_of_another_program_is_not_used(
     assert await compare(log, info, last, store) == last
 
 
+@pytest.mark.parametrize("view", [kept_chronicles.ENTRIES, kept_chronicles.CHANGES])
+async def test_parts_of_another_program_are_not_joined_with_a_state(
+    events: Sequence[Event], view: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fork has its own state, and the parts of its parent, which another release wrote anew."""
+    log, info = await history_of(events)
+    store, other, last = MemoryViewStore({}), MemoryViewStore({}), len(events)
+    await asked(log, info, last, store)
+    with monkeypatch.context() as patched:
+        patched.setattr(kept_chronicles, "_program", lambda: b"another")
+        await asked(log, info, last, other)
+    store._snapshots[info.id, *view] = other._snapshots[info.id, *view]
+    _, folded = await asked(log, info, last, store, with_spans=True)
+    assert folded >= last
+
+
 class Full(MemoryViewStore):
     """A store that keeps nothing."""
 
