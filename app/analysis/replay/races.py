@@ -1,6 +1,6 @@
 """Races: which pods competed for a device or a node, according to both traces."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
 from app.analysis.replay.attempts import Placing, Try
@@ -62,16 +62,19 @@ class Races:
         not get ready. A pod whose recorded attempt certainly ended before that of this pod is no
         competitor, by its times or by versions. An eviction has no competitors.
         """
-        placed = self._placed(pod, self.since(root, again))
+        since = self.since(root, again)
+        placed = self._placed(pod, lambda each, placing: _ends(each, placing) >= since)
         if placed is None or root.aspect is Aspect.EVICTIONS:
             return
         wanted = self._devices_of(self._recorded, pod)
         node = self._recorded.node_of.get(pod)
         for other in self._takers(again, wanted, "" if node is None else node.text):
-            theirs = self._placed(other, placed.first)
-            if other == pod or (theirs is None and self._placed(other) is not None):
+            # What was chosen before is no rival, however long its writes took.
+            theirs = self._placed(other, lambda each, _: each.last >= placed.first)
+            earliest = self._placed(other)
+            if other == pod or (theirs is None and earliest is not None):
                 continue
-            is_first = theirs is self._placed(other)
+            is_first = theirs is earliest
             if is_first and self._pace.is_decided_before(other, pod):
                 continue
             name = self._recorded.keys.get(other) or again.keys.get(other)
@@ -115,13 +118,15 @@ class Races:
                 return each.pod
         return self._recorded.owner_of.get(uid) or again.owner_of.get(uid, uid)
 
-    def _placed(self, pod: str, since: Instant = Instant(0)) -> Try | None:
-        """The first recorded attempt that placed the pod and was not over before an instant."""
+    def _placed(
+        self, pod: str, is_one: Callable[[Try, Placing], bool] = lambda *_: True
+    ) -> Try | None:
+        """The first recorded attempt, of these, that placed the pod."""
         return next(
             (
                 each
                 for each in self._pace.attempts(pod)
-                if each.placing is not None and _ends(each, each.placing) >= since
+                if each.placing is not None and is_one(each, each.placing)
             ),
             None,
         )

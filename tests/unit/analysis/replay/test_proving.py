@@ -542,9 +542,10 @@ def test_impossible_fact_is_the_detail_of_what_nothing_explains(impossible: str)
 # the turn of a competitor
 
 
-def attempt(first: int, last: int, *, is_placed: bool = True) -> Try:
+def attempt(first: int, last: int, *, is_placed: bool = True, bound: int | None = None) -> Try:
     outcome = AttemptOutcome(node="n") if is_placed else AttemptOutcome(message="none")
-    placing = Placing(began=Instant(first)) if is_placed else None
+    bind_at = None if bound is None else Instant(bound)
+    placing = Placing(began=Instant(first), bind_at=bind_at) if is_placed else None
     at, until = Instant(first), Instant(last)
     return Try(instant=at, first=at, last=until, tried=outcome, placing=placing)
 
@@ -560,6 +561,7 @@ LATER = ("race: order of waiting pods", "pods/ns/p2 wanted the same and was trie
         pytest.param([attempt(3, 10)], False, {"p1": LATER, "p2": FOLLOWS}, id="at that time"),
         pytest.param([attempt(1, 5)], False, {"p1": LATER, "p2": FOLLOWS}, id="perhaps after it"),
         pytest.param([attempt(1, 4)], False, {}, id="surely before it"),
+        pytest.param([attempt(1, 4, bound=12)], False, {}, id="surely before it, bound after it"),
         pytest.param(
             [attempt(1, 4, is_placed=False)], False, {"p1": LATER, "p2": FOLLOWS}, id="refused"
         ),
