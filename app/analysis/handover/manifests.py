@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from app.analysis.replay.inputs import Input, is_terminating
+from app.domain.controllers import registry as registry_of_controllers
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects import first_objects, registry
 from app.domain.objects import profile as profiles
@@ -15,7 +16,7 @@ from app.domain.objects.kinds.services import ServiceRanges
 from app.domain.objects.profile import Profile
 from app.domain.objects.schema import conversion
 from app.domain.values import api_resources
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
 
@@ -64,11 +65,21 @@ def of_every_cluster() -> frozenset[ObjectKey]:
 def files(
     inputs: Sequence[Input], title: str, settings: Mapping[str, object] | None = None
 ) -> Iterator[File]:
-    """The manifests, and `run.sh` at the end, which names a server with the history's settings."""
+    """The manifests, and `run.sh` at the end, which names a server with the history's settings.
+
+    Where the history did not let pods wait for the claims of their volumes, claims that it does not
+    have come first, as bound ones: a server would let the pods wait for them.
+    """
     lines = [_HEAD.format(title=title, server=_server(settings or {}))]
     last = inputs[0].time if inputs else 0
     number = 0
     profile = profiles.from_settings(settings or {})
+    is_checked = registry_of_controllers.options_from(settings or {}).checks_volumes
+    for key in () if is_checked else _unrecorded_claims(inputs):
+        number += 1
+        name = f"{number:03}-create-{key.resource}-{key.name}.yaml"
+        lines.append(f"$KUBECTL create -f {shlex.quote(name)}")
+        yield File(name=name, content=_bound_claim(key))
     for step in inputs:
         if step.time - last >= SECOND:
             lines.append(f"pause {(step.time - last) // SECOND}")
@@ -84,6 +95,34 @@ def files(
             lines.append(f"$KUBECTL {words} {shlex.quote(name)}{may_fail}")
             yield File(name=name, content=tree)
     yield File(name="run.sh", content="\n".join(lines) + "\n")
+
+
+def _unrecorded_claims(inputs: Sequence[Input]) -> Iterator[ObjectKey]:
+    """The PersistentVolumeClaims that pods and templates name and that nobody creates."""
+    claims = api_resources.PERSISTENT_VOLUME_CLAIMS
+    recorded = {step.event.key for step in inputs}
+    for step in inputs:
+        tree = step.event.object
+        for pod in (tree, core.template(tree)):
+            for volume in core.volumes(pod):
+                key = ObjectKey(*claims, step.event.key.namespace, core.volume_claim_name(volume))
+                if key.name and key not in recorded:
+                    recorded.add(key)
+                    yield key
+
+
+def _bound_claim(key: ObjectKey) -> JsonObject:
+    """A claim that counts as bound; nothing else of it is known."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1"}},
+            "volumeName": "not-recorded",
+        },
+    }
 
 
 def _server(settings: Mapping[str, Any]) -> str:

@@ -81,3 +81,40 @@ def test_manifests_have_the_versions_that_the_release_serves(
     assert published["apiVersion"] == f"resource.k8s.io/{of_slices}"
     (device,) = published["spec"]["devices"]
     assert device["attributes"] == {"model": {"string": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("waits", "is_recorded", "volume"),
+    [(False, False, "not-recorded"), (False, True, None), (True, False, "")],
+    ids=["not recorded", "recorded", "pods wait for claims"],
+)
+def test_claim_of_a_volume_that_a_recording_lacks_is_exported_as_a_bound_one(
+    waits: bool, is_recorded: bool, volume: str | None
+) -> None:
+    """A new history lets pods wait for it, which the recorded one did not."""
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    cluster = Cluster()
+    if is_recorded:
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        cluster.create("v1", "PersistentVolumeClaim", "data", spec=spec)
+    cluster.create("v1", "Pod", "alone", spec={**POD, "volumes": volumes})
+    labels = {"app": "served"}
+    template = {"metadata": {"labels": labels}, "spec": {**POD, "volumes": volumes}}
+    template["spec"]["restartPolicy"] = "Always"
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    cluster.create("apps/v1", "ReplicaSet", "served", spec=spec)
+    inputs = [
+        Input(event=event, before=None, time=event.stamp.time, author="alice", number=0)
+        for event in cluster.line.events
+        if event.type.value == "ObjectCreated" and event.key.name in ("data", "alone", "served")
+    ]
+    settings = {"controllers": {"volumeClaims": waits}}
+    files = [each for each in manifests.files(inputs, "History", settings) if "create" in each.name]
+    trees = [each.content for each in files if isinstance(each.content, dict)]
+    kinds = [tree["kind"] for tree in trees]
+    assert kinds == ["PersistentVolumeClaim"] * (volume != "") + ["Pod", "ReplicaSet"]
+    if volume != "":
+        assert trees[0]["spec"].get("volumeName") == volume
+    another = Cluster()
+    for tree in trees:
+        another.apply(tree)
