@@ -225,9 +225,9 @@ class Process:
         """The instant after which it may have left undone what was due, for so long at most."""
         number = bisect_right(self._instants, end)
         last = self._instants[number - 1] if number else Instant(0)
-        if self.is_led(Instant(last + 1), end):
-            return end
-        return Instant(max(last, end - longest))
+        later = range(last + 1, end + 1)
+        led = bisect_left(later, True, key=lambda at: not self.is_led(Instant(at), end))
+        return Instant(max(last + led, end - longest))
 
     def is_seen(self, first: Instant, last: Instant) -> bool:
         """Whether it wrote in the time from `first` to before `last`."""

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from app.analysis.replay.acts import Act
-from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.authors import CLAIMS, SCHEDULER
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.readiness import Readiness
 from app.analysis.verify.handovers import Handovers
@@ -31,6 +31,7 @@ from app.service.replays.deciding.paces import Paces
 POD = ObjectKey("", "pods", "ns", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
 NAMESPACE = ObjectKey("", "namespaces", "", "ns")
+LEASE = ObjectKey("coordination.k8s.io", "leases", "kube-system", "leader")
 Tree = dict[str, Any]
 NONE: Any = None
 """The views, which the stand-ins of this module do not read."""
@@ -237,6 +238,26 @@ def timed(inputs: Sequence[Input] = (), acts: Sequence[Act] = (), removed: Any =
     return SimpleNamespace(
         inputs=inputs, acts=acts, refusals=[], removed=removed or {}, overuse=overuse
     )
+
+
+@pytest.mark.parametrize(
+    ("writer", "holder"),
+    [
+        (SCHEDULER, SCHEDULER),
+        (CLAIMS, "system:kube-controller-manager"),
+    ],
+)
+def test_process_is_there_as_long_as_a_lease_of_its_user_shows(writer: str, holder: str) -> None:
+    """The controllers of a manager have users of their own, and the manager renews its Lease."""
+    tree = {"spec": {"holderIdentity": "host_1f0e7a52-8f4e-4c57-9d0e-3a6f1f0c9b11"}}
+    act = Act(event=event(POD, {}), before=None, known=Instant(8), user=writer, is_guessed=False)
+    recording = timed(acts=[act])
+    for at in (10, 40):
+        renewed = event(LEASE, tree, at=at, user=holder)
+        recording.overuse.handovers.note_lease(renewed, Instant(at))
+    process = Paces(recording, {writer: ["its controller"]}).by_user[writer]
+    assert process.is_led(Instant(20), Instant(30))
+    assert not process.is_led(Instant(41), Instant(50))
 
 
 def test_namespace_is_marked_by_the_first_write_that_shows_it() -> None:

@@ -22,6 +22,8 @@ from app.domain.values import api_resources
 from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
 
+_MANAGER = "system:kube-controller-manager"
+
 _WRITTEN = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 
 
@@ -84,9 +86,9 @@ class Paces:
         """
         written: dict[str, list[Instant]] = defaultdict(list)
         for act in self._recording.acts:
-            written["" if act.user in MANAGED else act.user].append(act.requested)
+            written[_running(act.user)].append(act.requested)
         for refused in self._recording.refusals:
-            user = "" if refused.user in MANAGED else refused.user
+            user = _running(refused.user)
             if user in written:
                 written[user].append(refused.at)
         leases = self._recording.overuse.handovers
@@ -96,11 +98,7 @@ class Paces:
             )
             for user, instants in written.items()
         }
-        return {
-            user: running["" if user in MANAGED else user]
-            for user in self._names
-            if ("" if user in MANAGED else user) in running
-        }
+        return {user: running[_running(user)] for user in self._names if _running(user) in running}
 
     @cached_property
     def _refused(self) -> Refused:
@@ -185,6 +183,11 @@ class Paces:
         if not recording.is_over:
             leave_under_way(map(pace.attempts, recording.trace.keys), recording.last)
         return pace
+
+
+def _running(user: str) -> str:
+    """The user of the process that runs the controller of a user, and that renews its Lease."""
+    return _MANAGER if user in MANAGED else user
 
 
 def _is_creation(event: Event) -> bool:

@@ -90,18 +90,20 @@ def sent(user, at):
 @pytest.mark.parametrize(
     ("own", "others", "led", "since"),
     [
-        pytest.param([], [], False, 40, id="the process is away"),
-        pytest.param([], [99], False, 85, id="the controller alone stands still"),
-        pytest.param([90], [90], False, 90, id="since its last act"),
-        pytest.param([50], [50], False, 50, id="since its last act, long ago"),
-        pytest.param([10], [50], False, 50, id="since the last sign of its process"),
-        pytest.param([99.5], [99.5], False, 99.5, id="it was at work"),
-        pytest.param([50], [50], True, 100, id="a Lease shows the process"),
-        pytest.param([50], [50, 110], False, 50, id="what comes after the end says nothing"),
+        pytest.param([], [], 0, 40, id="the process is away"),
+        pytest.param([], [99], 0, 85, id="the controller alone stands still"),
+        pytest.param([90], [90], 0, 90, id="since its last act"),
+        pytest.param([50], [50], 0, 50, id="since its last act, long ago"),
+        pytest.param([10], [50], 0, 50, id="since the last sign of its process"),
+        pytest.param([99.5], [99.5], 0, 99.5, id="it was at work"),
+        pytest.param([50], [50], 100, 100, id="a Lease shows the process"),
+        pytest.param([50], [50], 97, 97, id="a Lease shows it until shortly before the end"),
+        pytest.param([50], [50], 45, 50, id="its Lease was not renewed after its last sign"),
+        pytest.param([50], [50, 110], 0, 50, id="what comes after the end says nothing"),
     ],
 )
 def test_what_was_due_may_be_undone_since_the_last_sign_of_its_process(own, others, led, since):
-    process = Process(map(instant, others), is_led=lambda begin, end: led and begin <= end)
+    process = Process(map(instant, others), is_led=lambda begin, _: begin <= instant(led))
     acts = [sent("user", at) for at in own]
     undone = ending.undone_since(acts, (), instant(END), {"user": process})
     assert undone == {"user": instant(since)}
