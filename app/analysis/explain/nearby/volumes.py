@@ -25,9 +25,11 @@ _UNMADE = "does not exist: the ephemeral volume controller, which makes it, is n
 def reasons(views: Views, pod: JsonObject, *, is_elsewhere: bool = False) -> Iterator[Reason]:
     """The volume claims of a pod that are missing or not bound, and the nodes of its volumes.
 
-    A pod that is scheduled elsewhere has controllers there that make claims.
+    Those in the way come first, as not all are named. A pod that is scheduled elsewhere has
+    controllers there that make claims.
     """
-    for key in claims(pod)[:NAMES_MAX]:
+    ordered = sorted(claims(pod), key=lambda key: not obstacle(views, key, ""))
+    for key in ordered[:NAMES_MAX]:
         reason = _of_claim(views, key, views.objects.get(key))
         if views.objects.get(key) is None and not is_elsewhere:
             text = f"persistentvolumeclaim {key.namespace}/{key.name} {_missing(pod, key)}"
