@@ -32,6 +32,9 @@ PAGE_MAX = 2_000
 TURN_MAX = 100
 """Events that are folded before the reader yields to the loop: a few milliseconds."""
 
+QUIET_PAGE_MAX, QUIET_TURN_MAX = 200, 20
+"""The same where nobody waits: requests that come meanwhile wait for a part of either."""
+
 
 @dataclass(slots=True)
 class _KeptChronicle:
@@ -229,11 +232,13 @@ async def keep_next(
     begun = keeping.revision
     while keeping.revision == begun and head - begun >= keeping.length:
         after = chronicle.revision
-        events = await runtime.log.read(runtime.info.id, after=after, until=head, limit=PAGE_MAX)
+        events = await runtime.log.read(
+            runtime.info.id, after=after, until=head, limit=QUIET_PAGE_MAX
+        )
         if not events:
             break
-        for first in range(0, len(events), TURN_MAX):
-            chronicle.fold(events[first : first + TURN_MAX])
+        for first in range(0, len(events), QUIET_TURN_MAX):
+            chronicle.fold(events[first : first + QUIET_TURN_MAX])
             await anyio.lowlevel.checkpoint()
         length = keeping.length
         await store.keep(chronicle, keeping, events[-1].hash)

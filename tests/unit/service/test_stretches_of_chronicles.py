@@ -100,6 +100,7 @@ def made_events() -> Sequence[Event]:
 @pytest.fixture(autouse=True)
 def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.service.chronicles.PAGE_MAX", 10)
+    monkeypatch.setattr("app.service.chronicles.QUIET_PAGE_MAX", 10)
     monkeypatch.setattr(kept_chronicles, "BYTES_FOR_AN_EVENT", 2**20)
 
 
