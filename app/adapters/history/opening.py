@@ -442,6 +442,13 @@ def _nothing(paths: Sequence[Path], notes: Notes) -> InputError:
             f"no record could be read; {notes.refused} refused, the first: {first.problem}",
             place=first.place or place,
         )
+    if notes.pages and not notes.left_out and not any(page.items for page in notes.pages):
+        resources = ", ".join(sorted({page.resource for page in notes.pages} - {""}))
+        return InputError(
+            f"no object is in it: every list of {resources or 'objects'} in it is empty",
+            place=place,
+            cure="list what the cluster has, in all namespaces (kubectl get pods -A -o yaml)",
+        )
     reasons = [f"{name}: {reason}" for name, reason in notes.left_out]
     more = f"; {len(reasons)} left out, the first: {reasons[0]}" if reasons else ""
     return InputError(

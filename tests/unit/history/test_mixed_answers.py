@@ -8,6 +8,7 @@ import yaml
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
 from app.domain.log.records import Op
 from app.domain.values import timestamps
 from tests.unit.history.test_logged_events import klog
@@ -136,3 +137,32 @@ def test_audit_events_behind_a_name_in_brackets_are_read(tmp_path, prefix):
     records, lost = read(tmp_path, "".join(f"{prefix}{json.dumps(EVENT)}\n" for _ in range(2)))
     assert keys(records) == [ADDED]
     assert lost == []
+
+
+def of_nothing(kind, items, version="v1"):
+    metadata = {"resourceVersion": ""}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "items": items}
+
+
+NO_CLAIMS = of_nothing("ResourceClaimList", None, "resource.k8s.io/v1")
+
+
+@pytest.mark.parametrize(
+    ("lists", "kinds"),
+    [
+        ([of_nothing("List", [])], "objects"),
+        ([of_nothing("PodList", [])], "pods"),
+        ([of_nothing("PodList", []), NO_CLAIMS], "pods, resourceclaims"),
+    ],
+)
+def test_lists_of_nothing_are_refused_as_such(tmp_path, lists, kinds):
+    """A cluster or namespace without such objects is no unknown format."""
+    path = tmp_path / "lists.yaml"
+    path.write_text(yaml.safe_dump_all(lists))
+    with (
+        pytest.raises(
+            InputError, match=f"no object is in it: every list of {kinds} in it is empty"
+        ),
+        open_history([path], ReadOptions()) as history,
+    ):
+        list(history.records())

@@ -293,12 +293,13 @@ def _page(source: str, position: str, value: JsonObject) -> DumpedPage:
     items = value.get("items") or value.get("rows") or []
     first = items[0] if items and isinstance(items[0], dict) else {}
     count = metadata.get("remainingItemCount")
+    kind = meta.kind(value).removesuffix("List")
     more = count if isinstance(count, int) and count > 0 else None
     return DumpedPage(
         source=source,
         position=position,
         group=group,
-        resource=kinds.resource_of(meta.kind(value).removesuffix("List")),
+        resource=kinds.resource_of(kind) if kind else "",  # a List may hold several
         version=meta.resource_version(value),
         items=len(items),
         more=more if metadata.get("continue") else 0,
