@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 _DECODER = json.JSONDecoder()
 _AVAILABLE = re.compile(r"^\d+/\d+ nodes are available: ")
+_NODES = re.compile(r"\b\d+/(\d+) nodes are available")
 _AFTERWARDS = re.compile(
     r"[.,]?(?: no new claims to deallocate[.,]?| still not schedulable[.,]?)*(?: preemption: .*)?$",
     re.DOTALL,
@@ -34,6 +35,12 @@ def first_cause(message: str) -> str:
     if is_counted:
         text = _COUNTS.sub("", text)
     return text.rstrip(". ") or message
+
+
+def counted_nodes(message: str) -> int:
+    """The number of nodes that a scheduler knew when it refused a pod; 0 if it does not say."""
+    match = _NODES.search(message)
+    return 0 if match is None else int(match[1])
 
 
 def _without_values(message: str) -> str:

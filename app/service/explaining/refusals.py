@@ -89,7 +89,11 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
     text += "another answer"
     doubt = uncertainty.NO_CAUSE
     is_of_devices = CANNOT_ALLOCATE in verdict.message
-    if is_of_devices and evidence.lacks_rules(then) and not then.profile.ignores_rules:
+    known = scheduler_messages.counted_nodes(verdict.message)
+    if known and known != nodes:
+        text += f"; it knew {counts.of(known, 'node')}, and the recording has {nodes}: a change of "
+        text += "nodes may be missing"
+    elif is_of_devices and evidence.lacks_rules(then) and not then.profile.ignores_rules:
         text += "; a DeviceTaintRule may be the cause, but none was recorded"
         doubt = uncertainty.NO_RULE
     return Reason(text=text, is_kept=True, unexplained=doubt)

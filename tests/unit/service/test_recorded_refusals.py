@@ -98,6 +98,25 @@ async def test_cause_of_a_refusal_that_nothing_explains_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (0, "; it knew 1 node, and the recording has 0: a change of nodes may be missing"),
+        (1, ""),
+        (2, "; it knew 1 node, and the recording has 2: a change of nodes may be missing"),
+    ],
+)
+async def test_another_number_of_nodes_than_the_scheduler_knew_is_named(
+    known: int, said: str
+) -> None:
+    cluster = cluster_of(nodes=known, devices=3)
+    for name in ("a", "b"):
+        cluster.pod(name, template="gpu")
+    cluster.settle()
+    text = await told(cluster, cluster.line.events[-1].revision)
+    assert text.partition("give another answer")[2] == said
+
+
+@pytest.mark.parametrize(
     ("bound", "said"),
     [
         ({"refusal_nodes_max": 0}, "1 nodes are too many to be tried again"),
@@ -194,4 +213,7 @@ async def test_volumes_are_named_as_what_is_not_tried_again(reasons: str) -> Non
     text = await told(cluster, before_allocation(cluster), message=message)
     said = VOLUMES[reasons]
     assert ("redra does not look when it tries again (A18)" in text) == bool(said)
-    assert text.endswith(f": {said}" if said else "the nodes give another answer")
+    unknown = (
+        "the nodes give another answer; it knew 3 nodes, and the recording has 1: a change of "
+    )
+    assert text.endswith(f": {said}" if said else f"{unknown}nodes may be missing")

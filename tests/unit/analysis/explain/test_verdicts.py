@@ -283,7 +283,8 @@ async def test_each_source_of_a_refusal_is_enough(tmp_path, files, place):
             "1 node(s) didn't match Pod's node affinity/selector",
             [
                 "why it was refused is not known: tried again as of the refusal, the nodes give "
-                "another answer"
+                "another answer; it knew 2 nodes, and the recording has 1: a change of nodes may "
+                "be missing"
             ],
         ),
     ],
