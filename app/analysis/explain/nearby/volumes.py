@@ -28,7 +28,7 @@ def reasons(views: Views, pod: JsonObject, *, is_elsewhere: bool = False) -> Ite
     Those in the way come first, as not all are named. A pod that is scheduled elsewhere has
     controllers there that make claims.
     """
-    ordered = sorted(claims(pod), key=lambda key: not obstacle(views, key, ""))
+    ordered = sorted(claims(pod), key=lambda key: not obstacle(views, pod, key, ""))
     for key in ordered[:NAMES_MAX]:
         reason = _of_claim(views, key, views.objects.get(key))
         if views.objects.get(key) is None and not is_elsewhere:
