@@ -41,7 +41,7 @@ def test_interrupted_work_ends_amid_a_step_and_closes_what_it_opened(
         finally:
             # What is closed may itself wait, more than once.
             for _ in range(2):
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # a closing that waits once
             steps.append("closed")
 
     async def work() -> None:

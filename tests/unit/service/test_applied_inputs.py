@@ -18,14 +18,13 @@ from app.analysis.replay.inputs import Input
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Variant
-from app.analysis.replay.writers import DECIDED, Writers
+from app.analysis.replay.writers import Writers
 from app.analysis.views import LiveViews
-from app.bootstrap.control_planes import ControlPlanes
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import Rejected
-from app.domain.log import Event, EventType, Head, HistoryId, HistoryInfo, ObjectKey
+from app.domain.log import Event, EventType, Head, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import Origin
 from app.domain.objects.reader import ObjectsReader
@@ -35,9 +34,9 @@ from app.service.replays.deciding import run as running
 from app.service.replays.deciding.altered import Alteration
 from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.runs import Runs
-from app.service.replays.replaying import ReplayBounds
 from tests.cluster import T0, USER, Cluster
-from tests.unit.analysis.replay.test_recording import recording_of, story
+from tests.unit.analysis.replay.test_recording import story
+from tests.unit.service import recorded_runs
 
 POD = ObjectKey("", "pods", "default", "a")
 OUTSIDE = ControllerOptions(off=frozenset({"replica-sets", "deployments"}))
@@ -50,17 +49,7 @@ def runs_of(cluster: Cluster, change: Callable[[Event], Event] = lambda event: e
     """
     kept = (event for event in cluster.line.events if not is_first_half(event))
     cluster.line.events[:] = [change(event) for event in kept]
-    recording = recording_of(cluster)
-    recording.finish()
-    return Runs(
-        recording,
-        ControlPlanes(HistoryInfo(id=HistoryId(1), name="h"), names=DECIDED),
-        Writers(DECIDED),
-        cluster.line.head.revision,
-        Instant(recording.last + tolerances.TABLE.afterwards),
-        lambda step, revision, until: None,
-        ReplayBounds(),
-    )
+    return recorded_runs.runs_of(cluster)
 
 
 def is_first_half(event: Event) -> bool:

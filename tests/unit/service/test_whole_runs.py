@@ -6,21 +6,20 @@ from functools import cache
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.analysis.replay import tolerances
 from app.analysis.replay.differences import compare
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
-from app.analysis.replay.writers import DECIDED, Writers
+from app.analysis.replay.writers import DECIDED
 from app.bootstrap.control_planes import ControlPlanes
-from app.domain.log import Event, EventType, HistoryId, HistoryInfo, Revision
+from app.domain.log import Event, EventType, HistoryInfo, Revision
 from app.domain.log.event import GENESIS
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.replays.deciding.replay import Pacing, Proofs, decide_again
 from app.service.replays.deciding.run import Run
-from app.service.replays.deciding.runs import Runs
 from app.service.replays.replaying import ReplayBounds
 from tests.cluster import T0, Cluster
-from tests.unit.analysis.replay.test_recording import recording_of, story
+from tests.unit.analysis.replay.test_recording import story
+from tests.unit.service.recorded_runs import runs_of
 
 
 @cache
@@ -30,20 +29,6 @@ def recorded() -> Cluster:
 
 FIRST_LOOKS = 3
 """A run may ask whether it is over some times before it must be told so."""
-
-
-def runs_of(cluster: Cluster) -> Runs:
-    recording = recording_of(cluster)
-    recording.finish()
-    return Runs(
-        recording,
-        ControlPlanes(HistoryInfo(id=HistoryId(1), name="h"), names=DECIDED),
-        Writers(DECIDED),
-        cluster.line.head.revision,
-        Instant(recording.last + tolerances.TABLE.afterwards),
-        lambda step, revision, until: None,
-        ReplayBounds(),
-    )
 
 
 async def made(
