@@ -12,7 +12,8 @@ quota refused (33), of claims that a user deleted (36, 70), of pods of Jobs that
 they had a node (37), of pods that the pod garbage collector removed (39) or may have removed
 (59), of namespaces whose deletion is dated with whole seconds (61) or another one of their name
 followed (110), of pods whose devices were not ready in time (41, 88), and of conditions without a
-time that were not taken for those of the attempts that Events report (117).
+time that were not taken for those of the attempts that Events report (117), and of a node that was
+closed before the node controller had looked at it (1048).
 """
 
 import json
@@ -54,7 +55,8 @@ async def test_recording_of_a_fleet_world_accuses_nobody(seed, acts, tmp_path):
 
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
-    ("seed", "acts"), [(seed, ACTS) for seed in (33, 36, 37, 39, 41, 59, 61, 70, 88, 110, 117)]
+    ("seed", "acts"),
+    [*((seed, ACTS) for seed in (33, 36, 37, 39, 41, 59, 61, 70, 88, 110, 117)), (1048, 30)],
 )
 async def test_watch_streams_of_a_fleet_world_accuse_nobody(seed, acts, tmp_path):
     await _accuses_nobody(record(tmp_path, seed, acts), tmp_path / "watch", acts)
@@ -152,6 +154,7 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
         (1042, 30, "watch", {"restarts": 0.08, "outage": 40}),
         (817, 40, "audit.jsonl", {"restarts": 0.08}),
         (1110, 40, "watch", {"restarts": 0.1, "besides": UPKEEP}),
+        (1024, 50, "watch", {"restarts": 0.2, "outage": 3, "amid": True}),
     ],
 )
 async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, world, tmp_path):
@@ -161,7 +164,8 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
     the next one begins (628), also one that was refused before (1042), or the claim of one that
     waits for its devices (631), or the next one tries it in the second in which it is back (1052),
     or what waits, without another reason (817).
-    The report that a quota refuses a claim may come too late for its pod, too (1110).
+    The report that a quota refuses a claim may come too late for its pod, too (1110). An attempt
+    that saw the condition of another one was made after it, whatever the second of that (1024).
     """
     profile = record(tmp_path, seed, acts, **world)
     await _accuses_nobody(profile, tmp_path / source, acts)

@@ -359,11 +359,14 @@ def _failures(
             refused.append((Made(first=instants[dated], last=instants[dated]), note))
             continue
         refused.append((made, note))
+        # A later attempt that is reported saw the condition, which a coarse time may place after.
+        seen = (each for index, each in enumerate(instants) if tries.is_later(index, number))
+        before = min(seen, default=made.last + tolerances.TABLE.sure_after + slack + 1) - 1
         failures.append(
             Try(
-                instant=made.middle,
-                first=Instant(made.first - tolerances.TABLE.failed_before - slack),
-                last=Instant(made.last + tolerances.TABLE.sure_after + slack),
+                instant=Instant(min(made.middle, before)),
+                first=Instant(min(made.first, before) - tolerances.TABLE.failed_before - slack),
+                last=Instant(min(made.last + tolerances.TABLE.sure_after + slack, before)),
                 tried=AttemptOutcome(message=note),
                 is_exact=not made.has_waited,
             )

@@ -172,7 +172,7 @@ class RecordedPace:
             )
         due = self.next_act(queue, key, now)
         if queue in (readiness.SAID, readiness.TAINTS, readiness.LABELS):
-            return now if due is None or self._has_new_reason(key[0], now, due) else due
+            return now if due is None else self._act_about_node(key[0], now, due)
         if due is not None:
             return due
         # Others may have deleted the recorded contents, but no later than an act reports it.
@@ -190,14 +190,14 @@ class RecordedPace:
             if place[0].partition("/")[0] == namespaces.NAME and place[1][0] == namespace:
                 self._passed[place] = max(now, self._passed.get(place, now))
 
-    def _has_new_reason(self, node: str, now: Instant, due: Instant) -> bool:
-        """Whether an act about a node is for a later reason than that of now.
-
-        The node controller acts for the last change: one that others took back leaves no act.
-        """
+    def _act_about_node(self, node: str, now: Instant, due: Instant) -> Instant:
+        """The recorded act, unless that is for a later reason: what soon ends may leave no act."""
         changes = self._reasons.get(node, ())
         number = bisect_right(changes, now)
-        return number < len(changes) and changes[number] < due
+        if number == len(changes) or changes[number] >= due:
+            return due
+        is_soon = changes[number] - now <= tolerances.TABLE.act_after
+        return Instant(changes[number] + 1) if is_soon else now
 
     def next_act(
         self,

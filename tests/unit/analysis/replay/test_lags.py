@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.attempts import PodTries, waits_of
+from app.analysis.replay.attempts import PodTries, attempts_of, waits_of
 from app.analysis.replay.lags import Refused, Waits, in_order
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -355,3 +355,26 @@ def test_request_is_sent_no_earlier_than_those_that_were_made_before(made, sent_
     waits = Waits(pairs, waiting)
     assert waits.passed(Instant(made * SECOND)) == sent_at * SECOND
     assert Waits([], waiting).passed(Instant(made * SECOND)) == made * SECOND
+
+
+@pytest.mark.parametrize(
+    ("seen", "order"), [(477, ["first", "second"]), (476, ["second", "first"])]
+)
+def test_attempt_whose_condition_a_later_one_saw_was_made_before_it(seen, order):
+    """A source of whole seconds dates the condition later; the other attempt has its own instant.
+
+    Only a report that names the version with the condition shows that.
+    """
+    at = Instant(10 * SECOND)
+    tries = PodTries(
+        failures=[(Instant(at + 27_000), "second")],
+        refusals=[(Instant(at + 666_000), "first")],
+        seen=[seen],
+        written=[477],
+    )
+    waits = Waits([], [Instant(at + 666_000)])
+    attempts = attempts_of(tries, waits, None, SECOND)
+    assert [each.tried.message for each in attempts] == order
+    one, two = attempts
+    assert one.first <= one.instant <= one.last
+    assert one.instant < two.instant
