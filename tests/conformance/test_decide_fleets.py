@@ -117,6 +117,25 @@ async def test_removal_without_a_time_came_at_most_just_before_the_next_write(is
         await _accuses_nobody(profile, watch, 20)
 
 
+@draws.in_turn("ways")
+@pytest.mark.parametrize("is_early", [False, True])
+async def test_untainting_without_a_time_came_at_most_just_before_the_next_write(
+    is_early, tmp_path
+):
+    """A node is made while the manager is away; the next scheduler still finds it tainted.
+
+    The taint goes before a slice is made, twenty seconds earlier: then the attempt is wrong.
+    """
+    profile = record(tmp_path, 1027, 30, restarts=0.1)
+    watch = tmp_path / "watch"
+    if is_early:
+        _renumber(watch / "nodes.jsonl", "311", "308")
+        _renumber(watch / "resourceslices.jsonl", "308", "311")
+    report = await _decided(profile, watch)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == ({"pods/default/pod-7"} if is_early else set())
+
+
 def _renumber(path: Path, old: str, new: str) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     versions = [line["object"]["metadata"] for line in lines]

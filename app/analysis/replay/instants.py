@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from app.domain.log import Event, EventType
 from app.domain.log.records import Loss
+from app.domain.values import api_resources
 from app.domain.values.timestamps import SECOND, Instant
 
 _BETWEEN = 2
@@ -114,19 +115,27 @@ def has_whole_seconds(event: Event) -> bool:
     return is_derived(event) and origin is not None and Loss.COARSE_TIME in origin.losses
 
 
-class UndatedRemovals:
-    """The removals of a source that has no times for them, and when they may have come.
+class Undated:
+    """What a source has no times for, and when it may have come.
 
-    `within` has, by uid, the instant at which a replay removes the object, and the last one before
-    the next write that is no such removal. Removals of one second have the same last one.
+    `within` has, by the uids of removed objects, the instant at which a replay removes the object,
+    and the last one before the next write that is no such removal. Removals of one second have the
+    same last one. `nodes` has, by uid and instant, how long after it a write about a node may have
+    come: up to the next event, if that is of a later second.
     """
 
     def __init__(self) -> None:
         self.within: dict[str, tuple[Instant, Instant]] = {}
+        self.nodes: dict[tuple[str, Instant], Instant] = {}
         self._open: dict[str, Instant] = {}
+        self._node: tuple[str, Instant] | None = None
 
     def note(self, event: Event, known: Instant) -> None:
         """Notes one event of the recording, which others could see from an instant on."""
+        if self._node is not None and known >= self._node[1] + SECOND:
+            self.nodes[self._node] = Instant(known - 1)
+        is_of_node = event.type is EventType.OBJECT_UPDATED and event.key[:2] == api_resources.NODES
+        self._node = (event.uid, known) if is_of_node and is_derived(event) else None
         is_undated = event.type is EventType.OBJECT_DELETED and is_derived(event)
         if not is_undated or known >= max(self._open.values(), default=known) + SECOND:
             for uid, first in self._open.items():

@@ -25,7 +25,7 @@ from app.analysis.replay.authors import (
 from app.analysis.replay.beginning import Beginning, under_way
 from app.analysis.replay.facts import consumers, subject_of
 from app.analysis.replay.inputs import Input, is_terminating, note_reached
-from app.analysis.replay.instants import UndatedRemovals
+from app.analysis.replay.instants import Undated
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import bounded_starts
 from app.analysis.replay.traces import Trace, is_event_object
@@ -112,9 +112,9 @@ class Recording:
         self.untraced: frozenset[str] = frozenset()
         self.acts: list[Act] = []
         self.removed: dict[str, Instant] = {}
-        self.undated = UndatedRemovals()
+        self.undated = Undated()
         self.trace, self.later = Trace(schemas), Trace(schemas)
-        self.trace.removed_within = self.undated.within
+        self.trace.removed_within, self.trace.nodes_within = self.undated.within, self.undated.nodes
         self.later.owner_of = self.trace.owner_of
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()

@@ -79,8 +79,9 @@ class Trace:
     `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
     about, `node_of` by pod uid. `finished` has the instants at which pods finished, `removed` those
     at which objects were gone, `removable` the earliest at which they may have been,
-    `removed_within` the first and last one for those whose removal has no time, `replicas` the
-    pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
+    `removed_within` the first and last one for those whose removal has no time, `nodes_within` the
+    last one, by uid and instant, for writes about nodes without a time, `replicas` the pods of
+    replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
     objects at the end. `due` has, by uid and instant, when steps near the end of a run were due,
     `ready` when they could be made, attempts among them.
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
@@ -103,6 +104,7 @@ class Trace:
     removed: dict[str, Instant] = field(default_factory=dict)
     removable: dict[str, Instant] = field(default_factory=dict)
     removed_within: Mapping[str, tuple[Instant, Instant]] = field(default_factory=dict)
+    nodes_within: Mapping[tuple[str, Instant], Instant] = field(default_factory=dict)
     kept: dict[str, JsonObject] = field(default_factory=dict)
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)

@@ -110,6 +110,8 @@ class Variant:
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
     - `removed_last`: the same, just before the next recorded write, where a source has no time.
+    - `written_last`: nodes about which the node controller writes just before the next recorded
+      write, where a source has no time.
     - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is
       derived from Leases, which recordings leave out.
     - `unstarted`: controllers, by the short names of their users, that start after the end.
@@ -149,6 +151,7 @@ class Variant:
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     removed_last: frozenset[str] = frozenset()
+    written_last: frozenset[str] = frozenset()
     unheard: frozenset[str] = frozenset()
     unstarted: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()

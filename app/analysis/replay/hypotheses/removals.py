@@ -1,7 +1,8 @@
-"""The hypotheses about removals: when objects were gone that a recording does not date exactly."""
+"""The hypotheses about what a recording does not date: removals, and writes about nodes."""
 
 from collections.abc import Iterator
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
@@ -70,6 +71,27 @@ def removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
             detail="nodes or slices were removed just before the next recorded write",
             field="removed_last",
             target=removed,
+        )
+
+
+def written_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
+    """A hypothesis about nodes that were still tainted when pods were tried.
+
+    That a taint was taken away leaves no time in watch streams. The write then has that of what
+    came before it, which may be much earlier.
+    """
+    steps = (*sides.only_recorded, *sides.only_again)
+    late = frozenset(
+        uid
+        for (uid, first), last in recorded.nodes_within.items()
+        if any(first <= step.time <= last + tolerances.TABLE.act_after for step in steps)
+    )
+    if late:
+        yield Hypothesis(
+            reason=DifferenceClass.RACE,
+            detail="the node controller wrote just before the next recorded write",
+            field="written_last",
+            target=late,
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import cached_property, partial
 
 from app.analysis.replay.acts import Act, refusal_of, version_of
@@ -27,6 +28,9 @@ _MANAGER = "system:kube-controller-manager"
 _WRITTEN = (api_resources.PODS, api_resources.RESOURCE_CLAIMS)
 
 
+_Place = tuple[Set[str], Set[str], Set[Succession], Set[str]]
+
+
 class Paces:
     """The paces of one recording from its `beginning` on.
 
@@ -42,12 +46,12 @@ class Paces:
         self._recording = recording
         self._names = names
         self._beginning = beginning
-        self._learned: dict[tuple[Set[str], Set[str], Set[Succession]], RecordedPace] = {}
+        self._learned: dict[_Place, RecordedPace] = {}
 
     def of(self, variant: Variant) -> RecordedPace:
         """The pace of a variant, at its beginning."""
         waited = frozenset(self._recording.trace.keys) if variant.is_limited else variant.waited
-        place = variant.apart, waited, variant.lost
+        place = variant.apart, waited, variant.lost, variant.written_last
         learned = self._learned.get(place)
         if learned is None:
             learned = self._learned[place] = self._learn(*place)
@@ -166,11 +170,13 @@ class Paces:
                 entered[event.uid] = max(version_of(event), *versions)
         return entered
 
-    def _learn(self, apart: Set[str], waited: Set[str], lost: Set[Succession]) -> RecordedPace:
+    def _learn(
+        self, apart: Set[str], waited: Set[str], lost: Set[Succession], late: Set[str]
+    ) -> RecordedPace:
         recording = self._recording
         pace = RecordedPace(recording.node_reasons, self._entered, lost)
         pace.learn(
-            recording.acts,
+            (self._late(each) if each.event.uid in late else each for each in recording.acts),
             self._names,
             recording.removed,
             apart=apart,
@@ -183,6 +189,11 @@ class Paces:
         if not recording.is_over:
             leave_under_way(map(pace.attempts, recording.trace.keys), recording.last)
         return pace
+
+    def _late(self, act: Act) -> Act:
+        """The act about a node as late as its source, which has no time for it, allows."""
+        last = self._recording.undated.nodes.get((act.event.uid, act.known), act.known)
+        return replace(act, known=last)
 
 
 def _running(user: str) -> str:

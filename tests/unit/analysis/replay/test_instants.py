@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.authors import EVICTION, SCHEDULER
-from app.analysis.replay.instants import UndatedRemovals, known_instants, seen_from
+from app.analysis.replay.instants import Undated, known_instants, seen_from
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.pace import RecordedPace
 from app.domain.controllers.pacing import AttemptOutcome
@@ -356,7 +356,7 @@ def test_placement_was_decided_before_all_pods_made_after_its_first_write(
     ids=["of one second", "one after the other", "with times"],
 )
 def test_removal_without_a_time_came_by_the_next_write(quality, removed, written, expected):
-    undated = UndatedRemovals()
+    undated = Undated()
     for at, uid in zip(removed, "ab", strict=True):
         each = event(at, quality=quality, kind=EventType.OBJECT_DELETED, uid=uid)
         undated.note(each, each.stamp.time)
