@@ -116,7 +116,7 @@ def has_whole_seconds(event: Event) -> bool:
 
 
 class Undated:
-    """What a source has no times for, and when it may have come.
+    """The writes for which a source has no times, and when they may have come.
 
     `within` has, by the uids of removed objects, the instant at which a replay removes the object,
     and the last one before the next write that is no such removal. Removals of one second have the

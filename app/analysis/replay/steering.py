@@ -184,7 +184,8 @@ class SteeredPace:
         if key in self.prompt:
             return now
         if self._has_ended(queue, key, now):
-            late = 0 if queue == namespaces.END else tolerances.TABLE.unseen
+            is_end = queue == namespaces.END or now in self._timers.ended.values()
+            late = 0 if is_end else tolerances.TABLE.unseen
             return self._recorded.unseen_due((queue, key), now, late)
         if self._quiet is not None and queue == QUEUE:
             self._quiet.end(key[0])

@@ -685,7 +685,8 @@ ENDED = Instant(NOW + 400)
     ("queue", "now", "known", "expected"),
     [
         ("namespaces", NOW, True, KNOWN),
-        ("namespaces", ENDED, True, ENDED + tolerances.TABLE.unseen),
+        ("namespaces", ENDED, True, ENDED),
+        ("namespaces", ENDED + 1, True, ENDED + 1 + tolerances.TABLE.unseen),
         ("namespaces/end", ENDED, True, ENDED),
         ("namespaces", ENDED, False, ENDED + 500),
         ("others", ENDED, True, ENDED + 500),
