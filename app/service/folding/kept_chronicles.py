@@ -18,7 +18,7 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.keeping import forms
 from app.analysis.keeping.graphs import UnknownForm
 from app.domain.errors import LogError, NotFound
-from app.domain.log import HistoryId, HistoryInfo, Revision
+from app.domain.log import HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 from app.service.folding import snapshots
 
@@ -189,13 +189,11 @@ class ChronicleStore:
 
     async def _parts(self, view: tuple[str, int], stretches: Stretches) -> list[bytes] | None:
         """A part of each stretch; None if one is missing, altered or of another program."""
-        line = [self.info.id]
-        if self.info.is_fork:
-            line += await self._parents()
+        line = [self.info, *await snapshots.parents_of(self.log, self.info)]
         parts = []
         for revision, last in stretches:
             for history in line:
-                kept = await snapshots.load_exact(self.views, history, view, revision, last)
+                kept = await snapshots.load_exact(self.views, history.id, view, revision, last)
                 part = None if kept is None else _of_this_program(kept)
                 if part is not None:
                     parts.append(part)
@@ -203,15 +201,6 @@ class ChronicleStore:
             else:
                 return None
         return parts
-
-    async def _parents(self) -> list[HistoryId]:
-        histories = {each.id: each for each in await self.log.histories()}
-        parents: list[HistoryId] = []
-        parent = self.info.parent
-        while parent is not None:
-            parents.append(parent)
-            parent = histories[parent].parent
-        return parents
 
 
 def _state_of(chronicle: Chronicle, revision: Revision, data: bytes) -> forms.KeptState | None:

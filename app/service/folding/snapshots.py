@@ -131,11 +131,32 @@ async def load_of_line(
 ) -> tuple[Revision, bytes, bytes] | None:
     """Like `load`; for a fork without a usable state, the state of a history that it continues."""
     loaded = await load(store, log, info.id, view, until=until)
-    while (loaded is None or not is_usable(loaded)) and info.is_fork:
+    if loaded is not None and is_usable(loaded):
+        return loaded
+    for parent in await parents_of(log, info):
         until = min(until, info.parent_revision)
-        info = next(each for each in await log.histories() if each.id == info.parent)
+        info = parent
         loaded = await load(store, log, info.id, view, until=until)
-    return loaded
+        if loaded is not None and is_usable(loaded):
+            return loaded
+    return None
+
+
+async def parents_of(log: EventLog, info: HistoryInfo) -> list[HistoryInfo]:
+    """The histories that a fork continues, the nearest first; none of one that is no fork.
+
+    They end before one that was deleted meanwhile, which is possible once the fork was deleted.
+    """
+    if not info.is_fork:
+        return []
+    histories = {each.id: each for each in await log.histories()}
+    parents: list[HistoryInfo] = []
+    child: HistoryInfo | None = info
+    while child is not None and child.is_fork:
+        child = None if child.parent is None else histories.get(child.parent)
+        if child is not None:
+            parents.append(child)
+    return parents
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,6 +366,25 @@ async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
     await compare(log, fork, len(events), store)
 
 
+@pytest.mark.parametrize("has_own", [False, True])
+async def test_fork_whose_parent_is_deleted_meanwhile_begins_anew(
+    events: Sequence[Event], has_own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fork was deleted before, while a question about it reads what is kept."""
+    log, info = await history_of(events)
+    store, last, cut = MemoryViewStore({}), len(events), 3 * len(events) // 4
+    await kept_on(log, info, cut, store)
+    fork = await forked(log, info, events, cut)
+    if has_own:
+        assert await kept_on(log, fork, last, store) > cut
+
+    async def none() -> list[HistoryInfo]:
+        return []
+
+    monkeypatch.setattr(CountingLog, "histories", lambda _: none())
+    assert await compare(log, fork, last, store) == last
+
+
 class Noting(MemoryViewStore):
     """A store that tells when a state of a chronicle is kept."""
 
