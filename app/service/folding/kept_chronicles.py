@@ -2,7 +2,8 @@
 
 A stretch is written once and never again: its entries, its changes of states over time, and the
 state after its last event. The newest state names the stretches. Each has the hash of its last
-event, so that none of another log is used, and the states of programs that judge otherwise are not.
+event, so that none of another log is used. Programs that judge otherwise have places of their own:
+two that serve one database do not disturb each other.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +23,14 @@ from app.domain.log import HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 from app.service.folding import snapshots
 
-STATE, ENTRIES, CHANGES = ("chronicle", 1), ("chronicle-entries", 1), ("chronicle-changes", 1)
-"""The views, with versions, as which states, entries and changes are kept."""
+STATE, ENTRIES, CHANGES = "chronicle", "chronicle-entries", "chronicle-changes"
+"""The views as which states, entries and changes are kept; their version is that of the program."""
+
+PROGRAMS = ("chronicle-programs", 1)
+"""The view, with its version, as which the programs that keep a chronicle are kept."""
+
+PROGRAMS_MAX = 2
+"""The programs of which a history keeps a chronicle, as long as an upgrade and a way back need."""
 
 STRETCH = 20_000
 """The events of a stretch: what a first question folds at most, some 0.7 s of processor time."""
@@ -33,6 +40,9 @@ BYTES_FOR_AN_EVENT = 64
 
 Writing the state of a large cluster takes about half as long as folding the stretch then.
 """
+
+_VERSION_MAX = 2**31 - 1
+_DIGITS = len(str(_VERSION_MAX))
 
 _JUDGES = ("app.domain", "app.analysis", "projections")
 """The packages on which it depends what a chronicle holds."""
@@ -80,7 +90,7 @@ class ChronicleStore:
             self.views,
             self.log,
             self.info,
-            STATE,
+            place(STATE),
             until=until,
             is_usable=lambda each: _state_of(chronicle, each[0], each[2]) is not None,
         )
@@ -170,30 +180,44 @@ class ChronicleStore:
     async def _is_last(self, chronicle: Chronicle, keeping: Keeping) -> bool:
         """Whether nobody else has kept another stretch; what cannot be used is removed."""
         newest = await snapshots.load(
-            self.views, self.log, self.info.id, STATE, until=chronicle.revision
+            self.views, self.log, self.info.id, place(STATE), until=chronicle.revision
         )
         if newest is not None and _state_of(chronicle, newest[0], newest[2]) is not None:
             return not keeping.is_new and newest[0] == keeping.revision
         if not keeping.is_new and keeping.revision > self.info.parent_revision:
             return False
-        for view in (STATE, ENTRIES, CHANGES):
-            await self.views.clear(self.info.id, *view)
+        await self._clear(_version())
+        await self._note_program()
         keeping.is_new = False
         return True
 
-    async def _save(
-        self, view: tuple[str, int], revision: Revision, last: bytes, data: bytes
-    ) -> None:
-        marked = (_program() + b"\n", data)
-        await snapshots.keep(self.views, self.info.id, view, revision, last, marked)
+    async def _note_program(self) -> None:
+        """Note that this program keeps the chronicle, and remove that of the oldest ones."""
+        stored = await self.views.load_snapshot(self.info.id, *PROGRAMS, until=Revision(0))
+        others = [each for each in _programs(stored) if each != _version()]
+        for version in others[PROGRAMS_MAX - 1 :]:
+            await self._clear(version)
+        programs = (_version(), *others[: PROGRAMS_MAX - 1])
+        encoded = " ".join(map(str, programs)).encode()
+        await self.views.save_snapshot(self.info.id, *PROGRAMS, Revision(0), encoded)
 
-    async def _parts(self, view: tuple[str, int], stretches: Stretches) -> list[bytes] | None:
+    async def _clear(self, version: int) -> None:
+        for name in (STATE, ENTRIES, CHANGES):
+            await self.views.clear(self.info.id, name, version)
+
+    async def _save(self, name: str, revision: Revision, last: bytes, data: bytes) -> None:
+        marked = (_program() + b"\n", data)
+        await snapshots.keep(self.views, self.info.id, place(name), revision, last, marked)
+
+    async def _parts(self, name: str, stretches: Stretches) -> list[bytes] | None:
         """A part of each stretch; None if one is missing, altered or of another program."""
         line = [self.info, *await snapshots.parents_of(self.log, self.info)]
         parts = []
         for revision, last in stretches:
             for history in line:
-                kept = await snapshots.load_exact(self.views, history.id, view, revision, last)
+                kept = await snapshots.load_exact(
+                    self.views, history.id, place(name), revision, last
+                )
                 part = None if kept is None else _of_this_program(kept)
                 if part is not None:
                     parts.append(part)
@@ -219,6 +243,23 @@ def _of_this_program(data: bytes) -> bytes | None:
     """The bytes that were kept, unless code that judges otherwise has kept them."""
     program, _, encoded = data.partition(b"\n")
     return encoded if program == _program() else None
+
+
+def place(name: str) -> tuple[str, int]:
+    """The view of a name as which this program keeps something, with its version."""
+    return name, _version()
+
+
+def _version() -> int:
+    """The version of all that this program keeps, from the digest of its code."""
+    return int.from_bytes(sha256(_program()).digest()[:4]) & _VERSION_MAX
+
+
+def _programs(stored: tuple[Revision, bytes] | None) -> list[int]:
+    """The versions of programs that keep a chronicle, the latest that began first."""
+    numbers = b"" if stored is None else stored[1]
+    texts = [each for each in numbers.split() if each.isdigit() and len(each) <= _DIGITS]
+    return [version for version in map(int, texts) if version <= _VERSION_MAX]
 
 
 @cache

@@ -196,12 +196,12 @@ def remove_part(states: dict[Any, bytes]) -> None:
     "view", [kept_chronicles.STATE, kept_chronicles.ENTRIES, kept_chronicles.CHANGES]
 )
 async def test_state_that_was_harmed_is_not_used(
-    events: Sequence[Event], view: tuple[str, int], harm: Callable[[dict[Any, bytes]], None]
+    events: Sequence[Event], view: str, harm: Callable[[dict[Any, bytes]], None]
 ) -> None:
     log, info = await history_of(events)
     store, last = MemoryViewStore({}), len(events)
     await asked(log, info, last, store)
-    harm(store._snapshots[info.id, *view])
+    harm(store._snapshots[info.id, *kept_chronicles.place(view)])
     await compare(log, info, last, store)
     await compare(log, info, last, store)
 
@@ -218,16 +218,18 @@ async def test_state_of_another_program_is_not_used(
 
 @pytest.mark.parametrize("view", [kept_chronicles.ENTRIES, kept_chronicles.CHANGES])
 async def test_parts_of_another_program_are_not_joined_with_a_state(
-    events: Sequence[Event], view: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+    events: Sequence[Event], view: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fork has its own state, and the parts of its parent, which another release wrote anew."""
     log, info = await history_of(events)
     store, other, last = MemoryViewStore({}), MemoryViewStore({}), len(events)
     await asked(log, info, last, store)
+    place = info.id, *kept_chronicles.place(view)
     with monkeypatch.context() as patched:
         patched.setattr(kept_chronicles, "_program", lambda: b"another")
         await asked(log, info, last, other)
-    store._snapshots[info.id, *view] = other._snapshots[info.id, *view]
+        parts = other._snapshots[info.id, *kept_chronicles.place(view)]
+    store._snapshots[place] = parts
     _, folded = await asked(log, info, last, store, with_spans=True)
     assert folded >= last
 
@@ -336,24 +338,59 @@ async def test_fork_of_an_older_program_goes_on_from_what_its_parent_kept_since(
     assert await compare(log, fork, last, store) <= last - kept
 
 
-async def test_programs_of_two_versions_mix_nothing(
+async def test_programs_of_two_versions_keep_a_chronicle_each(
     events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The older one goes on while the newer one has begun anew, at the same revisions."""
+    """In turns on one database; a third one takes the place of the one that began first."""
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+
+    async def ask(program: bytes, revision: int) -> int:
+        with monkeypatch.context() as patched:
+            patched.setattr(kept_chronicles, "_program", lambda: program)
+            return await compare(log, info, revision, store)
+
+    for revision in (last // 2, 3 * last // 4):
+        for program in (b"older", b"newer"):
+            folded = await ask(program, revision)
+            assert (folded < last // 2) == (revision > last // 2)
+    assert await ask(b"third", last) == last
+    for program in (b"newer", b"third"):
+        assert await ask(program, last) < 2 * STRETCH + 30
+    assert await ask(b"older", last) == last
+    versions = {version for _, name, version in store._snapshots if name == kept_chronicles.STATE}
+    assert len(versions) == kept_chronicles.PROGRAMS_MAX
+
+
+async def test_list_of_programs_that_was_harmed_is_written_anew(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+    monkeypatch.setattr(kept_chronicles, "_program", lambda: b"newer")
+    place = info.id, *kept_chronicles.PROGRAMS
+    store._snapshots[place] = {Revision(0): b"\xff 9999999999 x -1 " + b"9" * 5_000}
+    await compare(log, info, last, store)
+    assert await compare(log, info, last, store) < 2 * STRETCH + 10
+    _, version = kept_chronicles.place(kept_chronicles.STATE)
+    assert store._snapshots[place] == {0: str(version).encode()}
+
+
+async def test_program_that_another_one_has_displaced_adds_nothing(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
     log, info = await history_of(events)
     store, last = MemoryViewStore({}), len(events)
     older = Chronicles(kept_max=1, events_max=20, stretch=STRETCH)
     reader = cast(HistoryRuntime, Reader(log, info, last, store))
     await older.of(reader)
-    (first,) = store._snapshots[info.id, *kept_chronicles.STATE]
-    with monkeypatch.context() as newer:
-        newer.setattr(kept_chronicles, "_program", lambda: b"newer")
-        await asked(log, info, first, store)
+    for program in (b"newer", b"third"):
+        with monkeypatch.context() as patched:
+            patched.setattr(kept_chronicles, "_program", lambda program=program: program)
+            await asked(log, info, last, store)
     for _ in range(last):
         await older.of(reader)
-    states = store._snapshots[info.id, *kept_chronicles.STATE]
-    assert [*states] == [first]
-    assert b"newer" in states[first]
+    assert (info.id, *kept_chronicles.place(kept_chronicles.STATE)) not in store._snapshots
 
 
 async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
@@ -362,7 +399,7 @@ async def test_fork_is_kept_on_from_its_parent(events: Sequence[Event]) -> None:
     await kept_on(log, info, len(events), store)
     fork = await forked(log, info, events, cut)
     assert await kept_on(log, fork, len(events), store) > cut
-    assert min(store._snapshots[fork.id, *kept_chronicles.STATE]) > cut
+    assert min(store._snapshots[fork.id, *kept_chronicles.place(kept_chronicles.STATE)]) > cut
     await compare(log, fork, len(events), store)
 
 
@@ -394,7 +431,7 @@ class Noting(MemoryViewStore):
 
     async def save_snapshot(self, *place: Any) -> None:
         await super().save_snapshot(*place)
-        if place[1:3] == kept_chronicles.STATE:
+        if place[1] == kept_chronicles.STATE:
             self.kept.set()
 
 
