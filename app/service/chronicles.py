@@ -35,6 +35,9 @@ TURN_MAX = 100
 QUIET_PAGE_MAX, QUIET_TURN_MAX = 200, 20
 """The same where nobody waits: requests that come meanwhile wait for a part of either."""
 
+BUSY_PAGE_MAX = 40
+"""Events that are read at once where nobody waits for them while the history is written."""
+
 
 @dataclass(slots=True)
 class _KeptChronicle:
@@ -218,7 +221,8 @@ async def keep_next(
 ) -> Keeping | None:
     """Keep the next stretch of a history's chronicle, if the history has that many events more.
 
-    `pause` is awaited after each page of events. Returns what is kept; None where nothing can be.
+    `pause` is awaited after each page of events, which is short if the history grew in the last one.
+    Returns what is kept; None where nothing can be.
     """
     store = _store_of(runtime, stretch)
     if store is None:
@@ -229,12 +233,10 @@ async def keep_next(
     if newest is not None and head - newest[1].revision < newest[1].length:
         return newest[1]
     chronicle, keeping = await store.restored(begin, head, with_entries=False)
-    begun = keeping.revision
+    begun, page = keeping.revision, QUIET_PAGE_MAX
     while keeping.revision == begun and head - begun >= keeping.length:
         after = chronicle.revision
-        events = await runtime.log.read(
-            runtime.info.id, after=after, until=head, limit=QUIET_PAGE_MAX
-        )
+        events = await runtime.log.read(runtime.info.id, after=after, until=head, limit=page)
         if not events:
             break
         for first in range(0, len(events), QUIET_TURN_MAX):
@@ -247,7 +249,9 @@ async def keep_next(
             newest = await store.newest(begin(), head)
             if newest is not None and newest[1].revision > begun:
                 return newest[1]
+        before = runtime.views.revision
         await pause()
+        page = QUIET_PAGE_MAX if runtime.views.revision == before else BUSY_PAGE_MAX
     return keeping
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -308,6 +308,24 @@ async def test_server_that_is_behind_another_one_folds_no_more_than_a_stretch(
     assert [keeping.revision] == kept
     assert counted.pages <= STRETCH + 10
     await compare(log, info, last, store)
+
+
+async def test_pages_are_short_while_the_history_is_written(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write waits for a part of a page."""
+    monkeypatch.setattr("app.service.chronicles.BUSY_PAGE_MAX", 3)
+    log, info = await history_of(events)
+    counted, pages = counting(log), [0]
+    reader = Reader(counted, info, len(events) - 10, MemoryViewStore({}))
+    grown = {2, 3, 5}
+
+    async def pause() -> None:
+        pages.append(counted.pages)
+        reader.revision += len(pages) - 1 in grown
+
+    await keep_next(cast(HistoryRuntime, reader), pause, 35)
+    assert [end - begin for begin, end in pairwise(pages)] == [10, 10, 3, 3, 10]
 
 
 async def forked(
