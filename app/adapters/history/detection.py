@@ -25,11 +25,13 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 KHI_MAGIC = b"KHI"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
+KINE_NAMES = (b"prev_revision", b"created", b"deleted")
 HEAD_BYTES = 8192
 ZIP_NAME_AT = 30
 _UNPACK = "unpack it, and import the files in it"
 _AS_TEXT = "save what it shows as text, and import that"
 _AS_JSON = "write its rows as JSON, one a line, and import that"
+_PG_ARCHIVE = b"PGDMP"
 _CLOSED = (
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
     (b"Rar!\x1a\x07", "a RAR archive", _UNPACK),
@@ -43,6 +45,8 @@ _CLOSED = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a document or letter of an office program", _AS_TEXT),
     (b"{\\rtf", "a document of an office program", _AS_TEXT),
     (b"LPKSHHRH", "a file of the journal", "export it (journalctl --file … -o export)"),
+    (_PG_ARCHIVE, "an archive of pg_dump", "write it as SQL (pg_restore -f dump.sql FILE)"),
+    (b"PGCOPY\n\xff\r\n\0", "a table of PostgreSQL in binary form", "write it as text (COPY … TO)"),
     (b"PAR1", "a file of Parquet", _AS_JSON),
     (b"Obj\x01", "a file of Avro", _AS_JSON),
     (b"\xd9\xd9\xf7", "an answer in CBOR", "ask for JSON (Accept: application/json)"),
@@ -143,14 +147,22 @@ def begins_bundle(head: bytes) -> bool:
 
 
 def closed(head: bytes) -> tuple[str, str]:
-    """The name of a file type that redra does not open, and the cure, by its first bytes."""
-    known = ((name, cure) for magic, name, cure in _CLOSED if head.startswith(magic))
-    return next(known, ("", ""))
+    """What is wrong with a file that redra does not open, and the cure, by its first bytes."""
+    for magic, name, cure in _CLOSED:
+        if head.startswith(magic):
+            return f"it is {name}, which redra does not open", cure
+    if b"\0" in head and _VERSION_FIELD.search(head.replace(b"\0", b"")) is not None:
+        # It may be UTF-32, or the rest of a cut log.
+        problem = "it looks like objects, and holds bytes of zero, which are no text"
+        return problem, "take them out, or write the file again as UTF-8"
+    return "", ""
 
 
-def is_broken_text(head: bytes) -> bool:
-    """True for a text of objects with bytes of zero, such as UTF-32 or the rest of a cut log."""
-    return b"\0" in head and _VERSION_FIELD.search(head.replace(b"\0", b"")) is not None
+def beside_others(name: str, head: bytes) -> str:
+    """Why a file holds no objects that a program writes beside those with objects; else empty."""
+    if head.startswith(_PG_ARCHIVE) and name.rpartition("/")[2] == "toc.dat":
+        return "the list of the tables in an archive of pg_dump"
+    return ""
 
 
 def is_wrapped_audit(source: ByteSource) -> bool:
@@ -188,7 +200,7 @@ def _detect_binary(head: bytes) -> Format | None:
 
 def _detect_text(source: ByteSource, head: bytes) -> Detected:
     first = head.split(b"\n", 1)[0]
-    if (b"prev_revision" in first and b"create_revision" in first) or first.startswith(KINE_HEADER):
+    if first.startswith(KINE_HEADER) or all(name in first for name in KINE_NAMES):
         return Detected(Format.KINE)
     if kine_sql.is_dump(head):
         return Detected(Format.KINE)

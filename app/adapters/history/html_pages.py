@@ -23,6 +23,8 @@ from typing import Any
 
 import msgspec
 
+from app.domain.errors import InputError
+
 _HTML = re.compile(
     r"(?:\s|\ufeff|<\?xml\b[^>]{0,200}>|<!--(?:(?!-->).){0,2000}-->)*"
     r"<(?:!doctype\s+html|html|head|body)\b",
@@ -142,6 +144,15 @@ def is_html(text: str) -> bool:
         and "</pre>" in text
         and not any(fence in text for fence in _FENCES)
         and _OTHER_TAG.search(text) is None
+    )
+
+
+def without_objects(name: str) -> InputError:
+    """The problem of a page in which nothing that it shows is an object."""
+    return InputError(
+        "it is a page of HTML, and no text, file or change that it shows holds objects",
+        place=name,
+        cure="save the text itself, of a page with changes the patch (.patch or .diff)",
     )
 
 

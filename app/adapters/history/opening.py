@@ -383,7 +383,7 @@ def _read_one(
         case Format.SIMULATOR_RECORD:
             yield from simulator.read(file.source, number, notes)
         case Format.KINE:
-            yield from kine.read(file.source, number, notes)
+            yield from kine.read(file.source, number, notes, file.log)
         case Format.ETCD:
             yield from etcd.read(file.source, number, options, notes)
         case Format.ETCDCTL:

@@ -41,6 +41,8 @@ from app.adapters.history.limits import BoundReached
 from app.adapters.history.mixtures import Mixture, Part
 from app.adapters.history.printouts import event_objects, foreign
 from app.adapters.history.reading import Notes, ReadOptions
+from app.adapters.history.storage import write_logs
+from app.adapters.history.storage.write_logs import WriteLogs
 from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
@@ -60,7 +62,8 @@ class SourceFile:
     """One file of an import: its bytes and its format.
 
     For a part of a mixture, `whole` is the file that contains it. `is_beside` is true for the lines
-    of other components in a log of audit events, which is a file of its own.
+    of other components in a log of audit events, which is a file of its own. `log` is the
+    write-ahead log of a database, which lies beside it.
     """
 
     source: ByteSource
@@ -68,6 +71,7 @@ class SourceFile:
     is_named: bool
     whole: ByteSource | None = None
     is_beside: bool = False
+    log: ByteSource | None = None
 
 
 class Finder:
@@ -89,6 +93,7 @@ class Finder:
         self._unpacked = unpacked
         self._seen = 0
         self._quoting: dict[str, ByteSource] = {}
+        self._logs = WriteLogs()
         self._reads_texts = False
 
     def find(self, paths: Sequence[Path]) -> list[SourceFile]:
@@ -109,6 +114,8 @@ class Finder:
                     )
         if all(file.format is Format.EMPTY for file in files):
             files += self._quoted()
+        files = [dataclasses.replace(file, log=self._logs.of(file.source.name)) for file in files]
+        self._logs.lose_others(self._notes)
         return files
 
     def _quoted(self) -> list[SourceFile]:
@@ -127,8 +134,9 @@ class Finder:
         return files
 
     def _in_path(self, path: Path) -> Iterator[SourceFile]:
-        source = unpacking.file_source(path, path.name, self._options.limits)
-        yield from self._in_source(source, is_named=True)
+        for each in (path, *write_logs.beside(path)):
+            source = unpacking.file_source(each, each.name, self._options.limits)
+            yield from self._in_source(source, is_named=each is path)
 
     def _in_folder(self, folder: Path) -> Iterator[SourceFile]:
         limits = self._options.limits
@@ -259,17 +267,14 @@ class Finder:
 
     def _unknown(self, source: ByteSource, head: bytes, *, is_named: bool) -> None:
         """Raise InputError for a closed file type and for a named source; pass over other files."""
-        if detection.is_broken_text(head):
-            raise InputError(
-                "it looks like objects, and holds bytes of zero, which are no text",
-                place=source.name,
-                cure="take them out, or write the file again as UTF-8",
-            )
-        closed, cure = detection.closed(head)
-        if closed:
-            raise InputError(
-                f"it is {closed}, which redra does not open", place=source.name, cure=cure
-            )
+        if self._logs.note(source, head):
+            return
+        if not is_named and (reason := detection.beside_others(source.name, head)):
+            self._notes.pass_over(source.name, reason)
+            return
+        problem, cure = detection.closed(head)
+        if problem:
+            raise InputError(problem, place=source.name, cure=cure)
         if is_named:
             problem, cure = foreign.of_file(head)
             if not problem and b"\0" not in head:
@@ -313,7 +318,7 @@ class Finder:
                 if not is_named and source.name.rpartition("/")[2] == EVENTS_PAGE:
                     self._notes.pass_over(source.name, "the page that must-gather makes of Events")
                     return
-                problem = _no_text(source)
+                problem = html_pages.without_objects(source.name)
             elif mixture.damaged:
                 problem = mixture.damaged[0]
             if problem is not None:
@@ -477,14 +482,6 @@ def _unescaped(content: bytes) -> bytes:
         return content
     page = html_pages.as_lines(line_marks.decoded(content)).encode()
     return page if component_logs.tells_in(page) else content
-
-
-def _no_text(source: ByteSource) -> InputError:
-    return InputError(
-        "it is a page of HTML, and no text, file or change that it shows holds objects",
-        place=source.name,
-        cure="save the text itself, of a page with changes the patch (.patch or .diff)",
-    )
 
 
 def _format_of(part: Part, name: str) -> Format:

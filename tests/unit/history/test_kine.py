@@ -1,7 +1,9 @@
 """kine tables, from SQLite, from dumps of SQL and from CSV. Vector 20.6."""
 
 import csv
+import shutil
 import sqlite3
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -122,10 +124,78 @@ def postgres_inserts(path):
     return path
 
 
+def postgres_groups(path):
+    """As pg_dump writes with --rows-per-insert and --on-conflict-do-nothing."""
+    rows = [
+        f"({at}, '{name}', {made}, {gone}, 0, {before}, 0, '\\x{content.hex()}', NULL)"
+        for at, name, made, gone, before, content in ROWS
+    ]
+    statements = [",\n\t".join(group) for group in (rows[:3], rows[3:])]
+    path.write_text("".join(
+        f"INSERT INTO public.kine ({TITLES}) VALUES\n\t{each} ON CONFLICT DO NOTHING;\n\n"
+        for each in statements
+    ))  # fmt: skip
+    return path
+
+
+def mysql_replaced(path):
+    """As mysqldump writes with --replace or --insert-ignore, where somebody adds to a table."""
+    whole = mysql_dump(path).read_bytes()
+    one = whole.index(b",(4,")
+    path.write_bytes(
+        whole[:one].replace(b"INSERT INTO", b"REPLACE INTO")
+        + b";\nINSERT  IGNORE INTO `kine` VALUES " + whole[one + 1 :]
+    )  # fmt: skip
+    return path
+
+
 DUMPS = [sqlite_dump, mysql_dump, mysql_hexadecimal, postgres_copy, postgres_inserts]
+DUMPS += [postgres_groups, mysql_replaced]
 
 
-@pytest.mark.parametrize("write", [database, export, *DUMPS])
+def bare_lines(path):
+    """As the archives of pg_dump hold the rows, without a statement."""
+    lines = postgres_copy(path).read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if line[0].isdigit()))
+    return path
+
+
+def digits(path):
+    """As sqlite3 exports hex(value)."""
+    return _exported(path, lambda content: content.hex().upper())
+
+
+def quoted(path):
+    """As sqlite3 exports quote(value)."""
+    return _exported(path, lambda content: f"X'{content.hex().upper()}'")
+
+
+def _exported(path, shown):
+    titles = ["id", "name", "created", "deleted", "prev_revision", "value"]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([titles, *([*row[:5], shown(row[5])] for row in ROWS)])
+    return path
+
+
+def json_lines(path):
+    """As row_to_json of PostgreSQL."""
+    titles = ("id", "name", "created", "deleted", "prev_revision", "value")
+    rows = [dict(zip(titles, (*row[:5], f"\\x{row[5].hex()}"), strict=True)) for row in ROWS]
+    path.write_bytes(b"\n".join(map(msgspec.json.encode, rows)) + b"\n")
+    return path
+
+
+def json_array(path):
+    """As sqlite3 with -json."""
+    lines = json_lines(path).read_bytes().replace(b"\\\\x", b"").splitlines()
+    path.write_bytes(b"[" + b",\n".join(lines) + b"]\n")
+    return path
+
+
+EXPORTS = [export, digits, quoted, json_lines, json_array, bare_lines]
+
+
+@pytest.mark.parametrize("write", [database, *EXPORTS, *DUMPS])
 def test_rows_become_changes(tmp_path, write):
     names = {database: "state.db", export: "kine.csv"}
     path = write(tmp_path / names.get(write, "kine.sql"))
@@ -169,6 +239,61 @@ def test_dump_with_a_damaged_value_gives_the_rows_before_and_says_so(tmp_path, w
     with open_history([path], ReadOptions()) as recorded:
         assert [each.resource_version for each in recorded.records()] == ["2", "4"]
         assert [why for _, why in recorded.refused_places] == [BROKEN]
+
+
+def test_value_that_an_export_shows_as_it_is_names_the_way_to_export_it(tmp_path):
+    path = _exported(tmp_path / "kine.csv", lambda content: content.decode()[1:])
+    with pytest.raises(InputError, match=r"not in digits, as hex\(value\) gives them"):
+        read_records(path)
+
+
+def test_archive_of_a_dump_is_named_and_its_rows_are_read(tmp_path):
+    (tmp_path / "toc.dat").write_bytes(b"PGDMP\x01\x0e\0")
+    with pytest.raises(InputError, match=r"an archive of pg_dump.*pg_restore -f"):
+        read_records(tmp_path / "toc.dat")
+    rows = bare_lines(tmp_path / "3343.dat")
+    rows.write_bytes(rows.read_bytes() + b"\\.\n\n\n")
+    with open_history([tmp_path], ReadOptions()) as recorded:
+        assert [each.resource_version for each in recorded.records()] == ["2", "4", "6"]
+        assert [place for place, _ in recorded.left_out] == ["toc.dat"]
+        assert not recorded.refused
+
+
+def in_use(folder):
+    """A database as it lies there while it is used: its last rows stand in its log alone."""
+    source = folder / "source.db"
+    database(source, ROWS[:3])
+    connection = sqlite3.connect(source, isolation_level=None)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.executemany(
+        "INSERT INTO kine (id, name, created, deleted, prev_revision, value) VALUES (?,?,?,?,?,?)",
+        ROWS[3:],
+    )
+    copy = folder / "db"
+    copy.mkdir()
+    for ending in ("", "-wal", "-shm"):
+        shutil.copy(f"{source}{ending}", copy / f"state.db{ending}")
+    connection.close()
+    return copy
+
+
+@pytest.mark.parametrize("form", ["folder", "file", "archive"])
+def test_rows_in_the_log_beside_a_database_are_read(tmp_path, form):
+    path = in_use(tmp_path)
+    if form == "archive":
+        path = Path(shutil.make_archive(str(tmp_path / "db"), "gztar", path))
+    with open_history([path / "state.db" if form == "file" else path], ReadOptions()) as recorded:
+        assert [each.resource_version for each in recorded.records()] == ["2", "4", "6"]
+        assert not recorded.refused
+
+
+def test_database_without_its_log_gives_its_rows_and_a_log_alone_is_lost(tmp_path):
+    folder = in_use(tmp_path)
+    (folder / "state.db-wal").rename(tmp_path / "other.db-wal")
+    records = read_records(folder)
+    assert [each.resource_version for each in records] == ["2"]
+    with pytest.raises(InputError, match="the write-ahead log of a database of SQLite"):
+        read_records(tmp_path / "other.db-wal")
 
 
 def test_other_databases_are_refused(tmp_path):

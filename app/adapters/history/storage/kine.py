@@ -1,4 +1,4 @@
-"""The reader of kine tables: one row per change, in a SQLite file, a dump of SQL or a CSV export.
+"""The reader of kine tables: one row per change, in SQLite, a dump of SQL, or an export.
 
 Parity: history-formats.md 13.
 """
@@ -6,11 +6,13 @@ Parity: history-formats.md 13.
 import base64
 import csv
 import io
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from app.adapters.history import json_text
 from app.adapters.history.reading import Notes
 from app.adapters.history.storage import etcd, kine_sql
 from app.adapters.history.storage.etcd import EtcdEntry
@@ -19,22 +21,34 @@ from app.adapters.history.unpacking import ByteSource
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Record
+from app.domain.values.json_tree import JsonObject
 
 COMPACT_KEY = "compact_rev_key"
 FILLER = "gap-"
 HEAD_BYTES = 8192
 """Bytes of a file that are searched for the statements of a dump."""
 
+_TRUE = ("1", "t", "true")
+_DIGITS = re.compile(
+    r"(?:\\x|0x)((?:[0-9a-fA-F]{2})*)|[xX]'((?:[0-9a-fA-F]{2})*)'"
+    r"|((?:6[bB]3873|7[bB])(?:[0-9a-fA-F]{2})*)"
+)
+"""Bytes as digits: with a mark before them, or beginning as stored values do (`k8s`, `{`), which
+base64 of them never does."""
+
 COLUMNS = ("id", "name", "created", "deleted", "prev_revision", "value")
 
 
-def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
+def read(
+    source: ByteSource, number: int, notes: Notes, log: ByteSource | None = None
+) -> Iterator[Record]:
     """The records of a table: the objects that existed at its compaction, then every change.
 
-    The table is read several times, so that values need not be kept in memory. Raises InputError
-    for a file without the table or with a damaged value.
+    `log` is the write-ahead log of a file of SQLite. The table is read several times, so that
+    values need not be kept in memory. Raises InputError for a file without the table or with a
+    damaged value.
     """
-    with _table(source, notes) as rows:
+    with _table(source, notes, log) as rows:
         compacted = missing = last = 0
         latest: dict[str, int] = {}
         for row in rows():
@@ -79,7 +93,9 @@ def _entry(row: KineRow, op: Op) -> EtcdEntry:
 
 
 @contextmanager
-def _table(source: ByteSource, notes: Notes) -> Iterator[Callable[[], Iterator[KineRow]]]:
+def _table(
+    source: ByteSource, notes: Notes, log: ByteSource | None
+) -> Iterator[Callable[[], Iterator[KineRow]]]:
     """A function that reads the rows in order of their ids, each time it is called."""
     head = source.head(HEAD_BYTES)
     if kine_sql.is_dump(head):
@@ -87,16 +103,18 @@ def _table(source: ByteSource, notes: Notes) -> Iterator[Callable[[], Iterator[K
         yield lambda: iter(dumped)
         return
     if not head.startswith(b"SQLite format 3\0"):
-        yield lambda: _csv_rows(source)
+        yield lambda: _exported(source)
         return
-    # A copy is opened, and never the source file.
+    # Copies are opened, and never the source files: SQLite joins a log with its database.
     with PrivateFolder() as folder:
         path = Path(folder, "state.db")
-        with path.open("wb") as target:
-            for chunk in source.chunks():
-                target.write(chunk)
+        for name, each in (("state.db", source), ("state.db-wal", log)):
+            with Path(folder, name).open("wb") as target:
+                for chunk in each.chunks() if each is not None else ():
+                    target.write(chunk)
         try:
-            database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
+            mode = "mode=ro&immutable=1" if log is None else "mode=rw"
+            database = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True)
             try:
                 yield lambda: _select(database)
             finally:
@@ -133,7 +151,25 @@ def _dumped(source: ByteSource, notes: Notes) -> list[KineRow]:
     return sorted(rows, key=lambda row: row.id)
 
 
-def _csv_rows(source: ByteSource) -> Iterator[KineRow]:
+def _exported(source: ByteSource) -> Iterator[KineRow]:
+    """The rows of an export in CSV, or in JSON as an array or one object a line."""
+    for line, row in _json_rows(source) if _is_json(source) else _csv_rows(source):
+        try:
+            yield KineRow(
+                int(row["id"]),
+                str(row["name"]),
+                str(row["created"]).lower() in _TRUE,
+                str(row["deleted"]).lower() in _TRUE,
+                int(row["prev_revision"] or 0),
+                _bytes(row["value"] or ""),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError) as problem:
+            raise InputError(
+                f"it is not a row of kine: {problem}", place=f"{source.name}:{line}"
+            ) from problem
+
+
+def _csv_rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
     reader = csv.DictReader(io.StringIO(source.whole().decode("utf-8", "replace")))
     absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if absent:
@@ -142,26 +178,34 @@ def _csv_rows(source: ByteSource) -> Iterator[KineRow]:
             place=source.name,
             cure=f"export {', '.join(COLUMNS)} with a header line",
         )
-    for line, row in enumerate(reader, start=2):
-        try:
-            yield KineRow(
-                int(row["id"]),
-                row["name"],
-                row["created"] in ("1", "t", "true"),
-                row["deleted"] in ("1", "t", "true"),
-                int(row["prev_revision"] or 0),
-                _bytes(row["value"]),
-            )
-        except (ValueError, TypeError, AttributeError) as problem:
-            raise InputError(
-                f"it is not a row of kine: {problem}", place=f"{source.name}:{line}"
-            ) from problem
+    yield from enumerate(reader, start=2)
+
+
+def _is_json(source: ByteSource) -> bool:
+    return source.head(HEAD_BYTES).lstrip()[:1] in (b"{", b"[")
+
+
+def _json_rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
+    content = source.whole()
+    is_array = content.lstrip()[:1] == b"["
+    for line, text in [(1, content)] if is_array else source.lines():
+        tree = json_text.decode(text, f"{source.name}:{line}", source.limits)
+        for row in tree if isinstance(tree, list) else [tree]:
+            if not isinstance(row, dict):
+                raise InputError("it is not a row of kine", place=f"{source.name}:{line}")
+            yield line, row
 
 
 def _bytes(text: str) -> bytes:
-    """The bytes of a value: PostgreSQL's format of bytea (`\\x…`), base64, or JSON as it is."""
-    if text.startswith("\\x"):
-        return bytes.fromhex(text[2:])
+    """The bytes of a value: hexadecimal digits, base64, or JSON as it is. Raises ValueError.
+
+    PostgreSQL writes `\\x` before the digits, quote() of SQLite `X'`, and hex() nothing.
+    """
+    if (digits := _DIGITS.fullmatch(text)) is not None:
+        return bytes.fromhex(digits[1] or digits[2] or digits[3] or "")
     if not text or text.startswith("{"):
         return text.encode()
-    return base64.b64decode(text, validate=True)
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError("its value is not in digits, as hex(value) gives them") from None

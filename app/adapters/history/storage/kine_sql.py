@@ -5,6 +5,9 @@ r"""The rows of the table kine in a dump of SQL, as sqlite3, mysqldump and pg_du
     COPY public.kine (id, name, …) FROM stdin;                                         pg_dump
     7	/registry/pods/a/b	1	0	0	0	0	\\x6b38…	\N
 
+Such lines also stand alone, in the archives of pg_dump and where `COPY … TO` or mysqldump with
+`--tab` wrote them.
+
 Parity: history-formats.md 13.
 """
 
@@ -13,13 +16,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _DUMP = re.compile(
-    rb"^[ \t]*(?:CREATE TABLE(?: IF NOT EXISTS)?|INSERT INTO|COPY)\s+"
+    rb"^[ \t]*(?:CREATE TABLE(?: IF NOT EXISTS)?|INSERT\s+(?:IGNORE\s+)?INTO|REPLACE INTO|COPY)\s+"
     rb"(?:[`\"]?\w{1,63}[`\"]?\.)?[`\"]?kine[`\"]?(?=[\s(])",
     re.MULTILINE,
 )
 _NAME = rb"(?:[`\"]?\w{1,63}[`\"]?\.)?[`\"]?kine[`\"]?"
 _BEGIN = re.compile(
-    rb"^[ \t]*(?:INSERT INTO\s+" + _NAME + rb"\s*(?:\((?P<columns>[^()]*)\)\s*)?VALUES\s*"
+    rb"^[ \t]*(?:(?:INSERT\s+(?:IGNORE\s+)?|REPLACE )INTO\s+"
+    + _NAME
+    + rb"\s*(?:\((?P<columns>[^()]*)\)\s*)?VALUES\s*"
     rb"|COPY\s+" + _NAME + rb"\s*\((?P<copied>[^()]*)\)\s*FROM stdin;[ \t]*\r?\n)",
     re.MULTILINE,
 )
@@ -31,6 +36,14 @@ _COLUMNS = (
 
 _ESCAPING = re.compile(rb"`kine`|_binary '")
 """What only MySQL writes, whose texts have escapes with a backslash."""
+
+_BARE = re.compile(
+    rb"\d{1,20}\t(?:compact_rev_key|gap-\d{1,20}|/[^\t\n]{1,700})\t[01]\t[01]\t\d{1,20}\t\d{1,20}\t"
+)
+"""The beginning of a line of `COPY` without the statement above it."""
+
+_WITHOUT_CONFLICT = re.compile(rb"\s*ON CONFLICT DO NOTHING")
+"""What pg_dump writes behind the rows with `--on-conflict-do-nothing`."""
 
 _WORD = rb"NULL|0x[0-9a-fA-F]*|-?\d{1,20}|[xX]'[0-9a-fA-F]*'"
 _PLAIN = re.compile(rb"\s*(?:(" + _WORD + rb")|'((?:[^']|'')*)')\s*")
@@ -62,13 +75,17 @@ class BrokenDump(Exception):
 
 def is_dump(head: bytes) -> bool:
     """True for the beginning of a dump that makes the table kine or fills it."""
-    return _DUMP.search(head) is not None
+    return _DUMP.search(head) is not None or _BARE.match(head) is not None
 
 
 def rows(content: bytes) -> Iterator[KineRow]:
     """The rows of a dump, in its order. Raises BrokenDump behind the last whole row."""
     value = _ESCAPED if _ESCAPING.search(content) else _PLAIN
     at = 0
+    if _BARE.match(content):
+        for cells, end in _copied(content, at):
+            yield _row(_COLUMNS, cells, content, end)
+        return
     while (begin := _BEGIN.search(content, at)) is not None:
         at = begin.end()
         if begin["copied"] is not None:
@@ -108,8 +125,10 @@ def _inserted(
             raise BrokenDump(content.count(b"\n", 0, at) + 1)
         at += 1
         yield cells, at
-        while content[at : at + 1] in (b",", b"\n", b"\r", b" "):
+        while content[at : at + 1] in (b",", b"\n", b"\r", b" ", b"\t"):
             at += 1
+    if (clause := _WITHOUT_CONFLICT.match(content, at)) is not None:
+        at = clause.end()
     if content[at : at + 1] != b";":
         raise BrokenDump(content.count(b"\n", 0, at) + 1)
 
@@ -134,8 +153,12 @@ def _cell(word: bytes | None, text: bytes | None, *, is_escaped: bool) -> bytes 
 
 
 def _copied(content: bytes, at: int) -> Iterator[tuple[list[bytes | None], int]]:
-    """The cells of each line up to the one that ends the table, and the place behind it."""
-    while content[at : at + 2] != b"\\.":
+    """The cells of each line up to the one that ends the table, and the place behind it.
+
+    Lines without a statement may also end with the text.
+    """
+    is_bare = at == 0
+    while content[at : at + 2] != b"\\." and not (is_bare and at == len(content)):
         end = content.find(b"\n", at)
         if end < 0:
             raise BrokenDump(content.count(b"\n", 0, at) + 1)
