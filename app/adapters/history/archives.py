@@ -93,16 +93,10 @@ class Unpacked:
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, archive_name: str
     ) -> Iterator[ByteSource]:
         name = _inner(archive_name, info.filename)
-        ratio = info.file_size // max(1, info.compress_size)
-        if info.file_size > self._limits.ratio_free_bytes and ratio > self._limits.ratio_max:
-            raise BoundReached(
-                f"it unpacks to more than {self._limits.ratio_max} times its size",
-                place=name,
-                cure="raise ratio_max if the file is sound",
-            )
+        size = compression.UnpackedSize(name, self._limits, max(1, info.compress_size))
         try:
             with archive.open(info) as stream:
-                yield self._kept(stream, name)
+                yield self._kept(stream, name, size)
         # zipfile raises NotImplementedError for a compression or encryption that it cannot undo.
         except (*UNREADABLE, NotImplementedError) as problem:
             self._notes.lose(InputError(f"the entry cannot be read: {problem}", place=name))
@@ -160,13 +154,13 @@ class Unpacked:
                 for info in archive:
                     if info.isdir():
                         continue
-                    is_odd = not info.isreg() or info.issparse()
-                    if not self._is_safe(info.name, source.name, is_link=is_odd):
+                    if not self._is_safe(info.name, source.name, is_link=not info.isreg()):
                         continue
                     stream = archive.extractfile(info)
                     if stream is None:
                         continue
-                    entry = self._kept(stream, _inner(source.name, info.name))
+                    name = _inner(source.name, info.name)
+                    entry = self._kept(stream, name, _sparse_size(info, name, self._limits))
                     if entry.sha256()[1] != info.size:
                         raise EOFError(f"{info.name} ends in the middle")
                     yield entry
@@ -197,7 +191,12 @@ class Unpacked:
             return False
         return True
 
-    def _kept(self, stream: IO[bytes] | io.RawIOBase, name: str) -> ByteSource:
+    def _kept(
+        self,
+        stream: IO[bytes] | io.RawIOBase,
+        name: str,
+        size: compression.UnpackedSize | None = None,
+    ) -> ByteSource:
         self._entries += 1
         if self._entries > self._limits.archive_entries_max:
             raise BoundReached(
@@ -205,9 +204,15 @@ class Unpacked:
                 place=name,
                 cure="raise import_entries_max if the archive is sound",
             )
-        return unpacking.file_source(self._copy(stream, name), name, self._limits)
+        return unpacking.file_source(self._copy(stream, name, size), name, self._limits)
 
-    def _copy(self, stream: IO[bytes] | io.RawIOBase, name: str) -> Path:
+    def _copy(
+        self,
+        stream: IO[bytes] | io.RawIOBase,
+        name: str,
+        size: compression.UnpackedSize | None = None,
+    ) -> Path:
+        """The path of a copy; `size` counts what is unpacked of it, and has its own bounds."""
         if self._folder is None:
             self._folder = PrivateFolder()
         self._files += 1
@@ -215,6 +220,8 @@ class Unpacked:
         with path.open("wb") as file:
             while piece := stream.read(CHUNK):
                 self._bytes += len(piece)
+                if size is not None:
+                    size.add(piece)
                 if self._bytes > self._limits.unpacked_bytes_max:
                     raise BoundReached(
                         f"the archives unpack to more than {self._limits.unpacked_bytes_max} bytes",
@@ -227,6 +234,16 @@ class Unpacked:
 
 class _EndUnknownError(Exception):
     """An entry of a zip archive whose end cannot be found without the list of entries."""
+
+
+def _sparse_size(
+    info: tarfile.TarInfo, name: str, limits: ImportLimits
+) -> compression.UnpackedSize | None:
+    """The count of a file whose bytes of zero are left out of the archive; None for others."""
+    if info.sparse is None:
+        return None
+    stored = sum(length for _, length in info.sparse)
+    return compression.UnpackedSize(name, limits, max(1, stored))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,15 +305,14 @@ def _stored(file: IO[bytes], size: int) -> Iterator[bytes]:
 
 def _inflated(file: IO[bytes], place: str, limits: ImportLimits) -> Iterator[bytes]:
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    packed = unpacked = 0
+    size = compression.UnpackedSize(place, limits)
     while not stream.eof:
         pending = stream.unconsumed_tail or file.read(CHUNK)
         if not pending:
             raise EOFError
-        packed += 0 if stream.unconsumed_tail else len(pending)
+        size.packed += 0 if stream.unconsumed_tail else len(pending)
         piece = stream.decompress(pending, CHUNK)
-        unpacked += len(piece)
-        compression.check_size(unpacked, packed, place, limits)
+        size.add(piece)
         if piece:
             yield piece
     file.seek(-len(stream.unused_data), io.SEEK_CUR)

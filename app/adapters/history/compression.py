@@ -8,6 +8,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
@@ -140,10 +141,9 @@ def expand(
 
 
 def _plain(chunks: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:
-    size = 0
+    size = UnpackedSize(name, limits)
     for chunk in chunks:
-        size += len(chunk)
-        check_size(size, 0, name, limits)
+        size.add(chunk)
         yield chunk
 
 
@@ -155,9 +155,9 @@ def _members(
     limits: ImportLimits,
 ) -> Iterator[bytes]:
     member = make()
-    packed = unpacked = 0
+    size = UnpackedSize(name, limits)
     for chunk in chunks:
-        packed += len(chunk)
+        size.packed += len(chunk)
         pending = chunk
         while pending or not (member.eof or member.needs_input):
             if member.eof:
@@ -170,12 +170,11 @@ def _members(
                 raise InputError(
                     f"the {packing} stream is damaged: {problem}", place=name, cure="copy it again"
                 ) from problem
-            unpacked += len(piece)
-            check_size(unpacked, packed, name, limits)
+            size.add(piece)
             pending = member.unused_data if member.eof else b""
             if piece:
                 yield piece
-    if packed and not member.eof:
+    if size.packed and not member.eof:
         raise InputError(
             f"the {packing} stream ends in the middle",
             place=name,
@@ -183,17 +182,39 @@ def _members(
         )
 
 
-def check_size(unpacked: int, packed: int, name: str, limits: ImportLimits) -> None:
-    """Raise BoundReached when more was unpacked than the bounds on size and ratio allow."""
-    if unpacked > limits.unpacked_bytes_max:
-        raise BoundReached(
-            f"it unpacks to more than {limits.unpacked_bytes_max} bytes",
-            place=name,
-            cure="split it or raise unpacked_bytes_max",
-        )
-    if packed and unpacked > limits.ratio_free_bytes and unpacked > packed * limits.ratio_max:
-        raise BoundReached(
-            f"it unpacks to more than {limits.ratio_max} times its size",
-            place=name,
-            cure="raise ratio_max if the file is sound",
-        )
+@dataclass(slots=True)
+class UnpackedSize:
+    """The size of what is unpacked, beside the bytes that it was packed into, 0 for a plain source.
+
+    Bytes of zero are counted where a whole piece has no others.
+    """
+
+    name: str
+    limits: ImportLimits
+    packed: int = 0
+    unpacked: int = 0
+    zeros: int = 0
+
+    def add(self, piece: bytes) -> None:
+        """Count a piece. Raises BoundReached beyond the bounds on size and ratio."""
+        limits = self.limits
+        self.unpacked += len(piece)
+        if not piece.strip(b"\0"):
+            self.zeros += len(piece)
+        if self.unpacked > limits.unpacked_bytes_max:
+            raise BoundReached(
+                f"it unpacks to more than {limits.unpacked_bytes_max} bytes",
+                place=self.name,
+                cure="split it or raise import_bytes_max",
+            )
+        counted = self.unpacked - min(self.zeros, limits.zeros_free_bytes)
+        if (
+            self.packed
+            and counted > limits.ratio_free_bytes
+            and counted > self.packed * limits.ratio_max
+        ):
+            raise BoundReached(
+                f"it unpacks to more than {limits.ratio_max} times its size",
+                place=self.name,
+                cure="raise import_ratio_max if the file is sound",
+            )

@@ -21,7 +21,9 @@ class ImportLimits:
     """The bounds of an import. At a bound the import ends with an InputError.
 
     `unpacked_bytes_max` bounds one unpacked source; `ratio_max` bounds the unpacked bytes per
-    packed byte and applies beyond `ratio_free_bytes` unpacked bytes. `line_bytes_max` bounds one
+    packed byte and applies beyond `ratio_free_bytes` unpacked bytes. Up to `zeros_free_bytes` bytes
+    of zero do not count for it: databases and their logs are made with room for what comes, such as
+    the 64 MiB of each log of etcd. `line_bytes_max` bounds one
     line of a log (an audit event holds an object twice), `object_bytes_max` one object as JSON,
     `document_bytes_max` one JSON document or YAML file that must be read as a whole. `depth_max`
     bounds nesting, `yaml_expanded_nodes_max` the nodes of one YAML document after its aliases are
@@ -34,6 +36,7 @@ class ImportLimits:
     unpacked_bytes_max: int = 16 * GIB
     ratio_max: int = 100
     ratio_free_bytes: int = 16 * MIB
+    zeros_free_bytes: int = 512 * MIB
     line_bytes_max: int = 16 * MIB
     object_bytes_max: int = 3 * MIB
     document_bytes_max: int = 512 * MIB

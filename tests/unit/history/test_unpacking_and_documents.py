@@ -6,6 +6,7 @@ import json
 import lzma
 import re
 import shutil
+import tarfile
 import tracemalloc
 import zipfile
 import zlib
@@ -31,6 +32,30 @@ RULES = rules_for(profile.Profile())
 
 def read(content: bytes, limits: ImportLimits = LIMITS):
     return [value for _, value in documents.read_documents(bytes_source(content, "x", limits))]
+
+
+ROOM = ImportLimits(ratio_max=2, ratio_free_bytes=MIB, zeros_free_bytes=4 * MIB)
+
+
+def packed_room(folder, form, zeros):
+    """An archive with an object, and with a file of zeros, as programs make room in advance."""
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "0.tmp").write_bytes(bytes(zeros))
+    (inside / "pod.json").write_text(json.dumps(tree(PODS, "a")))
+    if form != "sparse":
+        return Path(shutil.make_archive(str(folder / "packed"), form, inside))
+    path = folder / "packed.tar"
+    with tarfile.open(path, "w") as archive:
+        archive.add(inside / "pod.json", "pod.json")
+    # The header of a file of which nothing is stored: its type, no parts, and its size.
+    header = bytearray(tarfile.TarInfo("0.tmp").tobuf(tarfile.GNU_FORMAT))
+    header[156:157] = b"S"
+    header[483:495] = b"%011o\0" % zeros
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    path.write_bytes(bytes(header) + path.read_bytes())
+    return path
 
 
 class PackedZeros(io.RawIOBase):
@@ -68,7 +93,7 @@ class CountedSource(ByteSource):
 
 def test_ten_gigabytes_of_packed_zeros_are_refused_after_few_bytes_and_in_little_memory():
     zeros = PackedZeros()
-    source = CountedSource("zeros.gz", lambda: zeros, LIMITS)
+    source = CountedSource("zeros.gz", lambda: zeros, ImportLimits(zeros_free_bytes=0))
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="times its size"):
@@ -81,6 +106,25 @@ def test_ten_gigabytes_of_packed_zeros_are_refused_after_few_bytes_and_in_little
     assert zeros.handed_out == CHUNK
     assert source.unpacked <= LIMITS.ratio_max * CHUNK
     assert peak < 4 * MIB
+
+
+@pytest.mark.parametrize(
+    ("zeros", "is_read"), [(ROOM.zeros_free_bytes, True), (ROOM.zeros_free_bytes + 2 * MIB, False)]
+)
+@pytest.mark.parametrize("form", ["gztar", "xztar", "zip", "sparse"])
+def test_room_that_a_program_made_in_a_file_does_not_count_for_the_ratio(
+    tmp_path, form, zeros, is_read
+):
+    path = packed_room(tmp_path, form, zeros)
+    options = ReadOptions(limits=ROOM)
+    if is_read:
+        with open_history([path], options) as recorded:
+            assert [record.name for record in recorded.records()] == ["a"]
+            assert not recorded.refused
+            assert [place.rpartition("/")[2] for place, _ in recorded.left_out] == ["0.tmp"]
+        return
+    with pytest.raises(InputError, match="2 times its size; raise import_ratio_max"):
+        open_history([path], options)
 
 
 def test_line_of_ten_gigabytes_is_refused_at_the_bound_of_a_line():

@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history import compression, json_text, kinds, times
+from app.adapters.history import json_text, kinds, times
+from app.adapters.history.compression import UnpackedSize
 from app.adapters.history.reading import Notes, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -189,7 +190,7 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
 def _chunks(content: bytes, source: ByteSource) -> Iterator[tuple[str, int, bytes]]:
     """The place, type and unpacked bytes of each chunk about objects."""
     at = HEADER_BYTES
-    unpacked = 0
+    unpacked = UnpackedSize(source.name, source.limits, len(content))
     while at < len(content):
         place = f"{source.name}:{at}"
         if at + 8 > len(content):
@@ -200,8 +201,7 @@ def _chunks(content: bytes, source: ByteSource) -> Iterator[tuple[str, int, byte
             raise InputError("the file ends in the middle of a chunk", place=place)
         if kind in _ROOTS:
             chunk = _unpacked(content[at : at + size], place)
-            unpacked += len(chunk)
-            compression.check_size(unpacked, len(content), source.name, source.limits)
+            unpacked.add(chunk)
             yield place, kind, chunk
         at += size
 
