@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from app.domain.errors import InputError
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, records
 from app.domain.objects import registry
 from app.domain.values import api_groups, api_resources, selectors
 from app.domain.values.fields import dra, meta
@@ -38,7 +38,8 @@ class Scope:
     """The scope; empty fields match everything. Instants and revisions are inclusive.
 
     `resource`, `name` and `place` (its namespace) are those of the subject. `device` is
-    `driver/pool/name` or the end of that. `kinds` are words of the timeline such as `PodScheduled`.
+    `driver/pool/name` or the end of that, `author` a part of the shown author, in any case. `kinds`
+    are words of the timeline such as `PodScheduled`.
     `labels` selects by the labels that the subject had when the event happened, or by those of the
     pod for which a claim was made, unless `claims_of_pods` is false.
     """
@@ -55,6 +56,7 @@ class Scope:
     place: str = ""
     device: str = ""
     node: str = ""
+    author: str = ""
     labels: str = ""
     claims_of_pods: bool = True
 
@@ -358,11 +360,9 @@ class Selector:
         self._scope = scope
         self._known: dict[str, dict[str, None]] = {"kind": dict.fromkeys(KINDS)}
         self._uses = _Uses(scope, self._note) if scope.needs_uses else None
-        self._labelled = (
-            LabelledObjects(scope.labels, claims_of_pods=scope.claims_of_pods)
-            if scope.labels
-            else None
-        )
+        self._labelled = None
+        if scope.labels:
+            self._labelled = LabelledObjects(scope.labels, claims_of_pods=scope.claims_of_pods)
 
     def begin(self, last: Iterable[Event]) -> None:
         """Takes in the last events of the objects of USED_KINDS before the first event."""
@@ -400,13 +400,16 @@ class Selector:
         is_namespace = subject[:2] == api_resources.NAMESPACES
         self._note("namespace", subject.name if is_namespace else subject.namespace)
         self._note("name", subject.name)
+        author = records.shown_author(entry.actor, entry.kind)
+        self._note("author", author)
+        self._note("author", author.rpartition(":")[2])
         return (
             scope.has_moment(Instant(entry.time), entry.revision)
             and (not scope.kinds or entry.kind in scope.kinds)
-            and scope.resource in ("", subject.resource)
-            and (not scope.resource or scope.group == subject.group)
+            and (not scope.resource or subject[:2] == (scope.group, scope.resource))
             and scope.name in ("", subject.name)
             and scope.place in ("", subject.namespace)
+            and scope.author.lower() in author.lower()
         )
 
     def check(self) -> None:
@@ -427,19 +430,17 @@ class Selector:
         scope = self._scope
         wanted = [("kind", kind) for kind in sorted(scope.kinds)]
         wanted += [("namespace", scope.namespace or scope.place), ("name", scope.name)]
-        wanted += [("node", scope.node), ("device", scope.device)]
+        wanted += [("node", scope.node), ("device", scope.device), ("author", scope.author)]
         wanted += [("label selector", scope.labels)]
-        for noun, name in wanted:
-            if name and not self._is_known(noun, name):
-                yield noun, name
+        yield from (each for each in wanted if each[1] and not self._is_known(*each))
 
     def _is_known(self, noun: str, name: str) -> bool:
         known = self._known.get(noun, {})
-        if self._labelled is not None and noun == "label selector":
+        if noun == "label selector" and self._labelled is not None:
             return self._labelled.has_matched
-        if noun != "device":
-            return name in known
-        return any(_is_device(name, each) for each in known)
+        if noun == "author":
+            return any(name.lower() in each.lower() for each in known)
+        return any(_is_device(name, each) for each in known) if noun == "device" else name in known
 
     def _note(self, noun: str, name: str) -> None:
         if name:
@@ -448,9 +449,8 @@ class Selector:
 
 def _classes(event: Event) -> Iterator[str]:
     for request in dra.requests(event.object):
-        for ask in (request.exactly, *request.first_available):
-            if ask is not None and ask.device_class_name:
-                yield ask.device_class_name
+        asks = (request.exactly, *request.first_available)
+        yield from (ask.device_class_name for ask in asks if ask and ask.device_class_name)
 
 
 def no_kind(word: str, place: str = "") -> InputError:
@@ -465,8 +465,7 @@ def no_kind(word: str, place: str = "") -> InputError:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`do you mean …?` with the most similar known names; empty when none is similar."""
-    names = alike(name, known)
-    return f"do you mean {' or '.join(names)}?" if names else ""
+    return f"do you mean {' or '.join(names)}?" if (names := alike(name, known)) else ""
 
 
 def alike(name: str, known: Iterable[str], *, compared_max: int = COMPARED_MAX) -> list[str]:

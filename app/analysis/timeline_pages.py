@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from app.analysis.chronicle import Chronicle
-from app.domain.log import ObjectKey, Revision
+from app.domain.log import ObjectKey, Revision, records
 from app.domain.log.projection import Row
 from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
@@ -21,8 +21,8 @@ class Filter:
     """The entries wanted; empty fields match everything.
 
     `kind` is that of the entry; `resource`, `namespace` and `name` are those of its subject.
-    `actor` and `text` are parts of the user name and of the text, in any case. Decisions are left
-    out unless requested by `decisions` or as the kind.
+    `actor` and `text` are parts of the shown author and of the text, in any case. Decisions are
+    left out unless requested by `decisions` or as the kind.
     """
 
     kind: str = ""
@@ -43,7 +43,7 @@ class Filter:
             and self.resource in ("", subject.resource)
             and self.namespace in ("", subject.namespace)
             and self.name in ("", subject.name)
-            and self.actor.lower() in entry.actor.lower()
+            and self.actor.lower() in records.shown_author(entry.actor, entry.kind).lower()
             and self.text.lower() in entry.text.lower()
         )
 

@@ -277,6 +277,11 @@ async def find_position(store: Store, info: HistoryInfo, moment: str) -> Revisio
     return await moments.find_revision(store.log, info, moment, store.ports.clock.now())
 
 
+async def find_beginning(store: Store, info: HistoryInfo, moment: str) -> Revision:
+    """The revision after which a part begins whose first moment is given."""
+    return await moments.before(store.log, info, moment, store.ports.clock.now())
+
+
 async def with_lost_secrets(store: Store) -> list[str]:
     """The histories that now hold a Secret whose key this store does not have."""
     infos = await store.log.histories()

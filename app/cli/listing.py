@@ -10,14 +10,14 @@ import typer
 
 from app.cli import console, managing
 from app.cli.arguments import moments, objects
-from app.cli.arguments.objects import WordsArgument
+from app.cli.arguments.objects import AuthorOption, WordsArgument
 from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log import Event, ObjectKey, Revision, records
 from app.domain.log.chain import event_json
 from app.domain.log.event import EVENTS_PAGE
 from app.domain.values import timestamps
@@ -151,7 +151,11 @@ def log(
     after: Annotated[
         str, moments.option("--after", "--since", help="Begin after this moment.")
     ] = "0",
-    until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
+    first: Annotated[str, moments.option("--from", help="Begin with this moment.")] = "",
+    until: Annotated[
+        str, moments.option("--until", "--to", "--at", help="Up to this moment.")
+    ] = "",
+    author: AuthorOption = "",
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of events; 0: no limit.")] = 0,
     data: DataOption = None,
 ) -> None:
@@ -160,6 +164,10 @@ def log(
     The events of an object are those that created, changed and deleted it; -n is its namespace. For
     a name that does not occur, the error suggests the nearest one.
     """
+    if first and after != "0":
+        raise InputError(
+            "--from and --after cannot be combined", place="--from", cure=f"leave out {after}"
+        )
     named, about = objects.after_history(words or ())
     name, until = moments.placed(named, history, until)
     if follow and until:
@@ -167,14 +175,16 @@ def log(
             "--follow and an end cannot be combined", place="--follow", cure=f"leave out {until}"
         )
     source = AnswerSource(data)
-    wanted = objects.ObjectFilter(objects.joined(about) if about else "", namespace, selector)
-    page = LogPart(after=after, until=until, limit=limit, is_followed=follow)
+    wanted = objects.ObjectFilter(
+        objects.joined(about) if about else "", namespace, selector, author
+    )
+    page = LogPart(after=after, first=first, until=until, limit=limit, is_followed=follow)
     printed = _print_served(source, name, page, wanted)
     if printed is None:
         printed = _print_stored(source, source.history(name), page, wanted)
     if not printed and not wanted.takes_all and not follow:
         # A name that occurs only outside the requested part has an empty answer.
-        wanted.check_known(_keys(source, name))
+        wanted.check_known(*_names(source, name))
 
 
 def _print_served(
@@ -183,7 +193,7 @@ def _print_served(
     """Print the events from a server and return their number; None without a server."""
     parameters = {
         "form": "bundle",
-        "after": page.after,
+        **({"from": page.first} if page.first else {"after": page.after}),
         "limit": str(page.limit) if page.limit and wanted.takes_all else "",
         **({"follow": "true"} if page.is_followed else {}),
     }
@@ -201,22 +211,25 @@ def _print_served(
     return printed
 
 
-def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
-    """The keys of all objects that occur in a log."""
+def _names(source: AnswerSource, name: str) -> tuple[set[ObjectKey], set[str]]:
+    """The keys of all objects that occur in a log, and the authors of its events."""
     lines = source.lines("events", history=name, parameters={"form": "bundle"})
     if lines is not None:
-        return {_event_of(line)[0] for line in lines}
+        events = [_event_of(line) for line in lines]
+        return {key for key, _, _ in events}, {author for _, _, author in events}
     from app.bootstrap import stores
 
-    async def read() -> set[ObjectKey]:
+    async def read() -> tuple[set[ObjectKey], set[str]]:
         keys: set[ObjectKey] = set()
+        authors: set[str] = set()
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, source.history(name))
             position = Revision(0)
             while page := await store.log.read(info.id, after=position, limit=EVENTS_PAGE):
                 keys |= {event.key for event in page}
+                authors |= {_author(event) for event in page}
                 position = page[-1].revision
-        return keys
+        return keys, authors
 
     return console.run(read)
 
@@ -225,20 +238,27 @@ def _keys(source: AnswerSource, name: str) -> set[ObjectKey]:
 class LogPart:
     """The requested part of a log: after a moment, up to a moment, a number of events (0: all).
 
-    A followed log continues with new events.
+    With `first` it begins with that moment. A followed log continues with new events.
     """
 
     after: str
+    first: str
     until: str
     limit: int
     is_followed: bool
 
 
-def _event_of(line: bytes) -> tuple[ObjectKey, JsonView]:
-    """The key and the object of the event on a line."""
-    payload = msgspec.json.decode(line)["payload"]
+def _event_of(line: bytes) -> tuple[ObjectKey, JsonView, str]:
+    """The key, the object and the author of the event on a line."""
+    event = msgspec.json.decode(line)
+    payload = event["payload"]
     key = ObjectKey(*(payload[part] for part in ("group", "resource", "namespace", "name")))
-    return key, payload["object"]
+    author = records.shown_author(event["stamp"]["actor"]["user"], event["type"])
+    return key, payload["object"], author
+
+
+def _author(event: Event) -> str:
+    return records.shown_author(event.stamp.actor.user, event.type.value)
 
 
 def _print_stored(
@@ -254,7 +274,7 @@ def _print_stored(
         def show(events: list[Event]) -> bool:
             nonlocal printed
             for event in events:
-                if not wanted.takes_event(event.key, event.object):
+                if not wanted.takes_event(event.key, event.object, _author(event)):
                     continue
                 console.say_json_line(event_json(event))
                 printed += 1
@@ -264,10 +284,11 @@ def _print_stored(
 
         async with stores.open_store(source.settings) as store:
             info = await stores.find_history(store, name)
-            pinned = await relative.resolved(store, name, page.after, page.until)
+            pinned = await relative.resolved(store, name, page.first or page.after, page.until)
             answering.note_meanings(pinned)
-            after, last = pinned.moments
-            position = await stores.find_position(store, info, after)
+            begin, last = pinned.moments
+            find = stores.find_beginning if page.first else stores.find_position
+            position = await find(store, info, begin)
             until = (
                 await stores.find_revision(store, info, last, option="--until") if last else None
             )

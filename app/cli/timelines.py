@@ -9,7 +9,7 @@ import typer
 
 from app.cli import console
 from app.cli.arguments import moments, objects
-from app.cli.arguments.objects import WordsArgument
+from app.cli.arguments.objects import AuthorOption, WordsArgument
 from app.cli.connecting import answering, reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
@@ -49,6 +49,9 @@ LabelsOption = Annotated[
         help="Only objects with these labels (app=web,tier!=db), and claims created for such pods.",
     ),
 ]
+
+_PARTS = ("namespace", "name", "object", "device", "node", "actor", "labels")
+"""The parameters that select a part of a history by its objects or authors."""
 
 _COLUMNS = ("revision", "time", "resource", "namespace", "name", "actor", "text", "doubt")
 _KUBE_SYSTEM = "system:serviceaccount:kube-system:"
@@ -90,9 +93,14 @@ def timeline(
         str, typer.Option(metavar="DRIVER/POOL/NAME", help="Only entries that concern this device.")
     ] = "",
     node: Annotated[str, typer.Option(help="Only entries that concern this node.")] = "",
+    author: AuthorOption = "",
     selector: LabelsOption = "",
-    since: Annotated[str, moments.option(help="Only entries from this moment on.")] = "",
-    until: Annotated[str, moments.option("--until", "--at", help="Up to this moment.")] = "",
+    since: Annotated[
+        str, moments.option("--since", "--from", help="Only entries from this moment on.")
+    ] = "",
+    until: Annotated[
+        str, moments.option("--until", "--to", "--at", help="Up to this moment.")
+    ] = "",
     follow: FollowOption = False,
     last: Annotated[int, typer.Option(min=0, help="Number of latest entries to show; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
@@ -121,6 +129,7 @@ def timeline(
         "kinds": ",".join(kind or ()),
         "device": device,
         "node": node,
+        "actor": author,
         "labels": selector,
         "since": since,
         "until": until,
@@ -136,9 +145,10 @@ def timeline(
 
 def _check_findings(source: AnswerSource, wanted: dict[str, str], *, is_followed: bool) -> None:
     """Raise InputError for findings of a part of a history, of a followed one, or of a server."""
-    if any(wanted[part] for part in ("namespace", "name", "object", "device", "node", "labels")):
+    if any(wanted[part] for part in _PARTS):
         raise InputError(
-            "--findings applies to a whole history", cure="name no object, device, node or labels"
+            "--findings applies to a whole history",
+            cure="name no object, device, node, author or labels",
         )
     if is_followed:
         raise InputError("findings cannot be followed", cure="use redra watch-over")
@@ -244,6 +254,7 @@ def _print_here(
         kinds=frozenset(filter(None, wanted["kinds"].split(","))),
         device=wanted["device"],
         node=wanted["node"],
+        author=wanted["actor"],
         labels=wanted["labels"],
         since=wanted["since"],
         until=wanted["until"],

@@ -87,6 +87,19 @@ async def find_revision(
     return Revision(int(moment))
 
 
+async def before(
+    log: EventLog, info: HistoryInfo, moment: str, now: Instant | None = None
+) -> Revision:
+    """The revision after which a part begins whose first moment is given; perhaps in the future.
+
+    Raises InputError.
+    """
+    if is_revision(moment):
+        return Revision(max(int(moment) - 1, 0))
+    instant = await _instant(log, info, moment, now)
+    return await log.revision_at(info.id, Instant(instant - 1))
+
+
 async def hash_at(log: EventLog, info: HistoryInfo, revision: Revision) -> bytes:
     """The hash of the event at a revision; empty when there is none."""
     before = Revision(revision - 1)

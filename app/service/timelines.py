@@ -43,8 +43,8 @@ class TimelineRequest:
     """The requested part of a timeline, as users write it; empty fields do not restrict it.
 
     `subject` is `KIND/NAME`, `since` and `until` are moments, `device` is `DRIVER/POOL/NAME` or the
-    end of that, `labels` a label selector. Recorded decisions are left out unless `decisions` is
-    set or kinds are requested.
+    end of that, `author` a part of the author, `labels` a label selector. Recorded decisions are
+    left out unless `decisions` is set or kinds are requested.
     """
 
     namespace: str = ""
@@ -53,6 +53,7 @@ class TimelineRequest:
     kinds: frozenset[str] = frozenset()
     device: str = ""
     node: str = ""
+    author: str = ""
     labels: str = ""
     since: str = ""
     until: str = ""
@@ -97,6 +98,7 @@ async def scope_of(log: EventLog, info: HistoryInfo, wanted: TimelineRequest) ->
         namespace=wanted.namespace,
         device=wanted.device,
         node=wanted.node,
+        author=wanted.author.strip(),
         labels=wanted.labels.strip(),
     )
     try:

@@ -20,6 +20,7 @@ _AT = (
 )
 _AFTER = ("after", "integer", "Only entries after this revision.")
 _AFTER_MOMENT = ("after", "string", "Only entries after this revision or instant.")
+_FROM_MOMENT = ("from", "string", "From this revision, instant or time before the end on.")
 _LIMIT = ("limit", "integer", "Maximum number of entries.")
 _SUBJECT = tuple(
     (name, "string", f"Only decisions with this {name}.")
@@ -94,6 +95,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "The log as JSON lines; with follow, also new events",
         (
             _AFTER_MOMENT,
+            _FROM_MOMENT,
             _LIMIT,
             _AT,
             ("follow", "boolean", "Continue with new events."),
@@ -267,7 +269,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             ("resource", "string", "Plural of the object's kind."),
             ("namespace", "string", "Namespace of the object."),
             ("name", "string", "Name of the object."),
-            ("actor", "string", "A part of the user name."),
+            ("actor", "string", "A part of the author, as the entries show it."),
             ("text", "string", "A part of the text."),
             ("decisions", "boolean", "Show recorded decisions too."),
             ("before", "integer", "Only entries before this revision."),
@@ -292,8 +294,9 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             ("kinds", "string", "Kinds of entries, such as PodUnschedulable, separated by commas."),
             ("device", "string", "DRIVER/POOL/NAME of a device, or the end of that text."),
             ("node", "string", "Only entries that concern this node."),
+            ("actor", "string", "A part of the author, as the entries show it."),
             ("labels", "string", "A label selector; claims made for a pod count as the pod."),
-            ("since", "string", "From this revision, instant or time before the end on."),
+            ("since", *_FROM_MOMENT[1:]),
             ("until", "string", "Up to this revision, instant or time before the end."),
             ("last", "integer", "Number of latest entries; 0 or absent: all."),
             ("decisions", "boolean", "Show recorded decisions too."),

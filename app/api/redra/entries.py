@@ -185,6 +185,7 @@ def _wanted(inquiry: Inquiry) -> TimelineRequest:
         kinds=frozenset(filter(None, request.parameter("kinds").split(","))),
         device=request.parameter("device"),
         node=request.parameter("node"),
+        author=request.parameter("actor"),
         labels=request.parameter("labels"),
         since=request.parameter("since"),
         until=request.parameter("until"),

@@ -31,10 +31,11 @@ from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream
 from app.domain.controllers import switching
-from app.domain.errors import InputError, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
+from app.service import moments
 from app.service.histories import Histories
 from app.service.replays import heads
 from app.service.runtime import HistoryRuntime
@@ -262,12 +263,15 @@ class RedraApi:
 
     async def _events(self, inquiry: Inquiry) -> Stream:
         request, runtime = inquiry.request, inquiry.runtime
-        begin = request.parameter("after")
-        after = (
-            Revision(integer(request, "after", 0))
-            if not begin or begin.isdigit()
-            else await self._revision(runtime, begin)
-        )
+        begin, first = request.parameter("after"), request.parameter("from")
+        if begin and first:
+            raise BadRequest("after and from cannot be combined")
+        if first:
+            after = await moments.before(runtime.log, runtime.info, first, self._histories.now())
+        elif begin and not begin.isdigit():
+            after = await self._revision(runtime, begin)
+        else:
+            after = Revision(integer(request, "after", 0))
         until = await self._until(request, runtime)
         limit = integer(request, "limit", 2**62)
         log_lines.line_of(inquiry)

@@ -30,15 +30,25 @@ WordsArgument = Annotated[
 ]
 
 
-class ObjectFilter:
-    """A filter of objects by name, namespace and labels; empty values match all.
+AuthorOption = Annotated[
+    str,
+    typer.Option(
+        "--author", "--by", metavar="NAME", help="Only what this author did, or a part of the name."
+    ),
+]
 
-    `check_known` raises InputError for an unknown kind or name.
+
+class ObjectFilter:
+    """A filter of events by name, namespace and labels of their objects, and by their author.
+
+    Empty values match all. `author` is a part of the author's name, in any case. `check_known`
+    raises InputError for an unknown kind or name.
     """
 
-    def __init__(self, text: str, namespace: str, labels: str = "") -> None:
+    def __init__(self, text: str, namespace: str, labels: str = "", author: str = "") -> None:
         """Raises InputError for labels that are no label selector."""
         self._namespace = namespace
+        self._author = author.strip().lower()
         self._labels: LabelSelector | None = None
         if labels.strip():
             from app.domain.values import selectors
@@ -66,14 +76,15 @@ class ObjectFilter:
     @property
     def takes_all(self) -> bool:
         """True if the filter matches every object."""
-        return not self._kinds and not self._namespace and self._labels is None
+        parts = self._kinds, self._namespace, self._author
+        return not any(parts) and self._labels is None
 
-    def takes_event(self, key: "ObjectKey", tree: "JsonView") -> bool:
+    def takes_event(self, key: "ObjectKey", tree: "JsonView", author: str) -> bool:
         """True if the filter matches the object of an event, with the labels that the event has.
 
         With labels, decisions and requests, which have none, match never.
         """
-        if not self.takes(key):
+        if not self.takes(key) or self._author not in author.lower():
             return False
         if self._labels is None:
             return True
@@ -93,8 +104,11 @@ class ObjectFilter:
             and self._name in ("", key.name)
         )
 
-    def check_known(self, keys: "Collection[ObjectKey]") -> None:
-        """Raise InputError if no object of a history matches, with similar names."""
+    def check_known(self, keys: "Collection[ObjectKey]", authors: Collection[str]) -> None:
+        """Raise InputError if no object or author of a history matches, with similar names."""
+        if not any(self._author in author.lower() for author in authors):
+            names = {*authors, *(author.rpartition(":")[2] for author in authors)}
+            raise _unknown("author", self._author, sorted(names))
         if any(map(self.takes, keys)):
             return
         from app.analysis import scope

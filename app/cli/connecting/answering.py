@@ -310,7 +310,7 @@ def note_moment(at: str, answer: bytes) -> None:
             console.note(meaning)
 
 
-_OF_MOMENTS = ("since", "after", "until")
+_OF_MOMENTS = ("since", "after", "from", "until")
 """The parameters of a request that hold moments, beside `at`."""
 
 _WITH_MEANING = b'{"asOf":'

@@ -121,6 +121,13 @@ async def test_kind_of_entries_that_does_not_occur_is_no_wrong_name(kind: str) -
     assert await told(kinds=frozenset((kind,))) == []
 
 
+@pytest.mark.parametrize("part", ["scheduler", "Kube-Sched", "alice"])
+async def test_author_keeps_what_it_wrote_by_any_part_of_its_name(part: str) -> None:
+    rows, whole = await told(author=part), await told()
+    assert rows == [row for row in whole if part.lower() in row["actor"].lower()]
+    assert 0 < len(rows) < len(whole)
+
+
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
@@ -130,6 +137,8 @@ async def test_kind_of_entries_that_does_not_occur_is_no_wrong_name(kind: str) -
         ({"kinds": frozenset(("PodSchedule",))}, "do you mean PodScheduled"),
         ({"kinds": frozenset(("PodEvictd",))}, "do you mean PodEvicted"),
         ({"device": f"{DRIVER}/n1/gpu-7"}, f"do you mean {DRIVER}/n1/gpu-"),
+        ({"author": "alcie"}, "author 'alcie' does not occur in the history; do you mean alice"),
+        ({"author": "device-taint-evicton"}, "do you mean device-taint-eviction-controller"),
     ],
 )
 async def test_unknown_name_is_refused_with_the_nearest(wanted: dict[str, Any], text: str) -> None:
