@@ -50,6 +50,11 @@ LabelsOption = Annotated[
     ),
 ]
 
+SinceOption = Annotated[
+    str, moments.option("--since", "--from", help="Only entries from this moment on.")
+]
+UntilOption = Annotated[str, moments.option("--until", "--to", "--at", help="Up to this moment.")]
+
 _PARTS = ("namespace", "name", "object", "device", "node", "actor", "labels")
 """The parameters that select a part of a history by its objects or authors."""
 
@@ -95,12 +100,8 @@ def timeline(
     node: Annotated[str, typer.Option(help="Only entries that concern this node.")] = "",
     author: AuthorOption = "",
     selector: LabelsOption = "",
-    since: Annotated[
-        str, moments.option("--since", "--from", help="Only entries from this moment on.")
-    ] = "",
-    until: Annotated[
-        str, moments.option("--until", "--to", "--at", help="Up to this moment.")
-    ] = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
     follow: FollowOption = False,
     last: Annotated[int, typer.Option(min=0, help="Number of latest entries to show; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,

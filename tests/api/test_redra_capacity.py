@@ -199,7 +199,14 @@ async def test_text_json_and_page_tell_the_same_of_copies():
             assert line.strip() in lines
             assert line.strip() in page
         everything = read((await server.raw("POST", f"{UI}/capacity", b"manifest=", **FORM)).text)
-        assert "ResourceClaimTemplate default/one: 7 more fit" in everything.one("main").text
+        shown = everything.one("main").text
+        assert "ResourceClaimTemplate default/one: 7 more fit" in shown
+        of_all = msgspec.convert(await server.get(f"{JSON}/fit", code=200), FitAnswer)
+        assert of_all.together is not None
+        assert of_all.together.count == 7
+        for line in text.together_lines(of_all.together):
+            assert line in list(text.fit_lines(of_all))
+            assert line.strip() in shown
 
 
 async def test_text_json_and_page_tell_the_same_of_capacity():

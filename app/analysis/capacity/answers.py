@@ -73,16 +73,38 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     at_most: int | None = None
 
 
+class SubjectCount(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of copies of one subject among those of several."""
+
+    subject: str
+    count: int
+
+
+class FitTogether(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of copies of several subjects that fit at once, one of each placed in turn.
+
+    A subject is left out from its first copy on that is not placed. `count` is the sum over the
+    subjects, and over the nodes. With `is_least` a bound ended the search.
+    """
+
+    count: int
+    subjects: tuple[SubjectCount, ...]
+    nodes: tuple[NodeCount, ...]
+    is_least: bool = False
+
+
 class FitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The remaining capacity as of a revision; `omitted` subjects were not tried.
 
-    The `waiting` pods at that moment are not placed first.
+    Each item is what fits of that alone; `together` is what fits of all items at once, None for
+    fewer than two. The `waiting` pods at that moment are not placed first.
     """
 
     history: str
     revision: Revision
     time: str
     items: tuple[Fit, ...]
+    together: FitTogether | None = None
     waiting: int = 0
     omitted: int = 0
     certainty: str = "sure"

@@ -19,8 +19,16 @@ from app.analysis import edits
 from app.analysis.blast import prospects
 from app.analysis.blast.world import Frozen, World
 from app.analysis.capacity import ceilings
-from app.analysis.capacity.answers import DeviceCause, Fit, Limit, NodeCount, UnusablePools
-from app.analysis.capacity.subjects import CapacitySubject, Words
+from app.analysis.capacity.answers import (
+    DeviceCause,
+    Fit,
+    FitTogether,
+    Limit,
+    NodeCount,
+    SubjectCount,
+    UnusablePools,
+)
+from app.analysis.capacity.subjects import NAME, CapacitySubject, Words
 from app.analysis.edits import Apply
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import pods
@@ -40,7 +48,11 @@ from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.errors import Forbidden, InputError, Rejected
 from app.domain.log import ObjectKey
 from app.domain.objects import first_objects
-from app.domain.objects.write.commands import CreateObject, FieldValidation, WriteOptions
+from app.domain.objects.write.commands import (
+    CreateObject,
+    FieldValidation,
+    WriteOptions,
+)
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
@@ -115,6 +127,22 @@ def fit(
     return question.fit(question.state_for(subject), subject)
 
 
+def fit_together(
+    frozen: Frozen,
+    wanted: Sequence[CapacitySubject],
+    bounds: FitBounds = FitBounds(),
+    goes_on: GoesOn = _always,
+) -> FitTogether | None:
+    """Finds how many copies fit at once if one of each subject is placed in turn.
+
+    None for fewer than two subjects, and for more than the bounds allow. Raises InputError when an
+    accompanying object is refused, where no scheduler runs, and when the caller no longer waits.
+    """
+    if not 1 < len(wanted) <= bounds.subjects_max:
+        return None
+    return _Question(frozen, bounds, goes_on).together(wanted)
+
+
 class _Question:
     """The shared parts of one question: the accompanying objects, and the bounds."""
 
@@ -175,10 +203,62 @@ class _Question:
         return Fit(
             subject=subject.text,
             count=sum(nodes.values()),
-            nodes=tuple(NodeCount(node=name, count=nodes[name]) for name in sorted(nodes)),
+            nodes=_counted(nodes),
             limit=limit,
             at_most=at_most,
         )
+
+    def together(self, wanted: Sequence[CapacitySubject]) -> FitTogether:
+        """Finds how many copies fit at once. Raises InputError."""
+        world = World(self.state_for(wanted[0]))
+        counts = [0] * len(wanted)
+        nodes: Counter[str] = Counter()
+        is_least = False
+        with _Placing(world, self._rules) as placing:
+            left = [number for number, one in enumerate(wanted) if one.problem is None]
+            while left:
+                _check_goes_on(self._goes_on)
+                number = left.pop(0)
+                if self._bound(counts[number]) is not None:
+                    is_least = True
+                    continue
+                self._attempts += 1
+                if self._is_placed(placing, wanted[number], nodes):
+                    counts[number] += 1
+                    left.append(number)
+        return FitTogether(
+            count=sum(counts),
+            subjects=tuple(
+                SubjectCount(subject=one.text, count=count)
+                for one, count in zip(wanted, counts, strict=True)
+            ),
+            nodes=_counted(nodes),
+            is_least=is_least,
+        )
+
+    def _is_placed(
+        self, placing: "_Placing", subject: CapacitySubject, nodes: Counter[str]
+    ) -> bool:
+        """Places a further copy; of one that is not placed, nothing stays."""
+        world = placing.world
+        pod = _copy(subject.pod, next(_free_names(world, subject)))
+        key = pod_key(subject.namespace, pod["metadata"]["name"])
+        try:
+            _make_namespace(world, subject.namespace)
+            for each in subject.puts:
+                _put(world, each, subject.words)
+            is_placed = placing.place(pod, nodes, self._bounds) is None
+        except (Rejected, InputError):
+            _check_goes_on(self._goes_on)
+            is_placed = False
+        # The generated templates of all subjects of a namespace have one name.
+        template = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, subject.namespace, NAME)
+        gone = [template] if subject.puts else []
+        gone += [] if is_placed else _made_for(world, key)
+        for stale in gone:
+            if world.objects.get(stale) is not None:
+                world.remove(stale)
+        return is_placed
 
     def _bound(self, copies: int) -> Limit | None:
         """The bound reached after this number of copies of a subject, if any."""
@@ -193,6 +273,26 @@ class _Question:
             )
             return Limit(kind="bound", text=text)
         return None
+
+
+def _counted(nodes: Counter[str]) -> tuple[NodeCount, ...]:
+    return tuple(NodeCount(node=name, count=nodes[name]) for name in sorted(nodes))
+
+
+def _made_for(world: World, key: ObjectKey) -> list[ObjectKey]:
+    """The pod and the claims that were made for it."""
+    tree = world.objects.get(key)
+    if tree is None:
+        return []
+    facts = pods.facts(tree)
+    named = [named.name for named in pods.named_claims(facts)]
+    claims = [claim_key(key.namespace, name) for name in filter(None, named)]
+    owned = [
+        claim
+        for claim in claims
+        if (owner := meta.controller(world.objects.get(claim) or {})) and owner.uid == facts.uid
+    ]
+    return [key, *owned]
 
 
 def _check_goes_on(goes_on: GoesOn) -> None:
@@ -260,7 +360,7 @@ class _Placing:
     """The copies placed so far, which later ones see. On exit the state is as it was."""
 
     def __init__(self, world: World, rules: SchedulerRules) -> None:
-        self._world = world
+        self.world = self._world = world
         self._rules = replace(rules, summary=None)
         self._nodes, devices = prospects.survey(world.objects, rules.profiles)
         self._assumed = Assumptions(self._nodes, devices)

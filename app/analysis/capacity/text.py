@@ -10,6 +10,7 @@ from app.analysis.capacity.answers import (
     DeviceCause,
     Fit,
     FitAnswer,
+    FitTogether,
 )
 from app.analysis.recordings import uncertainty
 from app.domain.allocation.reasons import causes
@@ -47,6 +48,8 @@ def fit_lines(answer: FitAnswer) -> Iterator[str]:
             yield f"  {line}"
     if not answer.items:
         yield "there is no class and no template"
+    if answer.together is not None:
+        yield from together_lines(answer.together)
     if answer.omitted:
         was = counts.verb(answer.omitted, "was")
         yield f"… {answer.omitted} more {was} not tried; name one with -f, --class or --template"
@@ -64,7 +67,18 @@ def head(one: Fit) -> str:
     return text
 
 
-def nodes(one: Fit) -> str:
+def together_lines(together: FitTogether) -> Iterator[str]:
+    """The lines about all subjects at once: the sum, then each subject, and the nodes."""
+    count = ("at least " if together.is_least else "") + str(together.count)
+    fits = counts.verb(together.count, "fits")
+    yield f"all at once, one of each in turn: {count} more {fits}; the numbers above do not add up"
+    for one in together.subjects:
+        yield f"  {one.count} of {one.subject}"
+    if together.nodes:
+        yield f"  on {nodes(together)}"
+
+
+def nodes(one: Fit | FitTogether) -> str:
     """The nodes that get copies, those with the most first."""
     most = sorted(one.nodes, key=lambda item: (-item.count, item.node))
     shown = [f"{item.node} ({item.count})" for item in most[:NODES_SHOWN_MAX]]

@@ -112,6 +112,7 @@ class CapacityApi:
                 revision=frozen.revision,
                 time=timestamps.micro_text(frozen.now),
                 items=fits,
+                together=fitting.fit_together(frozen, wanted, bounds, goes_on),
                 waiting=len(
                     prospects.waiting_pods(world.World(frozen).objects, info.scheduler_profiles)
                 ),

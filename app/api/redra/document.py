@@ -284,11 +284,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         "get",
         "The timeline as JSON lines, then the number of entries; with follow, also new entries",
         (
-            (
-                "namespace",
-                "string",
-                "Only entries of this namespace, or about objects that its pods use.",
-            ),
+            ("namespace", "string", "Only of this namespace, or about objects that its pods use."),
             ("name", "string", "Name of the object."),
             ("object", "string", "KIND/NAME of the object."),
             ("kinds", "string", "Kinds of entries, such as PodUnschedulable, separated by commas."),

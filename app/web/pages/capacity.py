@@ -58,6 +58,7 @@ def page(
         problem=problem,
         fits=() if fit is None else [_fit(one) for one in fit.items[:SUBJECTS_MAX]],
         fit=fit,
+        together=list(text.together_lines(fit.together)) if fit and fit.together else (),
         is_form=bool(fit or manifest or problem),
         order=text.ORDER,
     )

@@ -302,6 +302,13 @@ def ask_all(cluster: Cluster, *documents: dict, goes_on=lambda: True, **bounds: 
     return fitting.fit_all(frozen, wanted, FitBounds(**bounds), goes_on)
 
 
+def ask_together(cluster: Cluster, *documents: dict, **bounds: int):
+    line = cluster.line
+    frozen = hypothetical.freeze(line.views, INFO, line.rules, line.now)
+    named = [(f"document {n}", tree) for n, tree in enumerate(documents)]
+    return fitting.fit_together(frozen, subjects.of_documents(named, ""), FitBounds(**bounds))
+
+
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
@@ -327,6 +334,48 @@ def test_copies_have_names_that_no_pod_has():
         "spec": {"template": {"spec": pod_for("gpu")["spec"]}},
     }
     assert ask(cluster, stateful, template()).count == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_fits_at_once_shares_the_devices_and_a_quota(seed):
+    """Claims of one device each: what the one has, the other has not, on each node."""
+    chosen = random.Random(seed)
+    counts = [chosen.randrange(1, 5) for _ in range(2 + seed % 2)]
+    cluster, total, most = cluster_of(*counts), sum(counts), chosen.choice((1, 2, 99))
+    hard = {"count/resourceclaims.resource.k8s.io": str(most)}
+    cluster.create("v1", "Namespace", "poor")
+    limit = {"name": "limit", "namespace": "poor"}
+    cluster.create("v1", "ResourceQuota", "limit", metadata=limit, spec={"hard": hard})
+    cluster.settle()
+    poor = claim("second")
+    poor["metadata"]["namespace"] = "poor"
+    together = ask_together(cluster, claim("first"), poor)
+    assert together is not None
+    second = min(most, total // 2)
+    assert [(one.subject.split()[-1], one.count) for one in together.subjects] == [
+        ("default/first", total - second),
+        ("poor/second", second),
+    ]
+    assert {one.node: one.count for one in together.nodes} == {
+        f"n{number}": count for number, count in enumerate(counts)
+    }
+    assert together.count == total
+    lines = list(capacity_text.together_lines(together))
+    assert f"all at once, one of each in turn: {total} more fit" in lines[0]
+    assert f"{second} of" in lines[2]
+
+
+def test_what_fits_at_once_is_of_several_and_within_the_bounds():
+    assert ask_together(cluster_of(2), claim()) is None
+    small = ask_together(cluster_of(8), claim("one"), claim("two", count=2), attempts_max=3)
+    assert small is not None
+    assert [one.count for one in small.subjects] == [2, 1]
+    assert small.is_least
+    assert "at least 3 more fit" in next(iter(capacity_text.together_lines(small)))
+    bad = {**claim("bad"), "spec": {"devicess": {}}}
+    refused = ask_together(cluster_of(3), bad, claim("good"))
+    assert refused is not None
+    assert [one.count for one in refused.subjects] == [0, 3]
 
 
 def test_one_that_cannot_be_copied_leaves_the_others_their_answers():
