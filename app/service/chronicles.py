@@ -221,7 +221,7 @@ async def keep_next(
 ) -> Keeping | None:
     """Keep the next stretch of a history's chronicle, if the history has that many events more.
 
-    `pause` is awaited after each page of events, which is short if the history grew in the last one.
+    `pause` is awaited after each page of events. It is short if the history grew in the last.
     Returns what is kept; None where nothing can be.
     """
     store = _store_of(runtime, stretch)

@@ -185,8 +185,8 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
     waits for its devices (631), or the next one tries it in the second in which it is back (1052),
     or what waits, without another reason (817).
     The report that a quota refuses a claim may come too late for its pod, too (1110). An attempt
-    that saw the condition of another one was made after it, whatever the second of that (1024). The end
-    of a namespace was put off until another one of its name was there (1204).
+    that saw the condition of another one was made after it, whatever the second of that (1024).
+    The end of a namespace was put off until another one of its name was there (1204).
     """
     profile = record(tmp_path, seed, acts, **world)
     await _accuses_nobody(profile, tmp_path / source, acts)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, cast
 
 from app.adapters.history import compression, unpacking
 from app.adapters.history.compression import CHUNK
@@ -242,7 +242,9 @@ def _sparse_size(
     """The count of a file whose bytes of zero are left out of the archive; None for others."""
     if info.sparse is None:
         return None
-    stored = sum(length for _, length in info.sparse)
+    # The library's stubs call it bytes; it is a list of pairs, where a piece begins and its length.
+    pieces = cast("list[tuple[int, int]]", info.sparse)
+    stored = sum(length for _, length in pieces)
     return compression.UnpackedSize(name, limits, max(1, stored))
 
 
