@@ -11,6 +11,7 @@ from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedRun, Timers
+from app.analysis.replay.overtaken import WaitingPods
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
 from app.analysis.replay.variants import Succession, Variant
@@ -37,19 +38,17 @@ NEVER = Instant(2**62)
 TRIED_WITHIN = FLUSH_AGE + FLUSH_ROUND + BACKOFF_MAX + LATE_AFTER
 """How long a pod waits at most for its next attempt, whatever wakes it. Parity: controllers.md 4.2.
 
-A pod that nothing wakes is moved with the rounds of the flush, and then waits for its back-off.
-"""
+The rounds of the flush move it at the latest; then it waits for its back-off."""
 
 
 class SteeredPace:
     """The `Pace` and the bind delay of a run.
 
-    `keys` maps uids to the keys of recorded objects. Call `begin` with the objects at the
-    beginning, and `follow` with each event. Waits are noted in `readiness`. `busy_until` has the
-    instants before which pods are not tried, because an attempt for them is under way. `prompt` has
-    the keys of objects without recorded acts, which do not wait. In a changed world, `control` is
-    the readiness of the unchanged one: an act that did not wait there has no recorded instant, and
-    is done at once. A control (`is_control`) notes when pods that nobody tries could be placed.
+    `keys` maps uids to the keys of recorded objects. Call `begin` with the first objects, `follow`
+    with each event. Waits are noted in `readiness`, the turns of refused pods in `waiting`. Before
+    the instants in `busy_until`, attempts for pods are under way. Keys in `prompt` have no recorded
+    acts and do not wait. In a changed world, `control` is the readiness of the unchanged one: what
+    did not wait there is done at once. A control (`is_control`) notes when pods could be placed.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class SteeredPace:
         self._timers = timers
         self._put_off: dict[str, Instant] = {}
         self._strayed: dict[str, Instant] = {}
-        self._active: dict[str, Instant] = {}
+        self.waiting = WaitingPods(recorded, timers)
         self._recorded = recorded
         self._variant = variant
         self._keys = keys
@@ -119,8 +118,7 @@ class SteeredPace:
         """The instant at which the recording stored the plan that is made now; None if not later.
 
         Only a history of redra shows what a controller had seen before its plan was stored. A
-        changed world asks the unchanged one: an act that comes earlier here need not be stored when
-        the recorded one was.
+        changed world asks the unchanged one, where the act may have come later.
         """
         if self._control is not None:
             return self._control.under_way_until(controller, now)
@@ -149,6 +147,7 @@ class SteeredPace:
 
     def follow(self, event: Event) -> None:
         """Notes which pods are finished here, and which rules have changed since the beginning."""
+        self.waiting.follow(event)
         if self._turns is not None:
             self._turns.follow(event)
         if event.key[:2] == api_resources.NAMESPACES:
@@ -203,8 +202,10 @@ class SteeredPace:
             # there. The acts of the recorded controller arrive as inputs by then.
             return due
         if self._control is None or self._control.was_waiting(queue, key, now):
-            quiet = self._quiet if queue == QUEUE and steered is None else None
-            return due if quiet is None else quiet.next_try(key[0], now, due)
+            if queue != QUEUE or steered is not None:
+                return due
+            tries = self.waiting if self._quiet is None else self._quiet
+            return tries.next_try(key[0], now, due)
         if queue == QUEUE:
             self._strayed[key[0]] = now
         return now
@@ -226,7 +227,7 @@ class SteeredPace:
         for. So at the last look before the act it had everything on which the act depends.
         """
         if queue == QUEUE:
-            self._active.setdefault(key[0], now)
+            self.waiting.look(key[0], now)
             attempt = self._recorded.first_attempt(key[0])
             if attempt is not None:
                 self.run.firsts.setdefault(key[0], FirstAttempt(ready=now, attempt=attempt))
@@ -289,6 +290,8 @@ class SteeredPace:
         if tried.node and self._is_hidden(pod):
             # Without the lower limit, the others are tried when their requests were sent.
             return self._turn_of_hidden(pod, now) if self._variant.is_limited else None
+        if (trial_until := self.waiting.end_trial(pod, tried)) is not None:
+            return trial_until
         if self._quiet is not None and (self._quiet.is_on(pod) or self._is_untried(pod)):
             until = self._until_counted(self._quiet, pod, tried, now)
             if until is None:
@@ -308,9 +311,11 @@ class SteeredPace:
             until = None if until is None else min(until, latest)
             self._note_put_off(pod, until)
         if until is None:
-            self.run.tried.setdefault(pod, []).append((now, self._active.pop(pod, now)))
+            since = self.waiting.count(pod, tried, now)
+            self.run.tried.setdefault(pod, []).append((now, since))
             self.readiness.note_counted(pod, now)
         else:
+            self.waiting.defer(pod, tried)
             self.readiness.note_put_off(pod, now, until)
         return until
 
@@ -431,8 +436,7 @@ class SteeredPace:
             if self._quiet is not None:
                 return now
             # A pod without any recorded attempt was there for a short time, or was forgotten.
-            is_known = bool(self.attempts(uid))
-            return (self._at_last if is_known else self._after_others)(QUEUE, (uid,), now)
+            return (self._at_last if self.attempts(uid) else self._after_others)(QUEUE, (uid,), now)
         return None
 
     def _is_untried(self, uid: str) -> bool:
@@ -480,8 +484,7 @@ class SteeredPace:
 
         "Later" is not "never": no controller stands still for longer than `LATE_AFTER`.
         """
-        due = self._last_due.pop((queue, key), None)
-        if due is not None and due <= now:
+        if self._last_due.pop((queue, key), NEVER) <= now:
             return now
         self._last_due[queue, key] = until = Instant(now + LATE_AFTER)
         return until

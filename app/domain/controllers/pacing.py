@@ -16,15 +16,16 @@ from app.domain.values.timestamps import Instant
 class AttemptOutcome:
     """The outcome of one attempt to place a pod: a node with devices, or a message.
 
-    `devices` are `request: pool/device` of the claims that it allocates, sorted. With
-    `moves_others` an attempt without a node evicts pods or frees a claim for the pod; recorded
-    attempts do not have it, so it is not compared.
+    `devices` are `request: pool/device` of the claims that it allocates, sorted. `plugins` refused
+    the pod. With `moves_others` an attempt without a node evicts pods or frees a claim for the pod.
+    Recorded attempts have neither, so they are not compared.
     """
 
     node: str = ""
     devices: tuple[str, ...] = ()
     message: str = ""
     moves_others: bool = field(default=False, compare=False)
+    plugins: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

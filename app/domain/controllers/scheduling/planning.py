@@ -105,6 +105,7 @@ def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
         devices=tuple(sorted(devices)),
         message=messages.note(result.message),
         moves_others=result.moves_others,
+        plugins=result.plugins,
     )
     return pace.put_off(turn.pod.facts.uid, tried, turn.now)
 

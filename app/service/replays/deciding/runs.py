@@ -12,6 +12,7 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.lateness import Delay, PacedRun, Process
+from app.analysis.replay.overtaken import PassedOver
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.runs import IsOver
 from app.analysis.replay.readiness import FirstTurns, Readiness
@@ -80,7 +81,9 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
     seals: bool = True
-    made: list[tuple[Variant, PacedRun, Sequence[Early]]] = field(default_factory=list)
+    made: list[tuple[Variant, PacedRun, Sequence[Early], Sequence[PassedOver]]] = field(
+        default_factory=list
+    )
 
     @cached_property
     def _shared(self) -> SharedSteps:
@@ -179,7 +182,8 @@ class Runs:
         if pace is not None and alteration is None and until is None:
             pace.run.keep_written(run.trace)
             early = early_acts(pace.run, recording.trace, run.trace, recording.acts, self._known)
-            self.made.append((variant, pace.run, tuple(early)))
+            passed_over = () if recording.lacks.is_any else tuple(pace.waiting.passed_over)
+            self.made.append((variant, pace.run, tuple(early), passed_over))
         return run
 
     def _steered(
@@ -199,15 +203,16 @@ class Runs:
         pace.busy_until = recording.busy_until
         return pace
 
-    def mistimed(self, variant: Variant) -> Sequence[Delay | Early]:
+    def mistimed(self, variant: Variant) -> Sequence[Delay | Early | PassedOver]:
         """Acts of the run with this variant that were recorded too late, or before their reason.
 
-        Empty for a variant without a pace.
+        So are attempts that cannot have come after those for other pods. Empty for a variant
+        without a pace.
         """
-        for each, made, early in self.made:
+        for each, made, early, passed_over in self.made:
             if each == variant:
                 delays = delays_of(self.recording, self.pace(), made)
-                return (*delays, *sure_of(self.recording, early))
+                return (*delays, *sure_of(self.recording, early), *passed_over)
         return ()
 
     @cached_property

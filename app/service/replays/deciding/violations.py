@@ -13,6 +13,7 @@ from app.analysis.replay.lateness import (
     late_acts,
     late_attempts,
 )
+from app.analysis.replay.overtaken import PassedOver
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure import dependence
@@ -31,7 +32,7 @@ from app.service.replays.verifying import switches_of
 
 
 def violations_of(
-    recording: Recording, facts: Impossible | None, mistimed: Sequence[Delay | Early]
+    recording: Recording, facts: Impossible | None, mistimed: Sequence[Delay | Early | PassedOver]
 ) -> Mapping[str, str]:
     """The recorded states and instants that are impossible, by the name of the object."""
     broken = {} if facts is None else facts.broken()
@@ -48,13 +49,13 @@ SILENT = "whether an act came too late: for more than a minute nobody wrote anyt
 """The reason why a delay was not compared with what a controller may take."""
 
 
-def unsure_of(mistimed: Sequence[Delay | Early]) -> Mapping[str, int]:
+def unsure_of(mistimed: Sequence[Delay | Early | PassedOver]) -> Mapping[str, int]:
     """The delays that may be those of an outage, counted by reason."""
     count = sum(map(_is_unsure, mistimed))
     return {SILENT: count} if count else {}
 
 
-def _is_unsure(each: Delay | Early) -> bool:
+def _is_unsure(each: Delay | Early | PassedOver) -> bool:
     return isinstance(each, Delay) and not each.is_sure
 
 

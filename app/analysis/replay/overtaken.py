@@ -1,0 +1,256 @@
+"""Pods that were refused before, and the order in which a scheduler must have tried them again.
+
+Two pods that one change wakes leave the queue in the order of their last failures (controllers.md
+4.1). Where the recording names both failures and nothing else may have woken one of the pods, the
+order is proven: the attempt for the first pod saw what the placement of the second one saw. If the
+first pod fits here then, with devices that the second one got, its refusal was wrong, whatever the
+instants of the two attempts are.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.attempts import Try
+from app.analysis.replay.lateness import Timers
+from app.analysis.replay.pace import RecordedPace
+from app.domain.controllers import pods
+from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.scheduling.queue.waiting_pods import (
+    BACKOFF_FIRST,
+    BACKOFF_MAX,
+    QUEUE,
+    backoff_end,
+)
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import DEVICES
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.values import api_resources, timestamps
+from app.domain.values.fields import core, dra
+from app.domain.values.timestamps import Instant
+
+_HELPS = frozenset(
+    (
+        api_resources.RESOURCE_SLICES,
+        api_resources.RESOURCE_SLICE_PATCHES,
+        api_resources.DEVICE_CLASSES,
+        api_resources.DEVICE_TAINT_RULES,
+        api_resources.NODES,
+    )
+)
+"""The kinds of which each change may wake a pod that lacks devices. Parity: controllers.md 3.9."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """A pod that was refused although it fitted, and the one after it that got its devices."""
+
+    key: ObjectKey
+    by: ObjectKey
+    devices: tuple[str, ...]
+    woken: Instant
+
+    @property
+    def text(self) -> str:
+        """The refusal as text, for reports."""
+        return (
+            f"was refused although {', '.join(self.devices)} fitted it from "
+            f"{timestamps.micro_text(self.woken)} on: {self.by}, which came after it in the queue, "
+            "got that"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wake:
+    """The first reason to try a pod since its last attempt."""
+
+    at: Instant
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    """The last failed attempt for a pod: how many there were, and whether its order is certain."""
+
+    attempt: Try
+    number: int
+    is_prompt: bool
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    """The devices that a pod gets here in a state in which the recording does not place it."""
+
+    revision: Revision
+    devices: frozenset[str]
+
+
+class WaitingPods:
+    """The pods that wait in a run: since when each may be tried, and which were passed over."""
+
+    def __init__(self, recorded: RecordedPace, timers: Timers) -> None:
+        self.passed_over: list[PassedOver] = []
+        self._recorded = recorded
+        self._timers = timers
+        self._revision = Revision(0)
+        self._ranks: dict[str, tuple[ObjectKey, str, int]] = {}
+        self._allocated: set[ObjectKey] = set()
+        self._changes: list[Instant] = []
+        self._wakes: dict[str, _Wake] = {}
+        self._refused: dict[str, _Refusal] = {}
+        self._fits: dict[str, _Fit] = {}
+        self._trials: dict[str, Instant] = {}
+
+    def follow(self, event: Event) -> None:
+        """Notes the changes that wake pods, and the ranks of new pods."""
+        self._revision = event.revision
+        kind = event.key[:2]
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if kind == api_resources.RESOURCE_CLAIMS:
+            if not is_gone and dra.allocation(event.object):
+                self._allocated.add(event.key)
+            elif event.key in self._allocated:
+                self._allocated.discard(event.key)
+                self._changes.append(event.stamp.time)
+        elif kind in _HELPS:
+            self._changes.append(event.stamp.time)
+        elif kind == api_resources.PODS:
+            if is_gone:
+                self._forget(event.uid)
+            elif event.type is EventType.OBJECT_CREATED and not pods.facts_of(event).group:
+                rank = core.scheduler_name(event.object), core.priority(event.object) or 0
+                self._ranks[event.uid] = (event.key, *rank)
+
+    def look(self, pod: str, now: Instant) -> None:
+        """Notes that the queue has a pod, which may be tried from now on."""
+        if pod not in self._wakes:
+            self._wakes[pod] = _Wake(at=now, revision=self._revision)
+
+    def next_try(self, pod: str, now: Instant, due: Instant) -> Instant:
+        """The instant at which a pod is tried whose recorded attempt is due later, or then.
+
+        Where a recorded placement may show that an attempt for the pod came before it, what that
+        attempt comes to is noted. It does not count, and is made again when something happens.
+        """
+        if not self._may_be_first(pod):
+            return due
+        self._trials[pod] = due
+        return now
+
+    def end_trial(self, pod: str, tried: AttemptOutcome) -> Instant | None:
+        """The instant of the recorded attempt that a trial came before; None for others."""
+        if pod not in self._trials:
+            return None
+        self.defer(pod, tried)
+        return self._trials.pop(pod)
+
+    def defer(self, pod: str, tried: AttemptOutcome) -> None:
+        """Notes an attempt whose result does not count."""
+        self._fits.pop(pod, None)
+        if tried.node and pod in self._refused:
+            self._fits[pod] = _Fit(revision=self._revision, devices=_places(tried))
+
+    def count(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant:
+        """Notes an attempt whose result counts; returns since when it could be made."""
+        wake = self._wakes.pop(pod, None) or _Wake(at=now, revision=self._revision)
+        self._fits.pop(pod, None)
+        made = self._recorded.attempts(pod)
+        number = len(made) - len(self._recorded.attempts_left(pod))
+        if not number or tried.node:
+            if number and pod in self._refused:
+                self._judge(pod, tried, wake)
+            self._refused.pop(pod, None)
+            return wake.at
+        last = self._refused.get(pod)
+        attempt = made[number - 1]
+        is_prompt = attempt.instant - wake.at < BACKOFF_FIRST and (last is None or last.is_prompt)
+        self._refused[pod] = _Refusal(
+            attempt=attempt,
+            number=1 if last is None else last.number + 1,
+            is_prompt=is_prompt,
+            # A change that the scheduler saw during the attempt would have woken the pod again.
+            is_certain=attempt.is_exact
+            and attempt.is_reported
+            and wake.revision == self._revision
+            and tried.plugins == {DEVICES}
+            and self._changed(wake) <= (last is not None),
+        )
+        return wake.at
+
+    def _may_be_first(self, pod: str) -> bool:
+        """Whether a pod comes before one in the queue that is placed next in the recording."""
+        last, wake = self._refused.get(pod), self._wakes.get(pod)
+        if last is None or wake is None or not last.is_certain or self._changed(wake) > 1:
+            return False
+        if _ready_at(last) > wake.at:
+            return False
+        for other, each in self._refused.items():
+            if other != pod and last.attempt.instant < each.attempt.instant:
+                left = self._recorded.attempts_left(other)
+                if left and left[0].placing is not None and self._is_before(pod, other):
+                    return True
+        return False
+
+    def _judge(self, pod: str, tried: AttemptOutcome, wake: _Wake) -> None:
+        """Notes the pods before this one in the queue that fit with the devices that it got."""
+        places, mine = _places(tried), self._refused[pod].attempt
+        if not (mine.is_exact and mine.is_reported) or self._changed(wake) > 1:
+            return
+        for other, fit in self._fits.items():
+            last = self._refused[other]
+            if (
+                fit.revision == self._revision
+                and fit.devices <= places
+                and self._wakes.get(other) == wake
+                and last.is_certain
+                and last.attempt.instant < mine.instant
+                and self._is_before(other, pod)
+                and _ready_at(last) <= wake.at
+                and self._is_one_process(last.attempt.instant, wake.at)
+            ):
+                self.passed_over.append(
+                    PassedOver(
+                        key=self._ranks[other][0],
+                        by=self._ranks[pod][0],
+                        devices=tuple(sorted(fit.devices)),
+                        woken=wake.at,
+                    )
+                )
+
+    def _is_before(self, pod: str, other: str) -> bool:
+        """Whether one scheduler tries both, the first one with no lower priority."""
+        one, two = self._ranks.get(pod), self._ranks.get(other)
+        return one is not None and two is not None and one[1] == two[1] and one[2] >= two[2]
+
+    def _is_one_process(self, first: Instant, last: Instant) -> bool:
+        """Whether no other scheduler may have begun in between, which lists pods in its own order.
+
+        Without a record of its process, the pause must be shorter than a change of the leader.
+        """
+        if QUEUE not in self._timers.processes:
+            return last - first < tolerances.TABLE.replaced_after
+        return self._timers.begun_anew(QUEUE, first, last) is None
+
+    def _changed(self, wake: _Wake) -> int:
+        """The changes around a wake, and since then, that may wake pods without devices."""
+        since = Instant(wake.at - tolerances.TABLE.unseen)
+        return len(self._changes) - bisect_right(self._changes, since)
+
+    def _forget(self, pod: str) -> None:
+        for known in (self._ranks, self._wakes, self._refused, self._fits, self._trials):
+            known.pop(pod, None)
+
+
+def _ready_at(refusal: _Refusal) -> Instant:
+    """The latest end of the back-off after a refusal.
+
+    Only where each attempt came less than a back-off after its reason, none is unknown.
+    """
+    if refusal.is_prompt:
+        return backoff_end(refusal.attempt.instant, refusal.number)
+    return backoff_end(Instant(refusal.attempt.instant + BACKOFF_MAX), refusal.number)
+
+
+def _places(tried: AttemptOutcome) -> frozenset[str]:
+    """The devices of an attempt, as `pool/device`, without the requests that they are for."""
+    return frozenset(device.partition(": ")[2] for device in tried.devices)

@@ -1,0 +1,161 @@
+"""Which refusals of pods are proven wrong by the order in which pods leave the queue."""
+
+import pytest
+
+from app.analysis.replay.attempts import Placing, PodCourse, Try
+from app.analysis.replay.lateness import Process, Timers
+from app.analysis.replay.overtaken import WaitingPods
+from app.analysis.replay.pace import RecordedPace
+from app.domain.controllers.pacing import AttemptOutcome
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import DEVICES
+from app.domain.log import Actor, Draft, EventType, ObjectKey, Revision, Stamp, chain
+from app.domain.values import api_resources
+from app.domain.values.identifiers import Uid
+from app.domain.values.timestamps import SECOND, Instant
+
+FREED = 60.0
+GPU, OTHER = ("r0: n1/gpu-0",), ("r0: n1/gpu-1",)
+
+
+class Story:
+    """The pods `early` and `late`, which wait for a device; one of them gets it at last."""
+
+    def __init__(self, **facts) -> None:
+        self.facts = {"early": 40.0, "late": 42.0, "scheduler": "s", "priority": 0, **facts}
+        failures = {name: self.tries(name) for name in ("early", "late")}
+        self.recorded = RecordedPace()
+        self.recorded._pods = {name: PodCourse(tries) for name, tries in failures.items()}
+        writes = self.facts.get("writes", range(100))
+        process = {QUEUE: Process(Instant(second * SECOND) for second in writes)}
+        self.waiting = WaitingPods(self.recorded, Timers(processes=process))
+        self.revision = 0
+
+    def tries(self, name: str) -> list[Try]:
+        at = Instant(int(self.facts[name] * SECOND))
+        message = AttemptOutcome(message="no")
+        is_exact = not self.facts.get("is_guessed")
+        refused = Try(
+            instant=at, first=at, last=at, tried=message, is_exact=is_exact, is_reported=True
+        )
+        then = Instant(int(FREED * SECOND))
+        placed = Try(
+            instant=then,
+            first=then,
+            last=then,
+            tried=AttemptOutcome(node="n1"),
+            placing=Placing(began=then),
+        )
+        return [refused, placed] if name == "late" else [refused]
+
+    def write(self, at: float, key: ObjectKey, tree, type_=EventType.OBJECT_UPDATED) -> None:
+        self.revision += 1
+        tree = {**tree, "metadata": {"name": key.name, "namespace": key.namespace}}
+        draft = Draft(
+            type=type_,
+            key=key,
+            uid=Uid(key.name),
+            tree=tree,
+            stamp=Stamp(time=Instant(int(at * SECOND)), actor=Actor(user="me"), verb="create"),
+        )
+        self.waiting.follow(chain.seal(draft, Revision(self.revision), b""))
+
+    def make(self, name: str, at: float, **spec) -> None:
+        key = ObjectKey(*api_resources.PODS, "ns", name)
+        self.write(at, key, {"spec": spec}, EventType.OBJECT_CREATED)
+
+    def claim(self, at: float, name: str, *, is_allocated: bool) -> None:
+        status = {"allocation": {"devices": {}}} if is_allocated else {}
+        self.write(at, ObjectKey(*api_resources.RESOURCE_CLAIMS, "ns", name), {"status": status})
+
+    def publish(self) -> None:
+        self.write(self.facts["slice"], ObjectKey(*api_resources.RESOURCE_SLICES, "", "s"), {})
+
+    def refuse(self, name: str, *, plugins: frozenset[str] = frozenset((DEVICES,))) -> None:
+        at = Instant(int(self.facts[name] * SECOND))
+        self.waiting.look(name, at)
+        self.recorded._pods[name].number = 1
+        self.waiting.count(name, AttemptOutcome(message="no", plugins=plugins), at)
+
+    def play(self) -> list[str]:
+        """What is named when the device of another claim is free and `late` gets it."""
+        facts, now = self.facts, Instant(int(FREED * SECOND))
+        self.claim(1, "held", is_allocated=True)
+        self.make("early", 39, schedulerName="s", priority=0, **facts.get("early_spec", {}))
+        self.make("late", 39.5, schedulerName=facts["scheduler"], priority=facts["priority"])
+        if facts.get("slice", FREED) < facts["early"]:
+            self.publish()
+        for name in sorted(("early", "late"), key=lambda name: facts[name]):
+            self.refuse(name, plugins=frozenset((DEVICES, *facts.get("plugins", ()))))
+        if facts.get("slice", 0) > facts["early"]:
+            self.publish()
+        self.claim(FREED, "held", is_allocated=False)
+        for name in facts.get("woken", ("early", "late")):
+            self.waiting.look(name, now)
+        fitted = AttemptOutcome(node="n1", devices=facts.get("fits", GPU))
+        if facts.get("as_trial"):
+            assert self.waiting.next_try("early", now, Instant(now + SECOND)) == now
+            assert self.waiting.end_trial("early", fitted) == now + SECOND
+        else:
+            self.waiting.defer("early", fitted)
+        if facts.get("fits_no_more"):
+            self.waiting.defer("early", AttemptOutcome(message="no"))
+        if "then" in facts:
+            self.make("another", facts["then"])
+        if "woken" in facts:
+            self.waiting.look("late", Instant(now + 1))
+        self.recorded._pods["late"].number = 2
+        self.waiting.count("late", AttemptOutcome(node="n1", devices=GPU), now)
+        return [f"{each.key.name} by {each.by.name}" for each in self.waiting.passed_over]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"as_trial": True},
+        {"priority": -1},
+        {"early": 45.0, "late": 45.1},
+        {"slice": 30},
+    ],
+)
+def test_pod_that_is_before_the_one_that_was_placed_is_named(facts) -> None:
+    assert Story(**facts).play() == ["early by late"]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"early": 43.0},  # failed later
+        {"priority": 1},
+        {"scheduler": "another"},
+        {"early_spec": {"schedulingGroup": {"podGroupName": "g"}}},
+        {"is_guessed": True},  # no report names the instants of the failures
+        {"early": 59.2, "late": 59.3},  # in back-off
+        {"writes": [40, 42, 60]},  # another scheduler may have begun
+        {"plugins": ("NodeResourcesFit",)},  # woken by more changes
+        {"slice": 59},  # seen before or after the release
+        {"slice": 39.9, "early": 41.0},  # seen before or after the failure
+        {"woken": ("early",)},  # not by the same change
+        {"fits": OTHER},
+        {"fits_no_more": True},
+        {"then": 60},  # the state is another one by then
+    ],
+)
+def test_order_that_is_not_proven_names_nobody(facts) -> None:
+    assert Story(**facts).play() == []
+
+
+def test_pod_that_is_gone_is_forgotten() -> None:
+    story = Story()
+    story.play()
+    key = ObjectKey(*api_resources.PODS, "ns", "early")
+    story.write(61, key, {}, EventType.OBJECT_DELETED)
+    assert "early" not in story.waiting._refused
+
+
+def test_nobody_is_tried_for_pods_that_are_not_placed() -> None:
+    story = Story()
+    story.make("early", 39)
+    assert story.waiting.next_try("early", Instant(0), Instant(5)) == 5
+    assert story.waiting.end_trial("early", AttemptOutcome(message="no")) is None
