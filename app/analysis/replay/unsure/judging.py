@@ -57,7 +57,7 @@ class Doubting:
     ) -> "Doubting":
         """The doubts about a recorded trace."""
         aftermath = Aftermath(recorded=recorded, lacks=lacks, races=races)
-        return cls(
+        doubting = cls(
             recorded=recorded,
             end=end,
             lacks=lacks,
@@ -65,6 +65,13 @@ class Doubting:
             races=races,
             aftermath=aftermath,
         )
+        uids = {key: uid for uid, key in recorded.keys.items()}
+        for unseen in lacks.unseen_claims():
+            uid = unseen.uid or uids.get(unseen.key, "")
+            pods = dependence.beside(uid, recorded) - {uid} if uid else ()
+            begun = (doubting._first_write(pod, unseen.since) for pod in pods)
+            unseen.since = min(begun, default=unseen.since)
+        return doubting
 
     def reason(self, sides: Sides, again: Trace) -> str:
         """The missing record, or the wrong times, because of which it cannot be judged."""
@@ -176,9 +183,11 @@ class Doubting:
         Where the write of another placement may be lost, that one may have been decided even
         earlier, and only what is written by then counts.
         """
+        return done if self._may_lack_placements() else self._first_write(pod, done)
+
+    def _first_write(self, pod: str, done: Instant) -> Instant:
+        """The instant of the first of the scheduler's writes for a placement by an instant."""
         begun = done
-        if self._may_lack_placements():
-            return done
         for step in reversed(self.recorded.of_pod.get(pod, ())):
             if step.writer != _SCHEDULER or step.time > done:
                 continue

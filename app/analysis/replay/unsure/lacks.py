@@ -302,6 +302,16 @@ class Lacks:
             if each.is_of_lost_line:
                 yield each.key, each.until if each.is_creation else each.since, each.settled
 
+    def unseen_claims(self) -> Iterator[_Stretch]:
+        """The claims with a write whose content is not recorded: it was decided before.
+
+        The scheduler writes of a placement in several requests.
+        """
+        for each in self._stretches:
+            is_of_claim = each.key[:2] == api_resources.RESOURCE_CLAIMS and bool(each.key.name)
+            if is_of_claim and not each.is_of_lost_line:
+                yield each
+
     def within(self, namespace: str, last: Instant) -> str:
         """The missing record of an object in a namespace before an instant, or empty.
 
