@@ -21,11 +21,11 @@ from app.domain.devices.pools import OldPool, Pool, newest
 from app.domain.devices.taints import BLOCKING_EFFECTS
 from app.domain.errors import InputError, NotFound
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, quantity, selectors
+from app.domain.values import api_resources, selectors
 from app.domain.values.fields import meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
-from app.domain.values.quantity import QuantityFormat
 from app.domain.values.selectors import LabelSelector, SelectorError
+from app.domain.values.texts import notation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,18 +284,11 @@ def _gauges(pool: Pool, used: Mapping[tuple[str, str], int]) -> Iterator[Gauge]:
     for name in sorted(pool.counters):
         for counter in sorted(pool.counters[name]):
             total, amount = pool.counters[name][counter], used.get((name, counter), 0)
+            of_total, in_use = notation.exactly_alike((total, amount))
             yield Gauge(
                 set=name,
                 counter=counter,
-                total=str(quantity.from_nanos(total, _form(total))),
-                used=str(quantity.from_nanos(amount, _form(total))),
+                total=of_total,
+                used=in_use,
                 share=round(amount / total, 4) if total else float(amount > 0),
             )
-
-
-def _form(total: int) -> QuantityFormat:
-    """The notation: powers of two for bytes, as drivers publish them, plain for other amounts."""
-    mebibyte = 1024 * 1024 * 10**9
-    return (
-        QuantityFormat.BINARY_SI if total and total % mebibyte == 0 else QuantityFormat.DECIMAL_SI
-    )

@@ -95,8 +95,10 @@ JUDGES = {
         "tests.truth.waiting.extended",
         "tests.truth.waiting.model",
     ),
+    "tests/truth/waiting/amounts.py": ("tests.truth.facts", "tests.truth.waiting.model"),
     "tests/truth/waiting/comparing.py": (
         "tests.truth.facts",
+        "tests.truth.waiting.amounts",
         "tests.truth.waiting.extended_answers",
         "tests.truth.waiting.model",
     ),

@@ -372,7 +372,7 @@ def sentences(reason: dict) -> Iterator[str]:
 
 
 ONE_OF_MANY = re.compile(
-    r"(?<![/\d])\b1 (?:more )?(?:obsolete )?"
+    r"(?<![/\d-])\b1 (?:more )?(?:obsolete )?"
     r"(devices|pods|claims|nodes|slices|templates|pools|requests|rules|taints|copies|events)\b"
 )
 
@@ -408,6 +408,7 @@ def _why_claim(facts: Facts, name: str, answer: dict, lines: list[str]) -> Itera
     if given and "device" in answer["text"]:
         count = len({device_of(one) for one in given})
         text = f"{count} device{'' if count == 1 else 's'}"
+        text = f"{len(given)} shares of {text}" if count < len(given) else text
         yield from differences("text", answer["text"], text)
     for one in {one["request"]: one for one in given}.values():
         start = f"request {one['request']} has "

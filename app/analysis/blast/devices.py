@@ -20,6 +20,7 @@ from app.domain.devices.pools import OldPool, Pool, PoolState
 from app.domain.values import quantity
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.quantity import Quantity
+from app.domain.values.texts import notation
 
 ABSENT = "absent"
 
@@ -307,5 +308,7 @@ def _amounts(
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, zero), after.get(name, zero)
         if quantity.compare(old, new):
-            amounts[name] = AmountChange(before=str(old), after=str(new))
+            form = old.format if name in before else new.format
+            was, now = notation.exactly_alike((old.nanos, new.nanos), form)
+            amounts[name] = AmountChange(before=was, after=now)
     return amounts

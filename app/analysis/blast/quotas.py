@@ -23,6 +23,7 @@ from app.domain.values import api_resources, quantity
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
+from app.domain.values.texts import notation
 
 COUNTED = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
 """The resources counted here.
@@ -76,15 +77,24 @@ def _fates(before: World, after: World, key: ObjectKey) -> Iterator[QuotaFate]:
     used |= limits.used(after.objects, key, new or old or {}, counted)
     for name in names:
         amount = used[name]
+        texts = _alike(was.get(name), now.get(name), amount)
         yield QuotaFate(
             namespace=key.namespace,
             quota=key.name,
             name=name,
-            before=str(was.get(name, "")),
-            after=str(now.get(name, "")),
-            used="" if amount is None else str(amount),
+            before=texts[0],
+            after=texts[1],
+            used=texts[2],
             is_over=amount is not None and name in now and amount.nanos > now[name].nanos,
         )
+
+
+def _alike(*amounts: Quantity | None) -> list[str]:
+    """Amounts in the notation of the first one; empty for those that are absent."""
+    present = [one for one in amounts if one is not None]
+    form = present[0].format if present else quantity.QuantityFormat.UNKNOWN
+    texts = iter(notation.exactly_alike([one.nanos for one in present], form))
+    return ["" if one is None else next(texts) for one in amounts]
 
 
 def _hard(quota: JsonView | None) -> Mapping[str, Quantity]:

@@ -20,11 +20,9 @@ from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.profile import Profile
-from app.domain.values import api_resources, quantity, timestamps
-from app.domain.values.quantity import QuantityFormat
+from app.domain.values import api_resources, timestamps
+from app.domain.values.texts import notation
 from app.domain.values.timestamps import Instant
-
-_BINARY = 2**20 * 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,19 +94,10 @@ def _classes(
 
 def _counters(sums: Mapping[tuple[str, str], CounterSum]) -> Iterator[CounterCapacity]:
     for (driver, counter), one in sorted(sums.items()):
+        total, left, stranded = notation.exactly_alike((one.total, one.left, one.stranded))
         yield CounterCapacity(
-            driver=driver,
-            counter=counter,
-            total=_text(one.total),
-            left=_text(one.left),
-            stranded=_text(one.stranded),
+            driver=driver, counter=counter, total=total, left=left, stranded=stranded
         )
-
-
-def _text(nanos: int) -> str:
-    is_binary = nanos and nanos % _BINARY == 0
-    form = QuantityFormat.BINARY_SI if is_binary else QuantityFormat.DECIMAL_SI
-    return str(quantity.from_nanos(nanos, form))
 
 
 class DeviceCourse:

@@ -1,8 +1,9 @@
 """The state of a claim: its devices, consumers and deletion, and the pods that want it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from app.analysis.explain import devices, lives, sources, stuck, tainted
 from app.analysis.explain.observed import drivers_reports
@@ -11,6 +12,7 @@ from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
+from app.domain.devices.model import value_text
 from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts, well_known
 from app.domain.values.fields import core, dra, meta
@@ -141,38 +143,53 @@ def _constraints(
             or result.request in constraint.requests
             or result.request.partition("/")[0] in constraint.requests
         ]
-        values = [(result, _value(views, result, name)) for result in bound]
-        known = [value for _, value in values if value is not None]
-        lines = tuple(
-            Reason(text=f"{result.text}: {'no such attribute' if value is None else value}")
-            for result, value in values
-        )
+        values = [(result, _values(views, result, name)) for result in bound]
+        known = [each for _, each in values if each]
+        shown = partial(_shown, typed=len({of for each in known for of, _ in each}) > 1)
+        lines = dict.fromkeys(f"{result.text}: {shown(each)}" for result, each in values)
+        verdict = ""
         if len(known) < len(values):
             verdict = "not met: a device has no such attribute now"
         elif constraint.match_attribute:
-            same = len(set(known)) <= 1
-            verdict = f"met, the value is {known[0]}" if same and known else ""
-        else:
-            verdict = "met, all values differ" if len(set(known)) == len(known) else ""
+            common = [one for one in known[0] if all(one in each for each in known)]
+            if common:
+                verdict = f"met, the {counts.plural(len(common), 'value')} "
+                verdict += "in common " if any(len(each) > 1 for each in known) else ""
+                verdict += f"{counts.verb(len(common), 'is')} {', '.join(one for _, one in common)}"
+        elif all(number == 1 for number in Counter(chain.from_iterable(known)).values()):
+            verdict = "met, all values differ"
         if not verdict:
-            seen = list(dict.fromkeys(known))
+            seen = list(dict.fromkeys(map(shown, known)))
             verdict = f"violated by {listed(seen, len(seen))}"
-        yield Reason(text=f"constraint {kind} {name}: {verdict}", children=lines, is_kept=True)
+        children = tuple(Reason(text=line) for line in lines)
+        yield Reason(text=f"constraint {kind} {name}: {verdict}", children=children, is_kept=True)
 
 
-def _value(views: LiveViews, result: DeviceResult, attribute: str) -> str | None:
-    """The currently published value of an attribute; a short name is in the driver's domain."""
+def _shown(values: Sequence[tuple[str, str]], *, typed: bool) -> str:
+    """The values of an attribute, with their types if devices have several; a list in brackets."""
+    texts = [f"{text} ({of})" if typed else text for of, text in values]
+    text = ", ".join(texts) or "no such attribute"
+    return f"[{text}]" if len(texts) > 1 else text
+
+
+def _values(views: LiveViews, result: DeviceResult, attribute: str) -> tuple[tuple[str, str], ...]:
+    """The currently published values of an attribute, each with its type; a list may have several.
+
+    A short name is in the driver's domain. Empty where the attribute is not published.
+    """
     slice_and_device = tainted.device_of(views, result.id)
     if slice_and_device is None:
-        return None
+        return ()
     attributes = slice_and_device[1].attributes
     domain, _, short = attribute.rpartition("/")
     value = attributes.get(attribute)
     if value is None and domain == result.driver:
         value = attributes.get(short)
-    if not isinstance(value, dict):
-        return None
-    return ", ".join(str(part) for part in value.values())
+    if not isinstance(value, dict) or not value:
+        return ()
+    kind, own = next(iter(value.items()))
+    values = own if isinstance(own, list) else [own]
+    return tuple(dict.fromkeys((kind.removesuffix("s"), value_text(one)) for one in values))
 
 
 def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:

@@ -16,6 +16,7 @@ from app.domain.objects.quota.usage import DEVICES_SUFFIX
 from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, dra, paths
 from app.domain.values.json_tree import JsonView
+from app.domain.values.texts import notation
 
 _hard = paths.mapping("spec", "hard")
 
@@ -51,9 +52,10 @@ def reasons(
             yield replace(largest, rests_on=() if template is None else (template,))
         yield from _users(views, namespace, quota, name)
         if name in limited and _more(requested, limited[name]):
+            counted, most = notation.alike_texts(requested, limited[name])
             yield Reason(
-                text=f"one such {noun} counts for {requested}, and quota {quota} has "
-                f"{limited[name]} of {name} in all: it is never made",
+                text=f"one such {noun} counts for {counted}, and quota {quota} has "
+                f"{most} of {name} in all: it is never made",
                 is_kept=True,
             )
 
@@ -72,7 +74,7 @@ def remedies(
     for name, nanos in _needed(views, namespace, refusal):
         if is_seen and (name not in hard or _allows(hard[name], nanos)):
             continue
-        total = quantity.from_nanos(nanos, quantity.QuantityFormat.DECIMAL_SI)
+        (total,) = notation.exactly_alike([nanos])
         yield f"have quota {refusing(refusal)} allow {total} of {name}, or delete what uses it"
 
 
@@ -113,7 +115,8 @@ def limits_exceeded_now(quota: JsonView) -> Iterator[tuple[str, str, str]]:
     used = core.quota_used(quota)
     for name, allowed in sorted(_hard(quota).items()):
         if name in used and _more(str(used[name]), str(allowed)):
-            yield name, str(used[name]), str(allowed)
+            in_use, most = notation.alike_texts(used[name], allowed)
+            yield name, in_use, most
 
 
 def limits_reached(quota: JsonView) -> Iterator[tuple[str, str]]:
@@ -154,9 +157,10 @@ def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterat
         users: tuple[Reason, ...] = ()
         if not limits.places_of(name).isdisjoint(_COUNTED):
             users = tuple(_users(views, namespace, quota, name))
-        yield Reason(
-            text=f"{used.get(name, 'an unknown amount')} of {limit} {name} used", children=users
-        )
+        in_use, most = "an unknown amount", str(limit)
+        if name in used:
+            in_use, most = notation.alike_texts(used[name], limit)
+        yield Reason(text=f"{in_use} of {most} {name} used", children=users)
 
 
 def _more(requested: str, limited: str) -> bool:
@@ -201,10 +205,12 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
     if not used:
         return
     used.sort(key=lambda one: (not one[0], -one[2], one[1]))
-    total = quantity.from_nanos(
-        sum(nanos for _, _, nanos in used), quantity.QuantityFormat.DECIMAL_SI
+    shown = used[:NAMES_MAX]
+    amounts = [nanos for _, _, nanos in shown]
+    total, *each = notation.alike([sum(nanos for _, _, nanos in used), *amounts])
+    children = tuple(
+        _user(idle, key, amount) for (idle, key, _), amount in zip(shown, each, strict=True)
     )
-    children = tuple(_user(idle, key, nanos) for idle, key, nanos in used[:NAMES_MAX])
     if len(used) > NAMES_MAX:
         left = used[NAMES_MAX:]
         unused = sum(bool(idle) for idle, _, _ in left)
@@ -251,8 +257,7 @@ def _idle(views: Views, key: ObjectKey, named: Callable[[], frozenset[str]]) -> 
     return "" if dra.consumers(tree) or key.name in named() else "it is reserved for no pod"
 
 
-def _user(idle: str, key: ObjectKey, nanos: int) -> Reason:
-    amount = quantity.from_nanos(nanos, quantity.QuantityFormat.DECIMAL_SI)
+def _user(idle: str, key: ObjectKey, amount: str) -> Reason:
     text = f"{_noun(key)} {key.namespace}/{key.name} counts for {amount}"
     text += f", and nobody uses it: {idle}" if idle else ""
     return Reason(text=text, about=key, is_kept=bool(idle))

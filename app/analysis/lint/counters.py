@@ -8,7 +8,7 @@ from typing import NamedTuple
 from app.analysis.lint.findings import FindingPlace, LintFinding, LintRule, LintSeverity
 from app.analysis.lint.subjects import PublishedPool, Subjects
 from app.domain.devices.model import Device
-from app.domain.values import quantity
+from app.domain.values.texts import notation
 
 SET_MISSING = LintRule(
     id="counter-set-missing",
@@ -124,10 +124,11 @@ def _device(
                 message = f"counter set {name} has no counter {counter}"
                 yield COUNTER_MISSING.at(of, message, [declared.place])
             elif amount > held:
+                consumes, holds = notation.alike((amount, held))
                 yield DRAWS_TOO_MUCH.at(
                     of,
-                    f"{device.id[2]} consumes {_text(amount)} of counter {counter}, of which set "
-                    f"{name} holds {_text(held)}",
+                    f"{device.id[2]} consumes {consumes} of counter {counter}, of which set "
+                    f"{name} holds {holds}",
                     [declared.place],
                 )
 
@@ -163,7 +164,3 @@ def _consumers(pool: PublishedPool, sets: Mapping[str, _Declared]) -> Iterator[L
             yield OVERLAP.at(place, message)
         elif pool.is_whole:
             yield NEVER_BIND.at(place, f"set {name} holds enough for all {consumers[name]} devices")
-
-
-def _text(nanos: int) -> str:
-    return str(quantity.from_nanos(nanos))

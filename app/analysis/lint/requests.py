@@ -11,6 +11,7 @@ from app.domain.allocation.requests import DEVICES_MAX
 from app.domain.devices.model import Capacity, Device
 from app.domain.values import counts, quantity
 from app.domain.values.quantity import QuantityError
+from app.domain.values.texts import notation
 
 TOO_MANY = LintRule(
     id="claim-asks-for-too-many",
@@ -125,8 +126,9 @@ def _capacity(ask: LintedRequest, devices: Sequence[Device]) -> Iterator[LintFin
             )
         elif all(own.value.nanos < wanted for own in there):
             most = max((own.value for own in there), key=lambda amount: amount.nanos)
+            asks, largest = notation.alike((wanted, most.nanos), most.format)
             yield of_ask(ask, CAPACITY).at(
-                place, f"the request asks for {value} of {name}, {most} is the most"
+                place, f"the request asks for {asks} of {name}, {largest} is the most"
             )
         elif not any(_gives(value, own) for own in there):
             yield of_ask(ask, CAPACITY).at(

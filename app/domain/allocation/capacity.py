@@ -4,12 +4,13 @@ Parity: allocator.md 8. `Requested` is the amount that a claim requests. With qu
 enlarge it, so it is the only mutable value here; it exists as long as the allocator of an attempt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.devices.model import Capacity, CapacityPolicy
 from app.domain.values import quantity
 from app.domain.values.quantity import Quantity, QuantityFormat
+from app.domain.values.texts import notation
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -38,6 +39,19 @@ class Requested:
             format=self.amount.format,
             compact=False,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityShortage:
+    """The capacity for which a device cannot be taken.
+
+    `needed` is None where the device does not publish it, `free` where the request policy does not
+    allow the needed amount, and otherwise what is left of the capacity, in nanos.
+    """
+
+    name: str
+    needed: Quantity | None = None
+    free: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +131,8 @@ def shortage(
     allocating: Mapping[str, int] | None,
     *,
     grows: bool,
-) -> str | None:
-    """The reason why the device lacks the requested capacity, or None. Parity: allocator.md 8.2.
+) -> CapacityShortage | None:
+    """The first requested capacity that the device lacks, or None. Parity: allocator.md 8.2.
 
     With `grows` (quirk q20) the check enlarges the requested amount.
     """
@@ -131,11 +145,11 @@ def shortage(
             return None
     unknown = asks_for_unknown(requested, capacity)
     if unknown is not None:
-        return f"capacity {unknown} is not defined by the device"
+        return CapacityShortage(name=unknown)
     for name, own in capacity.items():
         amount = amount_of(requested.get(name), own)
         if violates(amount.value, own.policy):
-            return f"capacity {name}: {amount.value} is not allowed by the request policy"
+            return CapacityShortage(name=name, needed=amount.value)
         total = amount.value.nanos
         held = None if aggregated is None else aggregated.get(name)
         if held is not None:
@@ -147,27 +161,59 @@ def shortage(
                 amount.source.grow(further)
         if total > own.value.nanos:
             free = max(0, own.value.nanos - (held or 0) - (further or 0))
-            return f"capacity {name}: needs {amount.value}, {shown(free)} of {own.value} is free"
+            return CapacityShortage(name=name, needed=amount.value, free=free)
     return None
+
+
+def lacking(short: CapacityShortage, own: Capacity, requested: Requested | None) -> tuple[str, str]:
+    """The needed, free and published amounts of a capacity, and why that amount is needed.
+
+    All have the notation of the published amount. The second text is empty where the amount is
+    what a claim requests, or all that the device has.
+    """
+    assert short.needed is not None, "the device publishes the capacity"
+    assert short.free is not None, "the policy allows the amount"
+    parts = [short.needed.nanos, short.free, own.value.nanos]
+    parts += [] if requested is None else [requested.amount.nanos]
+    needed, free, total, *wanted = notation.alike(parts, own.value.format)
+    text = f"capacity {short.name}: needs {needed}, {free} of {total} is free"
+    return text, _origin(requested, own, wanted[0] if wanted else "")
+
+
+def against_policy(short: CapacityShortage, own: Capacity) -> str:
+    """An amount that the request policy does not allow, beside those that it allows."""
+    assert short.needed is not None, "the device publishes the capacity"
+    assert own.policy is not None, "a policy refuses the amount"
+    limits = [one.nanos for one in _limits(own.policy)]
+    needed, *allowed = notation.alike([short.needed.nanos, *limits], own.value.format)
+    text = f"capacity {short.name}: {needed} is not allowed by the request policy"
+    words = _allowed(own.policy, allowed)
+    return f"{text} ({words})" if words else text
 
 
 def policy_note(requested: Requested | None, capacity: Capacity) -> str:
     """The steps by which the request policy changes the requested amount; empty when it does not.
 
-    For an amount that the policy does not allow, the amounts that it allows.
+    For an amount that the policy does not allow, the amounts that it allows, as they are published.
     """
+    policy = capacity.policy
+    if policy is not None and violates(amount_of(requested, capacity).value, policy):
+        return _allowed(policy, list(map(str, _limits(policy))))
+    return _origin(requested, capacity, "" if requested is None else str(requested.amount))
+
+
+def _origin(requested: Requested | None, capacity: Capacity, wanted: str) -> str:
+    """The reason why another amount is needed than is requested, which is written `wanted`."""
     policy = capacity.policy
     if policy is None:
         return ""
-    amount = amount_of(requested, capacity).value
-    if violates(amount, policy):
-        return _allowed(policy)
+    needed = amount_of(requested, capacity).value.nanos
     if requested is None:
-        is_default = policy.default is not None and amount.nanos == policy.default.nanos
+        is_default = policy.default is not None and needed == policy.default.nanos
         return "nothing is requested, so the policy's default counts" if is_default else ""
-    if amount.nanos == requested.amount.nanos:
+    if needed == requested.amount.nanos:
         return ""
-    return f"{requested.amount} is requested and rounded up by the request policy"
+    return f"{wanted} is requested and rounded up by the request policy"
 
 
 def most_allowed(left: int, policy: CapacityPolicy | None) -> int:
@@ -186,13 +232,25 @@ def most_allowed(left: int, policy: CapacityPolicy | None) -> int:
     return max(0, left)
 
 
-def _allowed(policy: CapacityPolicy) -> str:
-    """The amounts that a policy allows, for people."""
+def _limits(policy: CapacityPolicy) -> list[Quantity]:
+    """The amounts that a policy names as allowed: its values, or minimum, maximum and step."""
     if policy.valid_values and not policy.ranged:
-        return f"allowed: {', '.join(map(str, policy.valid_values))}"
-    parts = [f"at least {policy.minimum}"] if policy.minimum is not None else []
-    parts += [f"at most {policy.maximum}"] if policy.maximum is not None else []
-    parts += [f"in steps of {policy.step}"] if policy.step is not None else []
+        return list(policy.valid_values)
+    limits = (policy.minimum, policy.maximum, policy.step)
+    return [one for one in limits if one is not None]
+
+
+def _allowed(policy: CapacityPolicy, texts: Sequence[str]) -> str:
+    """The amounts that a policy allows, for people; `texts` are those of `_limits`."""
+    if policy.valid_values and not policy.ranged:
+        return f"allowed: {', '.join(texts)}"
+    words = (
+        (policy.minimum, "at least"),
+        (policy.maximum, "at most"),
+        (policy.step, "in steps of"),
+    )
+    named = [word for limit, word in words if limit is not None]
+    parts = [f"{word} {text}" for word, text in zip(named, texts, strict=True)]
     return f"allowed: {', '.join(parts)}" if parts else ""
 
 

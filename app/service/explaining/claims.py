@@ -60,7 +60,10 @@ async def answer(
                 )
                 details = user_answer.details
     outcome = "Allocated" if is_allocated else "Pending"
-    devices = devices_text(len(results)) if results else "no device is allocated"
+    devices = devices_text(len({result.id for result in results}))
+    if len({result.id for result in results}) < len(results):
+        devices = f"{len(results)} shares of {devices}"
+    devices = devices if results else "no device is allocated"
     if is_allocated and not results:
         devices = "its allocation names no device"
         if sources.is_printed(events):

@@ -29,6 +29,7 @@ from app.domain.values import api_resources, counts, identifiers, quantity
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
+from app.domain.values.texts import notation
 from app.service.explaining.evidence import ExplainedMoment
 
 CAPACITY = "capacity "
@@ -291,7 +292,10 @@ async def _smaller(evidence: ExplainedMoment, device: str, about: str) -> list[R
             return []
         old, new = (_published(event.object, name, about) for event in lost)
         what = f"{about} of {name}" if about.startswith(CAPACITY) else about
-        text = f"slice {one.name} had {old} for {what} until it was written with {new or 'none'}"
+        texts = [str(old), "none"]
+        if old is not None and new is not None:
+            texts = notation.alike([old.nanos, new.nanos], old.format)
+        text = f"slice {one.name} had {texts[0]} for {what} until it was written with {texts[1]}"
         return [kept(lost[1], text)]
     return []
 

@@ -383,7 +383,7 @@ def _near(evidence: ExplainedMoment, device_id: DeviceId) -> str:
 
 
 def _span(span: biographies.DeviceSpan) -> JsonObject:
-    tree: JsonObject = {"claim": span.text.removeprefix("claim "), "from": span.begin.revision}
+    tree: JsonObject = {"claim": span.claim, "kind": span.kind, "from": span.begin.revision}
     if span.end is not None:
         tree["to"] = span.end.revision
     if span.pods:

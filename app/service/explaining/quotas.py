@@ -12,6 +12,7 @@ from app.analysis.explain.reasons import Reason
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonView
+from app.domain.values.texts import notation
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.explaining.former_circumstances import loss
 
@@ -60,6 +61,8 @@ def _lowered(
         lost = loss(events, partial(quota_use.allows_more, name, now))
         if lost is not None and evidence.sight.sees(lost[1]):
             before, after = (quota_use.limit(event.object, name) for event in lost)
+            if before:
+                before, after = notation.alike_texts(before, after)
             text = f"quota {events[0].key.name} allowed {before or 'any amount'} of {name} until "
             text += f"it was written with {after}"
             yield replace(sources.made(lost[1], text), is_kept=True)

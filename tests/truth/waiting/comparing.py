@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from tests.truth.facts import device_of, needs, results
-from tests.truth.waiting import extended_answers
+from tests.truth.waiting import amounts, extended_answers
 from tests.truth.waiting.model import Model, Verdict, Wish, wishes
 
 WORDS = {
@@ -216,6 +216,7 @@ def _details(model: Model, wish: Wish, device, cause: str, text: str) -> Iterato
         named = _claims_in(model, text)
         if named != near and "more" not in text:
             yield f"said {text!r}, counted {near}"
+    yield from amounts.differences(model, wish, device, cause, text)
 
 
 def _claims_in(model: Model, text: str) -> set[str]:

@@ -338,7 +338,7 @@ class Model:
         published = device.tree.get("capacity") or {}
         if wish.capacity.keys() - published.keys():
             return "capacity-missing"
-        for name, capacity in published.items():
+        for name, capacity in sorted(published.items()):
             drawn = self.drawn(wish, name, capacity)
             if drawn is None:
                 return "capacity-policy"

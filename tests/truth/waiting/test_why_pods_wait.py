@@ -14,10 +14,11 @@ import pytest
 from tests import draws
 from tests.cluster import Cluster
 from tests.truth.facts import results
-from tests.truth.waiting import alternatives, comparing, extended, remedies
+from tests.truth.waiting import alternatives, comparing, extended, remedies, surroundings
 from tests.truth.waiting.extended_worlds import ExtendedWorld
 from tests.truth.waiting.judging import asked, help_differences, model_of, world_differences
 from tests.truth.waiting.model import wishes
+from tests.truth.waiting.odd_worlds import OddWorld
 from tests.truth.waiting.prioritized import PrioritizedWorld
 from tests.truth.waiting.privileged import PrivilegedWorld
 from tests.truth.waiting.worlds import SELECT_LARGE, SmallWorld
@@ -41,6 +42,85 @@ MET = {
 async def test_why_names_what_keeps_a_pod_waiting(first):
     for seed in range(first * WORLDS, (first + 1) * WORLDS):
         assert await world_differences(seed) == [], f"seed {seed}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(7))
+async def test_amounts_of_a_comparison_are_true_and_have_one_unit(first):
+    """Where slices, policies and claims have other notations, and two claims have one device."""
+    for seed in range(first * WORLDS, (first + 1) * WORLDS):
+        assert await world_differences(seed, OddWorld) == [], f"seed {seed}"
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("first", draws.seeds(14))
+async def test_answers_about_all_objects_around_a_pod_are_true(first):
+    """Devices, pools, slices, classes, nodes, claims; slices for nodes that are not there."""
+    for seed in range(first * 4, first * 4 + 4):
+        assert await surroundings.world_differences(seed, OddWorld) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [37])
+async def test_device_is_held_by_claims_with_their_shares(seed):
+    """Each device of a world in which claims have shares, and some devices of other claims."""
+    assert await surroundings.world_differences(seed, OddWorld) == []
+
+
+@draws.BY_DAY
+@pytest.mark.parametrize("seed", range(7))
+async def test_amount_that_is_altered_is_noticed(seed):
+    """Each amount in the causes of devices, a little more and in another unit."""
+    model = model_of(world := OddWorld(ALTERED_FROM + seed))
+    answer, text = await asked(world)
+    assert list(comparing.differences(model, answer, text)) == []
+    places = [
+        (number, place, of_claim, of_request)
+        for number, node in enumerate(answer.get("nodes", ()))
+        for of_claim, claim in enumerate(node.get("claims", ()))
+        for of_request, request in enumerate(claim["requests"])
+        for place, group in enumerate(request["devices"])
+        if node["outcome"] != "allocated" and group["cause"] in ("capacity", "counters")
+    ]
+    for number, place, of_claim, of_request in places:
+        node = answer["nodes"][number]
+        old = node["claims"][of_claim]["requests"][of_request]["devices"][place]["text"]
+        for wrong in wrong_amounts(old):
+            other = copy.deepcopy(answer)
+            claim = other["nodes"][number]["claims"][of_claim]
+            claim["requests"][of_request]["devices"][place]["text"] = wrong
+            assert list(comparing.differences(model, other, text)), (old, wrong)
+
+
+ALTERED_FROM = 40
+"""The first of the worlds of which amounts are altered."""
+
+
+def wrong_amounts(text):
+    """The text with one of its amounts altered: that many more units, or in thousands."""
+    for one in re.finditer(r"(?:needs |, )(?:about )?(\d[\d.]*)(\w*)(?= of|,| is left)", text):
+        yield f"{text[: one.start(1)]}{float(one[1]) + 1:g}{one[2]}{text[one.end() :]}"
+        if one[1] != "0" and "is free" in text:
+            milli = f"{float(one[1]) * 1000:g}"
+            smaller = {"Gi": "Mi", "Mi": "Ki", "G": "M", "M": "k", "": "m"}.get(one[2], "x")
+            yield f"{text[: one.start(1)]}{milli}{smaller}{text[one.end() :]}"
+
+
+@draws.ONLY
+async def test_the_odd_worlds_have_each_kind_of_amount():
+    met: Counter = Counter()
+    for seed in range(60):
+        answer, _ = await asked(OddWorld(seed))
+        for words in ODD:
+            met[words] += bool(re.search(words, str(answer)))
+    assert set(+met) == set(ODD)
+
+
+ODD = (
+    r"needs about", r"of 40G is free", r"Gi is free", r"rounded up by the request policy",
+    r"nothing is requested", r"counter \S+ of set", r"is left", r"of capacity \S+ of",
+    r"for node gone-\w, which does not exist", r"not allowed by|does not allow the amount",
+)  # fmt: skip
+"""What answers about odd worlds say."""
 
 
 @draws.BY_DAY

@@ -32,10 +32,11 @@ CHANGES_MAX = 10
 class DeviceSpan:
     """A state that began with one event and, if it has ended, ended with another.
 
-    `kind` says how a claim holds the device: `whole`, `share` or `admin`.
+    `claim` is the claim that holds the device, `kind` how: `whole`, `share` or `admin`.
     """
 
     text: str
+    claim: str = ""
     kind: str = ""
     begin: Event
     end: Event | None = None
@@ -194,8 +195,11 @@ class Biography:
             return
         if known is None:
             kind = _kind(holds)
-            text = f"claim {event.key.namespace}/{event.key.name}{_KINDS[kind]}"
-            known = self._holding[event.uid] = DeviceSpan(text=text, kind=kind, begin=event)
+            claim = f"{event.key.namespace}/{event.key.name}"
+            known = DeviceSpan(
+                text=f"claim {claim}{_KINDS[kind]}", claim=claim, kind=kind, begin=event
+            )
+            self._holding[event.uid] = known
             self.holders.append(known)
         for consumer in dra.consumers(tree):
             if consumer.name not in known.pods:

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
-from app.domain.allocation import capacity
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
@@ -15,7 +14,8 @@ from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.quantity import QuantityError
+from app.domain.values.quantity import QuantityError, QuantityFormat
+from app.domain.values.texts import notation
 
 HOLDERS_MAX = 200
 """The number of holders of devices that are examined."""
@@ -109,9 +109,19 @@ def shares(views: LiveViews, device: DeviceId, about: str) -> Iterator[Reason]:
                     amounts[holder] = amounts.get(holder, 0) + consumed
     if len(amounts) > 1:
         largest = sorted(amounts, key=lambda holder: -amounts[holder])
-        parts = [f"{holder} has {capacity.shown(amounts[holder])}" for holder in largest]
+        texts = notation.alike([amounts[holder] for holder in largest], _form(views, device, name))
+        parts = [f"{holder} has {text}" for holder, text in zip(largest, texts, strict=True)]
         text = f"of {about} of {'/'.join(device)}, {listed(parts, len(parts))}"
         yield Reason(text=text, count=len(parts), is_kept=True)
+
+
+def _form(views: LiveViews, device: DeviceId, name: str) -> QuantityFormat:
+    """The notation in which a device publishes a capacity."""
+    for one in newest(views.inventory.slices_of(device[:2])):
+        for published in one.devices:
+            if published.id == device and name in published.capacity:
+                return published.capacity[name].value.format
+    return QuantityFormat.UNKNOWN
 
 
 _COUNTER = re.compile(r"\bcounter (\S+) of set ([^\s:]+)")

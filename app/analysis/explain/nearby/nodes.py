@@ -20,6 +20,7 @@ from app.domain.values import api_resources, counts, quantity
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.quantity import Quantity, QuantityError
+from app.domain.values.texts import notation
 
 SLICES_MAX = 20
 """The number of slices for nodes that do not exist whose devices are examined."""
@@ -70,8 +71,8 @@ def short(
     wanted = pod_resources.effective(meta.spec(pod), "requests")
     for name, amounts in having.items():
         for resource, amount in amounts:
-            requested = f"{wanted.get(resource, quantity.ZERO)}{origins.of_request(pod, resource)}"
-            yield _used(name, resource, amount, users[name], requested)
+            own = wanted.get(resource, quantity.ZERO), origins.of_request(pod, resource)
+            yield _used(name, resource, amount, users[name], own)
     for resource, names in without.items():
         noun, offer = counts.plural(len(names), "node"), counts.verb(len(names), "offers")
         text = f"{noun} {listed(sorted(names), len(names))} {offer} no {resource}"
@@ -101,22 +102,30 @@ def _requesting(views: LiveViews, nodes: Container[str]) -> dict[str, _Users]:
     return users
 
 
-def _used(name: str, resource: str, has: Quantity, users: _Users, wanted: str) -> Reason:
-    """The amount of a resource that a node has, and the pods that request the most of it."""
+def _used(
+    name: str, resource: str, has: Quantity, users: _Users, wanted: tuple[Quantity, str]
+) -> Reason:
+    """The amount of a resource that a node has, and the pods that request the most of it.
+
+    `wanted` is the request of the pod that waits, and what in it is not of its containers.
+    """
     used = sorted(users.get(resource, ()), reverse=True)
-    total = quantity.from_nanos(sum(nanos for nanos, _ in used), has.format)
+    amount, origin = wanted
+    shown = used[:NAMES_MAX]
+    parts = [sum(nanos for nanos, _ in used), amount.nanos, *(nanos for nanos, _ in shown)]
+    offered, total, requested, *each = notation.alike([has.nanos, *parts], has.format)
     children = tuple(
         Reason(
-            text=f"pod {user} requests {quantity.from_nanos(nanos, has.format)}",
+            text=f"pod {user} requests {of_user}",
             about=ObjectKey(*api_resources.PODS, *user.split("/")),
         )
-        for nanos, user in used[:NAMES_MAX]
+        for (_, user), of_user in zip(shown, each, strict=True)
     )
-    text = f"node {name} has {has} {resource}"
+    text = f"node {name} has {offered} {resource}"
     if used:
         text += f", of which its {counts.plural(len(used), 'pod')} "
         text += f"request{'s' if len(used) == 1 else ''} {total}"
-    text += f"; this pod requests {wanted}"
+    text += f"; this pod requests {requested}{origin}"
     key = ObjectKey(*api_resources.NODES, "", name)
     return Reason(text=text, about=key, children=children, is_kept=True)
 

@@ -24,6 +24,7 @@ from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.devices.model import Device, value_text
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.texts import notation
 
 
 class CauseKind(StrEnum):
@@ -307,30 +308,29 @@ def _short_of_capacity(
     view_device = problem.view.devices[device]
     if not view_device.capacity and not row.requested:
         return None
-    text = capacity.shortage(
+    short = capacity.shortage(
         row.requested,
         view_device.capacity,
         problem.state.aggregated(view_device.id),
         usage.allocating(device),
         grows=False,
     )
-    if text is None:
+    if short is None:
         return None
-    about = text.partition(":")[0]
-    name = about.removeprefix("capacity ")
-    own = view_device.capacity.get(name)
-    if own is None:
+    about = f"capacity {short.name}"
+    if short.needed is None:
         # No holder has anything to do with it.
-        name = capacity.asks_for_unknown(row.requested, view_device.capacity) or name
-        return Cause(kind=CauseKind.CAPACITY_MISSING, about=f"capacity {name}", text=text)
-    wanted = row.requested.get(name)
-    note = capacity.policy_note(wanted, own)
-    if capacity.violates(amount := capacity.amount_of(wanted, own).value, own.policy):
-        about = f"{about}: {amount}" + (f", {note}" if note else "")
-        text += f" ({note})" if note else ""
+        text = f"{about} is not defined by the device"
+        return Cause(kind=CauseKind.CAPACITY_MISSING, about=about, text=text)
+    own = view_device.capacity[short.name]
+    wanted = row.requested.get(short.name)
+    if short.free is None:
+        note = capacity.policy_note(wanted, own)
+        about = f"{about}: {short.needed}" + (f", {note}" if note else "")
+        text = capacity.against_policy(short, own)
         return Cause(kind=CauseKind.CAPACITY_POLICY, about=about, text=text)
-    holders = _listed(problem.state.holders(view_device.id))
-    if holders:
+    text, note = capacity.lacking(short, own, wanted)
+    if holders := _listed(problem.state.holders(view_device.id)):
         text += f", held by {holders}"
     text += f" ({note})" if note else ""
     text += _and_tainted(problem, row, device)
@@ -373,7 +373,8 @@ def _short_of_counters(
 def _lack(device: Device, shortage: Shortage) -> str:
     own = _drawn(device, shortage)
     free = shortage.available - shortage.booked + own
-    return f"needs {capacity.shown(own)}, {capacity.shown(free)} is left"
+    needed, left = notation.alike((own, free))
+    return f"needs {needed}, {left} is left"
 
 
 def _drawn(device: Device, shortage: Shortage) -> int:

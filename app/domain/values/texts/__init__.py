@@ -1,5 +1,6 @@
 """Spellings of values in texts for people.
 
-Belongs here: how Go prints a value in a message, which characters of foreign texts are escaped.
+Belongs here: how Go prints a value in a message, which characters of foreign texts are escaped,
+in which unit amounts are compared.
 Does not belong here: the words of an answer. All of `app.domain` may import it.
 """

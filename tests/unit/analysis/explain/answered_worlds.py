@@ -4,6 +4,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+from app.domain.objects.profile import Profile
 from tests.cluster import DRIVER, Cluster
 
 Asked = tuple[Cluster, str, str]
@@ -882,6 +883,51 @@ def claim_with_a_constraint() -> Asked:
     return cluster.settle(), "resourceclaim", "c"
 
 
+def claim_with_two_shares_of_one_device() -> Asked:
+    """What is requested is bound to one value, which a device in two shares has once."""
+    cluster = base(1, 0)
+    memory = {"memory": {"value": "40G"}}
+    cluster.slice("n0", [
+        {**one, "allowMultipleAllocations": True, "capacity": memory} for one in models("a", "a")
+    ])  # fmt: skip
+    requests = [
+        {"name": name, "exactly": {"deviceClassName": "gpu", "count": count, **ask}}
+        for name, count, amount in (("a", 2, "15Gi"), ("b", 1, "5G"))
+        for ask in [{"capacity": {"requests": {"memory": amount}}}]
+    ]
+    claim(cluster, *requests, constraints=({"matchAttribute": f"{DRIVER}/model"},))
+    return cluster.settle(), "resourceclaim", "c"
+
+
+def claim_whose_devices_have_values_in_common() -> Asked:
+    """Lists match in a part of their values; `1` and 1 match nowhere."""
+    cluster = Cluster(profile=Profile(gates={"DRAListTypeAttributes": True}))
+    cluster.node("n0")
+    cluster.device_class()
+    values = (("1", ["r1", "r2"]), (1, ["r2", "r3", "r1"]))
+    devices = [
+        {"name": f"g{n}", "attributes": {"root": {"strings": roots}, "slot": {kind: slot}}}
+        for n, (slot, roots) in enumerate(values)
+        for kind in ["string" if slot == "1" else "int"]
+    ]
+    cluster.slice("n0", devices)
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 2}}
+    bound = ({"matchAttribute": f"{DRIVER}/root"}, {"distinctAttribute": f"{DRIVER}/slot"})
+    claim(cluster, request, constraints=bound)
+    return cluster.settle(), "resourceclaim", "c"
+
+
+def claim_whose_constraints_hold_no_longer() -> Asked:
+    cluster, *asked = claim_whose_devices_have_values_in_common()
+    root = {"strings": ["r3", "r4"]}
+    devices = [
+        {"name": "g0", "attributes": {"root": {"string": "r1"}, "slot": {"bool": True}}},
+        {"name": "g1", "attributes": {"root": root, "slot": {"bool": True}}},
+    ]
+    cluster.patch("resourceslices", "n0-slice", {"spec": {"devices": devices}})
+    return cluster, *asked
+
+
 def claim_that_was_chosen_for_a_pod_that_is_gone() -> Asked:
     cluster = using(base(1), "a")
     cluster.kill("a")
@@ -967,6 +1013,7 @@ STATES: dict[str, Callable[[], Asked]] = {
         device_that_is_published_no_more,
         class_whose_selector_fails,
         claim_with_a_constraint,
+        claim_with_two_shares_of_one_device,
         claim_that_was_chosen_for_a_pod_that_is_gone,
         pod_that_waited_until_it_was_deleted,
         budget_that_allows_no_eviction,
@@ -1003,6 +1050,8 @@ WORLDS = STATES | {
         holder_that_fails_again_and_again,
         claim_whose_device_is_published_no_more,
         pod_whose_class_fails,
+        claim_whose_devices_have_values_in_common,
+        claim_whose_constraints_hold_no_longer,
     )
 }
 """All questions; those after the states ask for something else in one of these."""
