@@ -383,9 +383,9 @@ def _read_one(
         case Format.SIMULATOR_RECORD:
             yield from simulator.read(file.source, number, notes)
         case Format.KINE:
-            yield from kine.read(file.source, number, notes, file.log)
+            yield from kine.read(file.source, number, notes, next(iter(file.logs), None))
         case Format.ETCD:
-            yield from etcd.read(file.source, number, options, notes)
+            yield from etcd.read(file.source, number, notes, file.logs)
         case Format.ETCDCTL:
             yield from etcdctl.read(file.source, number, notes)
         case Format.PRINTED:

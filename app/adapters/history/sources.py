@@ -62,8 +62,8 @@ class SourceFile:
     """One file of an import: its bytes and its format.
 
     For a part of a mixture, `whole` is the file that contains it. `is_beside` is true for the lines
-    of other components in a log of audit events, which is a file of its own. `log` is the
-    write-ahead log of a database, which lies beside it.
+    of other components in a log of audit events, which is a file of its own. `logs` are the
+    write-ahead logs of a database, which lie beside it.
     """
 
     source: ByteSource
@@ -71,7 +71,7 @@ class SourceFile:
     is_named: bool
     whole: ByteSource | None = None
     is_beside: bool = False
-    log: ByteSource | None = None
+    logs: tuple[ByteSource, ...] = ()
 
 
 class Finder:
@@ -114,7 +114,7 @@ class Finder:
                     )
         if all(file.format is Format.EMPTY for file in files):
             files += self._quoted()
-        files = [dataclasses.replace(file, log=self._logs.of(file.source.name)) for file in files]
+        files = [dataclasses.replace(file, logs=self._logs.of(file.source.name)) for file in files]
         self._logs.lose_others(self._notes)
         return files
 
@@ -134,8 +134,8 @@ class Finder:
         return files
 
     def _in_path(self, path: Path) -> Iterator[SourceFile]:
-        for each in (path, *write_logs.beside(path)):
-            source = unpacking.file_source(each, each.name, self._options.limits)
+        for name, each in ((path.name, path), *write_logs.beside(path)):
+            source = unpacking.file_source(each, name, self._options.limits)
             yield from self._in_source(source, is_named=each is path)
 
     def _in_folder(self, folder: Path) -> Iterator[SourceFile]:

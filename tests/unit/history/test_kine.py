@@ -292,7 +292,7 @@ def test_database_without_its_log_gives_its_rows_and_a_log_alone_is_lost(tmp_pat
     (folder / "state.db-wal").rename(tmp_path / "other.db-wal")
     records = read_records(folder)
     assert [each.resource_version for each in records] == ["2"]
-    with pytest.raises(InputError, match="the write-ahead log of a database of SQLite"):
+    with pytest.raises(InputError, match="the write-ahead log of a database of SQLite, whose"):
         read_records(tmp_path / "other.db-wal")
 
 

@@ -5,6 +5,10 @@ import json
 
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.history.storage.etcd_log import LoggedRequests, Store, StoredKey, writes
+from app.domain.errors import InputError
 from app.domain.log.records import Op
 from tests.unit.history.real_etcd import FOLDER
 from tests.unit.history.worlds import read_records
@@ -60,3 +64,73 @@ def test_printed_keys_give_the_objects_that_exist(tmp_path, version, form):
     _, live = expected(version)
     printed = {each[1]: each[2:] for each in read(tmp_path, f"get.{form}", version)}
     assert printed == live
+
+
+def folder_behind(folder):
+    """A data folder whose database is behind its log."""
+    for name, place in (("behind.db", "snap/db"), ("behind.wal", f"wal/{'0' * 16}-{'0' * 16}.wal")):
+        path = folder / "member" / place
+        path.parent.mkdir(parents=True)
+        path.write_bytes(saved(f"3.5.1.{name}"))
+    return folder
+
+
+def compared(record):
+    """What two copies of a store have in common of a write; whether a key was there is compared."""
+    pod = None if record.op is Op.DELETED else record.object
+    return record.op, record.name, record.resource_version, pod
+
+
+@pytest.mark.parametrize("named", ["folder", "database"])
+def test_log_of_a_data_folder_gives_the_writes_that_its_database_lacks(tmp_path, named):
+    snapshot = tmp_path / "after.db"
+    snapshot.write_bytes(saved("3.5.1.after.db"))
+    behind = tmp_path / "behind.db"
+    behind.write_bytes(saved("3.5.1.behind.db"))
+    folder = folder_behind(tmp_path / "data")
+    path = folder if named == "folder" else folder / "member" / "snap" / "db"
+    expected_ = list(map(compared, read_records(snapshot)))
+    assert list(map(compared, read_records(path))) == expected_
+    assert len(list(read_records(behind))) < len(expected_) / 2
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.903, 0.99])
+def test_log_that_breaks_off_gives_the_writes_before_and_says_what_it_does_not_know(tmp_path, part):
+    folder = folder_behind(tmp_path / "data")
+    whole = list(map(compared, read_records(folder)))
+    (log,) = (folder / "member" / "wal").iterdir()
+    content = log.read_bytes()
+    log.write_bytes(content[: int(len(content) * part)])
+    with open_history([folder], ReadOptions()) as recorded:
+        records = list(map(compared, recorded.records()))
+        said = " ".join(why for _, why in recorded.refused_places)
+    assert records == whole[: len(records)]
+    assert len(records) < len(whole)
+    requests = LoggedRequests()
+    requests.read(log.read_bytes())
+    assert ("at the end of the log" in said) == (requests.uncommitted > 0)
+
+
+def test_log_that_lacks_an_entry_gives_the_writes_before_it_and_says_so():
+    requests = LoggedRequests()
+    requests.read(saved("3.5.1.behind.wal"))
+    del requests.by_index[120]
+    after = requests.after(117, "wal")
+    assert [next(after), next(after)] == [requests.by_index[118], requests.by_index[119]]
+    with pytest.raises(InputError, match="the log of etcd lacks its entry 120"):
+        next(after)
+
+
+def test_request_that_asks_for_more_than_is_known_of_a_key_ends_the_reading():
+    # A transaction that compares the value of the key `a`.
+    compared_value = bytes.fromhex("32090a0710031a01613a00")
+    store = Store(5, {"a": StoredKey(2, 5, 1, 0)}, set())
+    with pytest.raises(InputError, match="compares values, and what follows is not known"):
+        list(writes(store, [compared_value], "wal"))
+
+
+def test_log_without_its_database_is_lost_by_name(tmp_path):
+    folder = folder_behind(tmp_path / "data")
+    (folder / "member" / "snap" / "db").unlink()
+    with pytest.raises(InputError, match="write-ahead log of etcd, whose database is not beside"):
+        read_records(folder)

@@ -82,9 +82,9 @@ ENTRIES = (
     CatalogueEntry(
         name="etcd data folder",
         formats=(Format.ETCD,),
-        detected_by="the database in `member/snap`",
-        gives="as an etcd snapshot",
-        lacks="as an etcd snapshot; writes that stand in the write-ahead log only",
+        detected_by="the database in `member/snap`, with the write-ahead log in `member/wal`",
+        gives="as an etcd snapshot; also the writes that stand in the log only",
+        lacks="as an etcd snapshot; requests of which the log does not say that they were decided",
         example="cp -r /var/lib/etcd copy",
     ),
     CatalogueEntry(

@@ -15,14 +15,16 @@ from typing import IO
 import msgspec
 
 from app.adapters.history import kinds
-from app.adapters.history.reading import Notes, ReadOptions, object_record
-from app.adapters.history.storage import stored_values
+from app.adapters.history.reading import Notes, object_record
+from app.adapters.history.storage import etcd_log, stored_values
 from app.adapters.history.storage.bbolt import BoltFile
+from app.adapters.history.storage.etcd_log import EtcdEntry, LoggedRequests, Store
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
 from app.domain.objects import registry
+from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
 
 DIGEST_BYTES = 32
@@ -30,6 +32,8 @@ PREFIXES = ("/registry/", "/kubernetes.io/", "/openshift.io/")
 """Prefixes of the keys of objects, in upstream Kubernetes and in OpenShift."""
 NOT_OBJECTS = ("ranges/", "masterleases/", "peerserverleases/")
 _COMPACTIONS = (b"finishedCompactRev", b"scheduledCompactRev")
+_APPLIED = b"consistent_index"
+_INDEX = struct.Struct(">Q")
 _REVISION = struct.Struct(">QxQ")
 _PLACES = {
     "minions": "nodes",
@@ -41,43 +45,36 @@ _PLACES = {
 """Resources by the paths that do not begin with the plural. Parity: history-formats.md 11.5."""
 
 
-@dataclass(frozen=True, slots=True)
-class EtcdEntry:
-    """One write of a store: revision, number within its transaction, key, value.
+def read(
+    source: ByteSource, number: int, notes: Notes, logs: tuple[ByteSource, ...] = ()
+) -> Iterator[Record]:
+    """The records of a snapshot or of a data folder, whose write-ahead log has several files.
 
-    The value is None for a deletion. The revision is 0 where it is not known.
+    Raises InputError for a damaged file or a wrong digest.
     """
-
-    main: int
-    sub: int
-    key: str
-    version: int
-    value: bytes | None
-
-
-def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
-    """The records of a snapshot. Raises InputError for a damaged file or a wrong digest."""
     with _mapped(source) as (buffer, size):
         size = _check_digest(buffer, size, source.name)
         bolt = BoltFile(buffer, size, source.name)
         compacted = _compacted(bolt)
         notes.add(f"{source.name}: compacted at revision {compacted}; every later write is present")
-        yield from _records(bolt, compacted, source, number, options, notes)
+        entries = _entries(bolt, source.name)
+        if logs:
+            entries = _and_logged(entries, bolt, compacted, logs, notes)
+        yield from _records(entries, compacted, source, number, notes)
 
 
 def _records(
-    bolt: BoltFile,
+    entries: Iterator[EtcdEntry],
     compacted: int,
     source: ByteSource,
     number: int,
-    options: ReadOptions,
     notes: Notes,
 ) -> Iterator[Record]:
     baseline: dict[str, EtcdEntry] = {}
     known: dict[str, Record] = {}
     index = 0
     is_flushed = False
-    for entry in _entries(bolt, source.name):
+    for entry in entries:
         if entry.main <= compacted:
             if entry.value is None:
                 baseline.pop(entry.key, None)
@@ -245,18 +242,22 @@ def _entries(bolt: BoltFile, place: str) -> Iterator[EtcdEntry]:
             key=fields.key.decode("utf-8", "replace"),
             version=fields.version,
             value=None if is_tombstone else fields.value,
+            created=fields.created,
+            lease=fields.lease,
         )
 
 
 @dataclass(slots=True)
 class _KeyValue:
     key: bytes = b""
+    created: int = 0
     version: int = 0
     value: bytes = b""
+    lease: int = 0
 
 
 def _key_value(raw: bytes, place: str) -> _KeyValue:
-    """The message `KeyValue{1 key, 4 version, 5 value}`; other fields are skipped."""
+    """The message `KeyValue{1 key, 2 create_revision, 4 version, 5 value, 6 lease}`."""
     parsed = _KeyValue()
     at = 0
     while at < len(raw):
@@ -266,6 +267,10 @@ def _key_value(raw: bytes, place: str) -> _KeyValue:
             amount, at = _varint(raw, at, place)
             if number == 4:
                 parsed.version = amount
+            elif number == 2:
+                parsed.created = amount
+            elif number == 6:
+                parsed.lease = amount
         elif wire == 2:
             size, at = _varint(raw, at, place)
             if at + size > len(raw):
@@ -294,6 +299,47 @@ def _varint(raw: bytes, at: int, place: str) -> tuple[int, int]:
 
 def _cut(place: str) -> InputError:
     return InputError("a number or text in a stored key is cut", place=place, cure="take it again")
+
+
+def _and_logged(
+    entries: Iterator[EtcdEntry],
+    bolt: BoltFile,
+    compacted: int,
+    logs: tuple[ByteSource, ...],
+    notes: Notes,
+) -> Iterator[EtcdEntry]:
+    """The writes of a database, and those that stand in its log alone."""
+    requests = LoggedRequests()
+    for log in logs:
+        requests.read(log.whole())
+    applied = next((_INDEX.unpack(each)[0] for each in _meta(bolt, _APPLIED)), 0)
+    leases = {_INDEX.unpack(key)[0] for key, _ in bolt.bucket(b"lease") if len(key) == _INDEX.size}
+    store = Store(compacted, {}, leases)
+    for entry in entries:
+        yield entry
+        store.note(entry)
+    place, count = logs[-1].name, 0
+    try:
+        for entry in etcd_log.writes(store, requests.after(applied, place), place):
+            count += 1
+            yield entry
+    except InputError as problem:
+        notes.lose(problem)
+    if count:
+        notes.add(f"{place}: {counts.of(count, 'write')} that the database does not have yet")
+    if requests.uncommitted:
+        unsure = counts.of(requests.uncommitted, "request")
+        notes.lose(
+            InputError(
+                f"{unsure} at the end of the log, of which it does not say that a majority of "
+                "the members has them",
+                place=place,
+            )
+        )
+
+
+def _meta(bolt: BoltFile, name: bytes) -> list[bytes]:
+    return [value for key, value in bolt.bucket(b"meta") if key == name and len(value) == 8]
 
 
 def _compacted(bolt: BoltFile) -> int:
