@@ -48,6 +48,7 @@ SAME = {
         f'"Unable to attach or mount volumes for pod; skipping pod" {POD} err="timed out"'
     ),
 }
+FAILED = "Failed to schedule pod: shop/web-1"
 SAYS = ("op", "namespace", "name", "verb", "actor", "message", "observed_at", "losses")
 WRAPS = {
     "as it is": "{}",
@@ -68,6 +69,15 @@ def test_sentence_of_an_older_component_says_what_its_fields_say_today(tmp_path,
         old, new = (said(tmp_path, each) for each in wrapped)
         assert old == new
         assert len(old) == (2 if "web-2" in sentence else 1)
+
+
+def test_failed_attempt_of_a_release_up_to_1_7_is_one(tmp_path):
+    for wrap in WRAPS.values():
+        ((op, *named, verb, actor, message, _, _),) = said(tmp_path, wrap.format(klog(FAILED)))
+        assert (named, verb, message) == (["shop", "web-1"], "unschedulable", FAILED.split(":")[0])
+        assert (op, actor) == tuple(
+            said(tmp_path, klog(next(iter(SAME))))[0][each] for each in (0, 4)
+        )
 
 
 def test_sentence_in_a_field_of_a_collector_has_its_time(tmp_path):
@@ -106,7 +116,7 @@ def read_as_it_is(folder, text):
         return names, history.refused_places, list(history.left_out)
 
 
-@pytest.mark.parametrize("sentence", SAME)
+@pytest.mark.parametrize("sentence", [*SAME, FAILED])
 def test_sentence_that_the_end_of_a_file_cuts_names_no_other_pod(tmp_path, sentence):
     """`ns/na` there may be a pod, and may be the beginning of another."""
     whole = klog(sentence)

@@ -28,6 +28,8 @@ _ATTEMPTS = (
         "unschedulable",
         "Unable to schedule pod; no nodes are registered to the cluster; waiting",
     ),
+    # The pod gets the condition Unschedulable then, whatever went wrong.
+    (r"Failed to schedule pod: {pod}", "unschedulable", "Failed to schedule pod"),
     (r"Error scheduling {pod}: (?P<why>.+); retrying", "error", "Error scheduling pod; retrying"),
     (r"Attempting to bind {pod} to {node}", "bind", "Attempting to bind pod to node"),
     (
@@ -59,9 +61,9 @@ _UNMOUNTED = re.compile(
 )
 
 _MENTIONED = re.compile(
-    rb"\.go:\d+\] (?:Attempting to (?:schedule pod: |bind )|Unable to (?:schedule|attach|mount) |"
-    rb"Error (?:scheduling|syncing pod) |pod \S{1,320} is bound successfully |"
-    rb"Status after running PostFilter plugins for pod |SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
+    rb"\.go:\d+\] (?:(?:Attempting|Failed) to schedule pod: |Attempting to bind |"
+    rb"Unable to (?:schedule|attach|mount) |Error (?:scheduling|syncing pod) |"
+    rb"pod \S{1,320} is bound successfully |Status after running PostFilter plugins for pod |SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
 )
 _CUT = re.compile(
     r"Unable to schedule [a-z0-9-]+[/ ][a-z0-9.-]+(?!.*; waiting$)"
@@ -71,7 +73,8 @@ _CUT = re.compile(
     r'|Error syncing pod \S+ \("(?!.*"\), skipping: .)'
     r'|Unable to (?:attach or )?mount volumes for pod "(?!.*; skipping pod$)'
     r'|pod \S{1,320} is bound successfully on node "(?!.+")'
-    r"|(?:Attempting to (?:schedule pod: |bind )|pod \S{1,320} is bound successfully )"
+    r"|(?:(?:Attempting|Failed) to schedule pod: |Attempting to bind "
+    r"|pod \S{1,320} is bound successfully )"
     r"(?=.*(?:\.\.\.|\u2026)$)"
 )
 """The beginning of a sentence that has no end of its own, or ends in dots."""
