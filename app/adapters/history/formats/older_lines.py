@@ -63,7 +63,8 @@ _UNMOUNTED = re.compile(
 _MENTIONED = re.compile(
     rb"\.go:\d+\] (?:(?:Attempting|Failed) to schedule pod: |Attempting to bind |"
     rb"Unable to (?:schedule|attach|mount) |Error (?:scheduling|syncing pod) |"
-    rb"pod \S{1,320} is bound successfully |Status after running PostFilter plugins for pod |SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
+    rb"pod \S{1,320} is bound successfully |Status after running PostFilter plugins for pod |"
+    rb"SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
 )
 _CUT = re.compile(
     r"Unable to schedule [a-z0-9-]+[/ ][a-z0-9.-]+(?!.*; waiting$)"
