@@ -6,13 +6,23 @@ from itertools import islice
 
 import msgspec
 
-from app.domain.log import ObjectKey, Revision
+from app.analysis.chronicle import Chronicle
+from app.domain.log import ObjectKey, Revision, records
 from app.domain.objects import history_kinds
 from app.domain.objects.registry import is_called
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
+from projections.timeline import Entry
 
 HITS_MAX = 50
 """The number of objects in one answer."""
+
+DELETIONS_MAX = 30_000
+"""The number of deletions of a kind that are looked at."""
+
+_DELETED = "Deleted"
+"""The end of the kinds of entries that are deletions."""
 
 
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,13 +40,34 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
         return ObjectKey(self.group, self.resource, self.namespace, self.name)
 
 
+class GoneHit(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that was deleted: the revision and time of that, and the author."""
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    revision: Revision
+    time: str
+    by: str
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of the object."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+
 class Hits(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that match a query, the likeliest first; `more` tells that there are others."""
+    """The objects that match a query, the likeliest first; `more` tells that there are others.
+
+    `gone` are those that were deleted, and are not there again.
+    """
 
     query: str
     revision: Revision
     items: tuple[Hit, ...]
     more: bool = False
+    gone: tuple[GoneHit, ...] = ()
 
 
 def find(
@@ -45,6 +76,7 @@ def find(
     sees: Callable[[ObjectKey], bool],
     *,
     hits_max: int = HITS_MAX,
+    gone: tuple[GoneHit, ...] = (),
 ) -> Hits:
     """Finds the objects whose name contains the query; equal names first, then equal beginnings.
 
@@ -67,8 +99,61 @@ def find(
             )
         )
     return Hits(
-        query=query, revision=objects.revision, items=tuple(hits), more=len(keys) > hits_max
+        query=query,
+        revision=objects.revision,
+        items=tuple(hits),
+        more=len(keys) > hits_max,
+        gone=gone,
     )
+
+
+def deleted(
+    chronicle: Chronicle,
+    objects: ObjectsProjection,
+    query: str,
+    sees: Callable[[ObjectKey], bool],
+    *,
+    hits_max: int = HITS_MAX,
+) -> tuple[GoneHit, ...]:
+    """Finds the deleted objects whose name contains the query; equal names first, then the last.
+
+    The newest DELETIONS_MAX deletions are looked at. The query is that of `find`.
+    """
+    place, slash, name = query.strip().lower().rpartition("/")
+    if not name and not slash:
+        return ()
+    last: dict[ObjectKey, Entry] = {}
+    for kind in chronicle.kinds():
+        if not kind.endswith(_DELETED):
+            continue
+        numbers = chronicle.numbers(kind=kind)
+        newest = chronicle.newest(numbers, until=objects.revision)
+        for entry in islice(newest, DELETIONS_MAX):
+            key = entry.subject
+            is_named = name in key.name.lower() and key not in last
+            if not is_named or objects.event(key) is not None or not sees(key):
+                continue
+            if not slash or place == key.namespace or _is_kind(objects, key, place):
+                last[key] = entry
+    likest = sorted(last.items(), key=lambda one: (one[0].name.lower() != name, -one[1].revision))
+    return tuple(
+        GoneHit(
+            group=key.group,
+            resource=key.resource,
+            namespace=key.namespace,
+            name=key.name,
+            revision=entry.revision,
+            time=timestamps.micro_text(Instant(entry.time)),
+            by=records.shown_author(entry.actor, entry.kind),
+        )
+        for key, entry in likest[:hits_max]
+    )
+
+
+def _is_kind(objects: ObjectsProjection, key: ObjectKey, word: str) -> bool:
+    """Whether a word names the kind of an object."""
+    kind = history_kinds.find(objects, key.group, key.resource)
+    return word == key.resource or (kind is not None and is_called(kind, word))
 
 
 def _likest(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
@@ -95,8 +180,5 @@ def _possible(objects: ObjectsProjection, text: str) -> Iterator[Iterable[Object
         return
     place, slash, _ = text.rpartition("/")
     for group, resource in objects.resources():
-        is_any = not slash or place == resource
-        if not is_any:
-            kind = history_kinds.find(objects, group, resource)
-            is_any = kind is not None and is_called(kind, place)
+        is_any = not slash or _is_kind(objects, ObjectKey(group, resource, "", ""), place)
         yield objects.keys(group, resource, None if is_any else place)

@@ -137,6 +137,7 @@ WANTS = "request dev wants 1 of class c: "
 FALSE = f"selector #0 of the request: device.attributes['{D}'].gen >= 4"
 
 START = "2026-01-02T03:00:00Z"
+UNSERVED = "node n2 has no slice of any driver, unlike 1 other node"
 HEATED = (
     "rule hot taints {} devices x.test/hot:NoSchedule since it was written, by redra:incidents at "
     f"{START}"
@@ -214,7 +215,8 @@ ROWS = {
         [*hardware()[:4], node("n2"), full_of_cpu("n1"), *wanting(ask("c"))],
         ["its claims could be allocated on node n1, which refuses it: Insufficient cpu",
          "node n1 has 16 cpu, of which its pod requests 16; this pod requests 1",
-         "no device can be used on 1 node; 1 other node refuses the pod for another reason"],
+         "no device can be used on 1 node; 1 other node refuses the pod for another reason",
+         UNSERVED],
     ),
     "each request on another node": (
         [space("lab"), class_of("c", D), class_of("nic", "n.test"), *map(node, NODES),
@@ -265,7 +267,8 @@ ROWS = {
     "a pod of a DaemonSet for a node without devices": (
         [*hardware()[:4], node("n2"), claim("want", "lab", ask("c")),
          with_spec(pod("job", "lab", claim="want"), affinity=ON_SECOND)],
-        ["no device can be used on 1 node; 1 other node refuses the pod for another reason"],
+        ["no device can be used on 1 node; 1 other node refuses the pod for another reason",
+         UNSERVED],
     ),
 }  # fmt: skip
 

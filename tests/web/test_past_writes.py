@@ -15,6 +15,7 @@ from tests.web.invented import (
     driver_pod,
     node,
     pod,
+    slice_of,
     space,
     template,
 )
@@ -46,6 +47,27 @@ def waiting(*change, last=WAITS):
 
 NO_MODEL = f"device.attributes['{D}'].model == 'a'"
 BY = "by redra:incidents at "
+ZONE = "topology.kubernetes.io/zone"
+IN_ZONE = {"nodeSelectorTerms": [
+    {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z1"]}]}]}  # fmt: skip
+ROOT = "resource.kubernetes.io/pcieRoot"
+ALIGNED = claim("want", "lab", ask("c", "one"), ask("c", "two"),
+                constraints=[{"requests": ["one", "two"], "matchAttribute": ROOT}])  # fmt: skip
+
+
+def in_zone(zone, name="n", **spec):
+    return node(name, {ZONE: zone}, **spec)
+
+
+def rooted(*roots, generation=1):
+    """A slice of devices with, or without, the attribute of a PCIe root."""
+    devices = [
+        {"name": f"x{number}", "attributes": {ROOT: {"string": root}} if root else {}}
+        for number, root in enumerate(roots)
+    ]
+    return slice_of("s", D, "n", devices, generation=generation, nodeName="n")
+
+
 ROWS = {
     "a class was edited into an error": (
         waiting({"apply": [with_selector(NO_MODEL)]}),
@@ -63,6 +85,35 @@ ROWS = {
             {"wait": 30},
         ),
         f"node n had x.test/pool=gpu until that was taken away, {BY}",
+    ),
+    "a label by which a pool selects one of its nodes was changed": (
+        (
+            {
+                "apply": [
+                    space("lab"),
+                    class_of("c", D),
+                    in_zone("z1"),
+                    HERRING,
+                    in_zone("z1", "full", unschedulable=True),
+                    slice_of("s", D, "z1", [{"name": "x"}], nodeSelector=IN_ZONE),
+                ]
+            },
+            {"wait": 5},
+            {"apply": [in_zone("z2")]},
+            {"apply": WAITS},
+            {"wait": 30},
+        ),
+        f"slice s was for node n, which had {ZONE}=z1 until that became z2, {BY}",
+    ),
+    "an attribute that a constraint needs was withdrawn": (
+        (
+            {"apply": [space("lab"), class_of("c", D), node("n"), HERRING, rooted("r", "r")]},
+            {"wait": 5},
+            {"apply": [rooted("r", "", generation=2)]},
+            {"apply": [ALIGNED, WAITS[1]]},
+            {"wait": 30},
+        ),
+        f"slice s had {ROOT}=r for x1 until it was written without it, {BY}",
     ),
     "the node was tainted": (
         waiting({"apply": [node("n", taints=[{"key": "x.test/hot", "effect": "NoSchedule"}])]}),

@@ -264,7 +264,8 @@ ROWS = {
                  is_of_few=True),
     "pace": Row(json="pace", page="pace", facts=pace_of, no_command=PICTURE),
     "find": Row(json="find?q=third", page="find?q=third", is_about_crowd=True,
-                facts=lambda answer: [one["name"] for one in answer["items"]],
+                facts=lambda answer: [one["name"] for one in answer["items"]]
+                + [one[part] for one in answer["gone"] for part in ("name", "by")],
                 no_command="completion of words asks it"),
     "rehearsal": Row(json="rehearsal?to=1.36", page="rehearsal?to=1.36", facts=rehearsal_of,
                      no_command="`redra rehearse` opens the data itself: its page of text is held "

@@ -263,6 +263,15 @@ async def test_answer_about_a_workload_leads_to_its_pods(make):
         assert told in await why(make(), about)
 
 
+async def test_node_that_a_driver_leaves_out_is_on_the_landing_page():
+    steps = driver_that_leaves_a_new_node_out()
+    async with serving(store=await stored(Invented(told=(), steps=steps).incident())) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    causes = [cause for item in items for cause in item.get("causes", ())]
+    assert "node tainted has no slice of any driver, unlike 1 other node" in causes
+    assert any(cause.startswith("daemonset lab/driver has a pod on each") for cause in causes)
+
+
 async def test_pods_of_a_finished_rollout_have_no_older_template():
     said = await why(deployment_of_another_image(), "deployment/web")
     assert "1 of 1 wanted pod runs " in said

@@ -4,6 +4,7 @@ Names, device ids and expressions are never broken inside a word. A word that is
 line gets its own line.
 """
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +29,11 @@ KEPT_TEXT_MAX = 300
 
 _TEXT_STEPS = (600, 300, 200, 140, 100)
 _CHILDREN_STEPS = (1_000, 40, 20, 12, 8, 5, 3)
+_ONLY_REVISION = re.compile(r"\(revision \d+\)")
+_AT_REVISION = re.compile(r"(at )?\S+ \(revision \d+\)$")
+_JOINT = "\x00"
+"""The character between words that stay on one line while a text is wrapped."""
+
 _TAIL = "more; -o json has all of them"
 
 
@@ -140,6 +146,18 @@ def _first(reasons: Sequence[Reason], count: int) -> list[Reason]:
 
 
 def _wrapped(text: str, first: str, following: str, width: int) -> list[str]:
+    lines = _filled(text, first, following, width)
+    if not _ONLY_REVISION.fullmatch(lines[-1].removeprefix(following)):
+        return lines
+    # The revision goes with its instant, and not alone onto a line.
+    joined = _AT_REVISION.sub(lambda one: one[0].replace(" ", _JOINT), text)
+    together = _filled(joined, first, following, width)
+    if max(map(len, together)) > width:
+        return lines
+    return [line.replace(_JOINT, " ") for line in together]
+
+
+def _filled(text: str, first: str, following: str, width: int) -> list[str]:
     return textwrap.wrap(
         text,
         width,

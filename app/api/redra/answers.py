@@ -371,10 +371,12 @@ class Answers:
         )
 
     async def find(self, inquiry: Inquiry) -> Hits:
-        """The objects that match the query and that the reader may see."""
+        """The objects that match the query, also deleted ones, and that the reader may see."""
         views = await self.views(inquiry)
-        query = inquiry.request.parameter("q")
-        return search.find(views.objects, query, inquiry.reader().sees)
+        query, sees = inquiry.request.parameter("q"), inquiry.reader().sees
+        chronicle, _ = await self.chronicles.of(inquiry.runtime)
+        gone = search.deleted(chronicle, views.objects, query, sees)
+        return search.find(views.objects, query, sees, gone=gone)
 
     async def findings(self, inquiry: Inquiry) -> Findings:
         """The problems up to the moment, ranked; of a long history only up to their `examined`."""

@@ -17,6 +17,13 @@ class FoundObject(Model):
     revision: int
 
 
+class GoneObject(FoundObject):
+    """A deleted object: the revision is that of its deletion."""
+
+    time: str
+    by: str = Field(description="The author of the deletion")
+
+
 class HitList(Model):
     """Objects that a query may mean, the likeliest first."""
 
@@ -24,6 +31,7 @@ class HitList(Model):
     revision: int
     items: list[FoundObject]
     more: bool = Field(description="True if there are more")
+    gone: list[GoneObject] = Field(description="Deleted objects that are not there again")
 
 
 class TimelineEntries(Model):

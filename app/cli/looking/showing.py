@@ -104,7 +104,7 @@ def findings(
             console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
             return
         for line in findings_lines(shown, defects, source.history(place)):
-            console.say(line)
+            console.say_wrapped(line)
         if not scanned:
             console.note("known defects were not searched for here; redra scan does that")
 

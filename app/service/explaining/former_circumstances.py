@@ -12,6 +12,7 @@ from itertools import pairwise
 from app.analysis import scheduler_messages, scope
 from app.analysis.explain import circumstances, lives, sources, waits
 from app.analysis.explain.nearby import drivers as drivers_nearby
+from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.allocation.reasons.causes import CauseKind
@@ -48,6 +49,7 @@ async def reasons(
     """The changes of other objects that removed what the pod lacks according to the nodes."""
     return [
         *await _relabelled(evidence, circumstances.for_no_node(evidence.views, nodes)),
+        *await _left(evidence, circumstances.without_devices(nodes)),
         *await unchosen(evidence, pod, circumstances.unmatched(nodes)),
         *await _withdrawn(evidence, pod, nodes),
         *await _shrunk(evidence, nodes),
@@ -69,11 +71,37 @@ def loss(events: Sequence[Event], had: Callable[[JsonView], bool]) -> tuple[Even
     return next(((before, after) for after, before in pairwise(events) if has(before)), None)
 
 
-async def _relabelled(evidence: ExplainedMoment, slices: Sequence[Slice]) -> list[Reason]:
-    """The nodes that matched the selectors of slices, and the changes since which they do not."""
+async def _left(evidence: ExplainedMoment, names: Sequence[str]) -> list[Reason]:
+    """The nodes that see no device and matched the selectors of slices that are for others now."""
+    if not names:
+        return []
+    known = nodes_nearby.all_nodes(evidence.views)
+    chosen = {
+        repr(one.node.tree): one
+        for one in nodes_nearby.selecting(evidence.views)
+        if nodes_nearby.is_for_any(one, known)
+    }
+    keys = [
+        ObjectKey(*api_resources.NODES, "", name)
+        for name in names[: evidence.bounds.cause_nodes_max]
+    ]
+    reasons = await _relabelled(evidence, [*chosen.values()], keys) if chosen else []
+    return sorted(reasons, key=lambda one: -one.revision)[:NAMES_MAX]
+
+
+async def _relabelled(
+    evidence: ExplainedMoment, slices: Sequence[Slice], nodes: Sequence[ObjectKey] | None = None
+) -> list[Reason]:
+    """The nodes that matched the selectors of slices, and the changes since which they do not.
+
+    Only `nodes` are looked at; None: any.
+    """
     reasons: list[Reason] = []
     for one in slices[:NAMES_MAX]:
-        for key in await changed(evidence, api_resources.NODES, one.node.name):
+        keys = (
+            await changed(evidence, api_resources.NODES, one.node.name) if nodes is None else nodes
+        )
+        for key in keys:
             lost = loss(await evidence.changes(key), partial(_is_for, one))
             if lost is None or not evidence.sight.sees(lost[1]):
                 continue

@@ -7,6 +7,7 @@ an administrator does, it is a ResourceSlicePatch.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, pairwise
 
 from app.analysis.chronicle import Chronicle
@@ -22,13 +23,15 @@ from app.analysis.findings.outgrown import (
     wishes_of,
 )
 from app.analysis.views import LiveViews
+from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device, value_text
+from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, identifiers
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -53,19 +56,64 @@ async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> list[Reason]:
     """The patches and the writes of slices because of which devices do not match."""
+    against = await unaligned(evidence, nodes)
     if not (
         any(one.is_error for one in nodes)
         or circumstances.without_devices(nodes)
         or any(circumstances.excluded(nodes, CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR))
     ):
-        return []
-    reasons: list[Reason] = []
+        return against
+    reasons: list[Reason] = against
     if any(one.is_error for one in nodes):
         # The devices of a selector that is false have their patches below them.
         reasons += [*patched_away(evidence, pod)][:NAMES_MAX]
     reasons += await reclassed(evidence, pod, LostDevices(evidence.views))
     left = NAMES_MAX - len(reasons)
     return [*reasons, *(await rewritten(evidence, pod))[: max(left, 1)]]
+
+
+async def unaligned(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The writes of slices that withdrew an attribute which a constraint needs."""
+    lacking: dict[tuple[str, str], str] = {}
+    for group in circumstances.excluded(nodes, CauseKind.CONSTRAINT):
+        cause = group.reason.cause
+        about = "" if cause is None else cause.about
+        name = about.removesuffix(causes.MISSING)
+        for device in group.devices[:NAMES_MAX] if name != about else ():
+            if len(lacking) < NAMES_MAX:
+                lacking[(device, name)] = device
+    reasons: list[Reason] = []
+    for device, name in lacking:
+        *_, own = identity = identifiers.parse_device(device)
+        for one in newest(evidence.views.inventory.slices_of(identity[:2])):
+            if all(each.id != identity for each in one.devices):
+                continue
+            key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
+            had = partial(_has_attribute, own, name)
+            lost = former_circumstances.loss(await evidence.changes(key), had)
+            if lost is not None and evidence.sight.sees(lost[1]):
+                value = value_text(_attribute(lost[0].object, own, name))
+                text = f"slice {one.name} had {name}={value} for {own} until it was written "
+                reasons.append(former_circumstances.kept(lost[1], f"{text}without it"))
+    return reasons
+
+
+def _has_attribute(device: str, name: str, tree: JsonView) -> bool:
+    return _attribute(tree, device, name) is not None
+
+
+def _attribute(tree: JsonView, device: str, name: str) -> object:
+    """The value of an attribute that a slice publishes for a device; None where it has none.
+
+    In the domain of its driver, an attribute may be published without the domain.
+    """
+    own = name.removeprefix(f"{dra.driver(tree)}/")
+    for each in dra.devices(tree):
+        if each.get("name") == device:
+            having = dra.attributes(each)
+            value = having.get(name, having.get(own))
+            return next(iter(value.values()), None) if isinstance(value, Mapping) else None
+    return None
 
 
 async def rewritten(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import circumstances, node_answers, untried, waits
+from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -18,6 +19,7 @@ from app.analysis.findings.outgrown import LostDevices
 from app.analysis.findings.report import Finding, FindingKind, Findings, Subject
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
+from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.framework import filters
@@ -279,18 +281,31 @@ class _Attempts:
     async def former(self, pod: JsonObject, summary: DecisionSummary) -> list[Reason]:
         """The writes that took devices from the first nodes, and what else keeps these from it."""
         evidence = self._evidence
-        is_by_write = any(each.cause in _BY_WRITES for each in summary.causes)
-        if not is_by_write and not await self._is_any_slice_gone():
+        is_by_write = any(
+            each.cause in _BY_WRITES or each.about.endswith(causes.MISSING)
+            for each in summary.causes
+        )
+        may_lack = self._is_a_node_unserved() or any(nodes_nearby.selecting(evidence.views))
+        if not is_by_write and not may_lack and not await self._is_any_slice_gone():
             return []
         index = await self._index()
         if index is None:
             return []
         now = await evidence.now()
         nodes = await evidence.run(lambda seen: _first_answers(evidence, seen, index, pod, now))
+        unserved = nodes_nearby.without_driver(evidence.views, circumstances.without_devices(nodes))
         return [
             *await pods.losses(evidence, pod, nodes),
+            *await selections.unaligned(evidence, nodes),
+            *(line for each in unserved for line in (each, *each.children)),
             *circumstances.beside(evidence.views, pod, nodes),
         ]
+
+    def _is_a_node_unserved(self) -> bool:
+        """Whether some nodes have slices of their own and others have none."""
+        views = self._evidence.views
+        named = {one.node.name for one in views.inventory.slices() if one.node.name}
+        return 0 < len(named) < views.objects.count(*api_resources.NODES)
 
     async def gone_nodes(self, pod: JsonObject) -> tuple[str, ...]:
         """The deletions of nodes whose devices would do for a pod about which nodes are asked."""

@@ -5,7 +5,10 @@ import random
 import pytest
 
 from app.analysis import search
+from app.analysis.chronicle import Chronicle
+from app.domain.values import timestamps
 from projections.objects import ObjectsProjection
+from tests.cluster import Cluster
 from tests.unit.projections.log_of import LogOf
 
 
@@ -58,3 +61,32 @@ def test_word_before_the_name_is_a_kind_or_a_namespace(query: str, names: list[s
     view = crowd(["ns/web", "ns/web-2", "z/web", "pod/old-web"])
     answer = search.find(view, query, lambda key: True)
     assert [f"{hit.namespace}/{hit.name}" for hit in answer.items] == names
+
+
+def test_deleted_objects_are_found_with_who_deleted_them_and_when() -> None:
+    cluster = Cluster(namespaces=("default", "other"))
+    for name in ("web", "web-2", "back", "stays-web"):
+        cluster.pod(name)
+    cluster.pod("web", namespace="other")
+    cluster.settle()
+    for name in ("web-2", "web", "back"):
+        cluster.kill(name)
+        cluster.settle().wait(1)
+    cluster.pod("back")
+    cluster.settle()
+    chronicle, view = Chronicle(), ObjectsProjection()
+    chronicle.fold(cluster.line.events)
+    for event in cluster.line.events:
+        view.fold(event)
+    gone = {event.key.name: event for event in cluster.line.events if event.type == "ObjectDeleted"}
+
+    def found(query: str) -> list[str]:
+        return [hit.name for hit in search.deleted(chronicle, view, query, lambda key: True)]
+
+    assert found("web") == found("pod/WEB") == found("default/web") == ["web", "web-2"]
+    assert found("back") == found("other/web") == found("claim/web") == found("") == []
+    (hit,) = search.deleted(chronicle, view, "web-2", lambda key: True)
+    event = gone["web-2"]
+    assert (hit.revision, hit.by) == (event.revision, event.stamp.actor.user)
+    assert hit.time == timestamps.micro_text(event.stamp.time)
+    assert search.deleted(chronicle, view, "web", lambda key: key.name != "web") == (hit,)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from app.analysis.explain import waits
+from app.analysis.explain import lives, waits
 from app.analysis.explain.nearby import origins
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
@@ -172,27 +172,36 @@ def without_driver(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
 
 
 def _left_out(views: LiveViews, lacking: Sequence[str], served: Iterable[str]) -> Iterator[Reason]:
-    """The DaemonSets with pods on all nodes with slices that want none on these nodes, and why."""
-    nodes: dict[str, set[str]] = {}
+    """The DaemonSets with pods on all nodes with slices whose pods fail or lack on these nodes."""
+    nodes: dict[str, dict[str, ObjectKey]] = {}
     for key in views.objects.keys(*api_resources.PODS):
         pod = views.objects.get(key) or {}
         owner = meta.controller(pod)
         if owner is not None and owner.kind == "DaemonSet" and core.node_name(pod):
-            nodes.setdefault(owner.uid, set()).add(core.node_name(pod))
+            nodes.setdefault(owner.uid, {})[core.node_name(pod)] = key
     for key in views.objects.keys(*api_resources.DAEMON_SETS):
         tree = views.objects.get(key) or {}
-        having = nodes.get(meta.uid(tree), set())
-        if not having or not having.issuperset(served):
+        having = nodes.get(meta.uid(tree), {})
+        if not having or not having.keys() >= set(served):
             continue
+        text = f"daemonset {key.namespace}/{key.name} has a pod on each node with slices "
         for name in [name for name in lacking if name not in having][:NAMES_MAX]:
             node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
             if cause := daemon_nodes.refusal(core.template(tree), node):
-                text = f"daemonset {key.namespace}/{key.name} has a pod on each node with slices "
                 yield Reason(
                     text=f"{text}and wants none on {name}: {cause}",
                     about=key,
                     is_kept=True,
                     rests_on=(key,),
+                )
+        for name in [name for name in lacking if name in having][:NAMES_MAX]:
+            own = having[name]
+            if waiting := [*lives.waiting_containers(views.objects.get(own) or {})]:
+                yield Reason(
+                    text=f"{text}and on {name}, where {own.name} fails: {waiting[0]}",
+                    about=own,
+                    is_kept=True,
+                    rests_on=(key, own),
                 )
 
 
@@ -305,6 +314,14 @@ def all_nodes(views: LiveViews) -> list[Node]:
         Node(name=key.name, labels=meta.labels(views.objects.get(key) or {}))
         for key in views.objects.keys(*api_resources.NODES)
     ]
+
+
+def selecting(views: LiveViews) -> Iterator[Slice]:
+    """The newest slices with devices that select their nodes by labels."""
+    for place in views.inventory.pool_ids():
+        for one in newest(views.inventory.slices_of(place)):
+            if one.devices and one.node.tree is not None:
+                yield one
 
 
 def left_behind(views: LiveViews, drivers: Container[str]) -> list[Slice]:

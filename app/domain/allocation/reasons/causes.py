@@ -45,6 +45,9 @@ class CauseKind(StrEnum):
     CONSTRAINT = "constraint"
 
 
+MISSING = " is missing"
+"""The words after the attribute of a constraint that a device does not have."""
+
 _CLASS = "class "
 """The word before the name of the class whose selector excludes a device."""
 
@@ -457,7 +460,7 @@ def _against(state: ConstraintState, facts: object) -> Cause:
     if facts is None:
         return Cause(
             kind=CauseKind.CONSTRAINT,
-            about=f"{name} is missing",
+            about=f"{name}{MISSING}",
             text=f"has no attribute {name}, which a constraint needs",
         )
     value = value_text(getattr(facts, "shown", lambda: None)())

@@ -232,6 +232,17 @@ def test_long_text_is_cut_between_words_before_branches_are() -> None:
     assert all(line.rstrip(" …").rpartition(" ")[2][:4] == "word" for line in lines[1:])
 
 
+@pytest.mark.parametrize("width", range(40, 101))
+def test_revision_is_on_a_line_with_its_instant_where_both_fit(width: int) -> None:
+    text = "node zz is tainted maintenance=fan:NoSchedule, by system:anonymous at "
+    text += "2026-11-30T16:47:20.677245Z (revision 70)"
+    lines = pages.page("head", [Reason(text=text)], width=width)
+    if width >= 50:
+        assert not any(line.strip(" │├└─") == "(revision 70)" for line in lines)
+    assert " ".join(line.strip(" │├└─") for line in lines[1:]) == text
+    assert max(map(len, lines)) <= width
+
+
 def test_branches_that_do_not_fit_are_counted() -> None:
     reasons = [Reason(text=f"reason {number}") for number in range(500)]
     lines = pages.page("head", reasons, width=100, lines_max=50)

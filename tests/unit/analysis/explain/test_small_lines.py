@@ -10,6 +10,7 @@ import pytest
 from app.analysis.explain import lives, quota_use
 from app.analysis.explain.hardware import nodes
 from app.analysis.explain.nearby import holders, successors
+from app.analysis.explain.nearby import nodes as nearby_nodes
 from app.analysis.explain.observed import announcements
 from app.analysis.explain.reasons import NAMES_MAX
 from app.analysis.explain.workloads import members
@@ -32,6 +33,38 @@ def pod_key(name: str, namespace: str = "default") -> ObjectKey:
 
 
 # nodes
+
+
+def test_pod_of_a_driver_that_fails_on_a_node_without_slices_is_named():
+    """A DaemonSet counts that has a pod on each node with slices; of its pods, one that fails."""
+    cluster = Cluster()
+    labels = {"app": "driver"}
+    spec = {"containers": [{"name": "plugin", "image": "example.com/d:1"}]}
+    made = {"metadata": {"labels": labels}, "spec": spec}
+    for name in ("n1", "n2", "n3"):
+        cluster.node(name)
+    cluster.slice("n1", 1)
+    cluster.slice("n3", 1)
+    tree = {"selector": {"matchLabels": labels}, "template": made}
+    cluster.create("apps/v1", "DaemonSet", "driver", spec=tree)
+    cluster.settle().wait(5)
+    own = next(
+        name
+        for name in cluster.names("pods")
+        if cluster.must("pods", name)["spec"]["nodeName"] == "n2"
+    )
+    (plain,) = nearby_nodes.without_driver(views_of(cluster), ["n2"])
+    assert plain.children == ()
+    waits = {"waiting": {"reason": "ImagePullBackOff"}}
+    report = {"name": "plugin", "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    status = {"phase": "Pending", "containerStatuses": [{**report, "state": waits}]}
+    cluster.patch("pods", own, {"status": status}, subresource="status")
+    (answer,) = nearby_nodes.without_driver(views_of(cluster), ["n2"])
+    assert answer.text == "node n2 has no slice of any driver, unlike 2 other nodes"
+    assert [one.text for one in answer.children] == [
+        "daemonset default/driver has a pod on each node with slices and on n2, where "
+        f"{own} fails: container plugin waits: ImagePullBackOff"
+    ]
 
 
 def condition(status: str, **more: str) -> dict[str, Any]:
