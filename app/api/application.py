@@ -304,7 +304,7 @@ def _refused(request: HttpRequest, answer: Response, problem: Exception) -> Resp
         _log.warning("a request was answered %d: %s (%s)", answer.status, problem, cause)
     wants_json = request.header(b"accept").startswith("application/json")
     is_page = paths.is_page(request.path) and not wants_json
-    return responses.problem(problem, answer.status) if is_page else answer
+    return responses.problem(problem, answer.status, request) if is_page else answer
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from app.domain.log import ObjectKey
 from app.domain.log.records import named_author
+from app.domain.objects import registry
 from app.domain.values import identifiers, timestamps
 from app.domain.values.texts.visible_text import visible_html
 from app.domain.values.timestamps import Instant
@@ -138,6 +139,7 @@ def _environment() -> Environment:
     made.filters["count"] = count_text
     made.filters["place"] = _namespaced_name
     made.filters["breaks"] = breaks
+    made.filters["steps"] = steps
     made.filters["author"] = named_author
     made.filters["noun"] = noun
     made.filters["program"] = program_text
@@ -163,12 +165,22 @@ def _namespaced_name(named: ObjectKey) -> str:
 
 
 def breaks(text: str) -> Markup:
-    """The text, with a place to break the line after each `/` and `:`, where names are joined."""
-    parts = _JOINT.split(text)
+    """The text, with places to break the line after `/`, `:` and `=`, where names are joined."""
+    return _broken(_JOINT, text)
+
+
+def steps(path: str) -> Markup:
+    """The path of a field, with a place to break the line after each step."""
+    return _broken(_STEP, path)
+
+
+def _broken(places: re.Pattern[str], text: str) -> Markup:
+    parts = places.split(text)
     return Markup("<wbr>").join(map(escape, parts)) if len(parts) > 1 else escape(text)
 
 
-_JOINT = re.compile(r"(?<=[/:])(?=\w)")
+_JOINT = re.compile(r"(?<=[/:=])(?=\w)")
+_STEP = re.compile(r"(?<=[./])(?=\w)")
 
 
 def program_text(agent: str) -> str:
@@ -200,9 +212,9 @@ def linked(text: str, page: Frame | None, marked: str = "") -> Markup:
 
 
 def _unbroken(text: str) -> Markup:
-    """The text, whose instants are not broken at their hyphens."""
+    """The text, broken where names are joined, and not within an instant."""
     return Markup("").join(
-        svg.element("span", part, class_="instant") if number % 2 else escape(part)
+        svg.element("span", part, class_="instant") if number % 2 else breaks(part)
         for number, part in enumerate(_INSTANT.split(text))
     )
 
@@ -240,5 +252,10 @@ _NOUNS = {
 
 
 def noun(resource: str) -> str:
-    """The noun for one object of a resource."""
-    return _NOUNS.get(resource, resource)
+    """The noun for one object of a resource; one that a history defines keeps its plural."""
+    return _NOUNS.get(resource) or _singulars().get(resource, resource)
+
+
+@lru_cache(maxsize=1)
+def _singulars() -> dict[str, str]:
+    return {kind.plural: kind.singular for kind in registry.kinds()}

@@ -57,6 +57,9 @@ async def test_first_difference_has_the_reasons_of_both_sides(name, pod, nodes):
         main = await main_of(server, "/ui/h/broken/compare?with=repaired")
         sides = main.one(class_="pair").all("section")
         assert len(sides) == 2
+        order = [one.text for one in main.all("h2")]
+        assert order[0] == "First difference"
+        assert order[-1] == "Compare with something else"
         for side, node, history in zip(sides, nodes, ("broken", "repaired"), strict=True):
             assert f"pod default/{pod}" in side.text
             assert (f"runs on {node}" if node else "waits") in side.one("p", "facts").text
@@ -117,7 +120,10 @@ async def test_release_is_compared_with_another_one():
         releases = [each.attributes["value"] for each in form.all("option")]
         assert {"1.34", "1.35", "1.37"} <= set(releases)
         (chosen,) = [each for each in form.all("option") if "selected" in each.attributes]
-        assert chosen.attributes["value"] == "1.34"
+        assert chosen.attributes["value"] == "1.37", "the newest one"
+        form = (await main_of(server, "/ui/h/broken/rehearsal")).one("form")
+        (chosen,) = [each for each in form.all("option") if "selected" in each.attributes]
+        assert chosen.attributes["value"] == "1.37"
         answer = await server.get(f"{JSON}/broken/rehearsal?to=1.35")
         main = await main_of(server, "/ui/h/broken/rehearsal?to=1.35")
         assert answer["decisions"]["differences"], "the pod is placed otherwise in 1.35"

@@ -255,7 +255,7 @@ async def test_map_tells_that_a_node_is_not_registered():
         assert page.one("h2").links == []
         answer = await server.raw("GET", f"/ui/h/default/object?{SLICE}")
         shown = read(answer.text).one("ul", "relations")
-        assert (shown.text, shown.links) == ("node node node-1 not there", [])
+        assert (shown.text, shown.links) == ("node node-1 not there", [])
         node = {"metadata": {"name": "node-1"}}
         await server.post("/api/v1/nodes", node)
         page = read((await server.raw("GET", "/ui/h/default/map")).text).one("main")

@@ -187,6 +187,9 @@ async def test_proposal_says_what_the_json_says_and_writes_nothing():
         for one in told["devices"]:
             assert one["device"] in main
         assert root.one("textarea").text == " ".join(RULE.decode().split())
+        order = [one.text for one in root.all("h2")]
+        assert order[0] == "What would happen"
+        assert order[-1] == "Try another change", "what was asked stands below the answer"
         after = (await server.get("/redra/v1/histories/default"))["revision"]
         assert after == before
         await server.get("/apis/resource.k8s.io/v1beta2/devicetaintrules/all", code=404)

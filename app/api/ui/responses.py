@@ -1,9 +1,10 @@
 """Pages and static files as responses, with the headers that keep them safe."""
 
-from app.api.server.messages import Header, Response
+from app.api.kubernetes import paths
+from app.api.server.messages import Header, HttpRequest, Response
 from app.domain.errors import RedraError
 from app.web import assets
-from app.web.links import STATIC
+from app.web.links import BELOW, STATIC, Links
 from app.web.pages import histories
 
 HTML = b"text/html; charset=utf-8"
@@ -45,13 +46,31 @@ def shown(page: bytes, code: int = 200) -> Response:
     return Response(page, status=code, content_type=HTML, headers=headers)
 
 
-def problem(refusal: Exception, code: int) -> Response:
+def problem(refusal: Exception, code: int, request: HttpRequest) -> Response:
     """The page for an error; for a mistake in redra it shows only the type of the error."""
+    place, name = None, ""
+    if code in _FROM_A_HISTORY and getattr(refusal, "resource", "") != "histories":
+        place = _place(request.path)
+    if code == _NOT_FOUND:
+        name = next(iter(request.query.get("name", ())), "")
     title = _TITLES.get(code, "Something went wrong")
     text = f"Internal error: {type(refusal).__name__}"
     if isinstance(refusal, RedraError):
         text = getattr(refusal, "message", "") or str(refusal)
-    return shown(histories.problem(code, title, text), code)
+    return shown(histories.problem(code, title, text, place, name), code)
+
+
+def _place(path: str) -> Links | None:
+    """The history that the path of a page names, at present."""
+    if not path.startswith(BELOW):
+        return None
+    requested = paths.split_history(path)
+    return None if requested is None else Links(history=requested.history)
+
+
+_NOT_FOUND = 404
+_FROM_A_HISTORY = frozenset((400, _NOT_FOUND, 405))
+"""The statuses of errors of a history that is there: its other pages can be shown."""
 
 
 _TITLES = {

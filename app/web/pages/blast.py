@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.analysis.blast import text
 from app.analysis.blast.radius import BlastRadius
 from app.domain.controllers.resources import claim_key, pod_key
+from app.domain.values import durations
 from app.web.frame import Frame, render
 
 ROWS_MAX = 100
@@ -54,6 +55,7 @@ def page(frame: Frame, typed: Typed, answer: BlastRadius | None, problem: str = 
         claim_key=claim_key,
         deletion=text.claim_deletion,
         outlook=text.outlook,
+        lasting=durations.rounded,
     )
 
 

@@ -12,9 +12,14 @@ def page(items: Sequence[Mapping[str, Any]]) -> bytes:
     return render("histories.html", items=[_row(item) for item in items])
 
 
-def problem(code: int, title: str, message: str) -> bytes:
-    """The error page for a page that cannot be shown."""
-    return render("problem.html", title=f"{code} {title}", message=message)
+def problem(
+    code: int, title: str, message: str, place: Links | None = None, name: str = ""
+) -> bytes:
+    """The error page for a page that cannot be shown.
+
+    `place` is the history of the page if it exists, `name` that of the object which was asked for.
+    """
+    return render("problem.html", title=f"{code} {title}", message=message, place=place, name=name)
 
 
 def _row(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The page of the reasons for one object, as a collapsible tree."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from app.analysis.explain.questions import DEVICES, POOLS, ObjectExplanation
@@ -76,7 +77,7 @@ def _entry(reason: Reason, children: list[JsonObject], subject: ObjectKey | None
     return {
         "text": reason.text,
         "marked": reason.marked,
-        "count": reason.count,
+        "tally": 0 if reason.count == 1 or _says(reason.text, reason.count) else reason.count,
         "issues": ", ".join(reason.issues),
         "revision": 0 if is_named else reason.revision,
         "about": about,
@@ -84,6 +85,11 @@ def _entry(reason: Reason, children: list[JsonObject], subject: ObjectKey | None
         "children": children,
         "size": reason.size(),
     }
+
+
+def _says(text: str, count: int) -> bool:
+    """Whether the text has the number as a word, such as 4 in "0 of 4 can be taken"."""
+    return re.search(rf"(?<![\w./:-]){count}(?![\w./:-]*\w)", text) is not None
 
 
 def is_known(key: ObjectKey) -> bool:

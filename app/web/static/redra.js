@@ -34,6 +34,7 @@ function showPlace() {
 }
 
 document.addEventListener("redra:page", showPlace);
+addEventListener("resize", showPlace);
 showPlace();
 attach();
 drag();
