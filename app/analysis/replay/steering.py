@@ -198,8 +198,7 @@ class SteeredPace:
             return due
         self.readiness.note(queue, key, now, due)
         if queue.partition("/")[0] in BESIDE:
-            # The unchanged world lacks this controller, so it does not show whether the key waited
-            # there. The acts of the recorded controller arrive as inputs by then.
+            # The unchanged world lacks this controller, whose recorded acts arrive as inputs.
             return due
         if self._control is None or self._control.was_waiting(queue, key, now):
             if queue != QUEUE or steered is not None:

@@ -18,7 +18,7 @@ from app.adapters.history import kinds
 from app.adapters.history.reading import Notes, object_record
 from app.adapters.history.storage import etcd_log, stored_values
 from app.adapters.history.storage.bbolt import BoltFile
-from app.adapters.history.storage.etcd_log import EtcdEntry, LoggedRequests, Store
+from app.adapters.history.storage.etcd_log import EtcdEntry, LoggedRequests, LoggedStore
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
@@ -314,7 +314,7 @@ def _and_logged(
         requests.read(log.whole())
     applied = next((_INDEX.unpack(each)[0] for each in _meta(bolt, _APPLIED)), 0)
     leases = {_INDEX.unpack(key)[0] for key, _ in bolt.bucket(b"lease") if len(key) == _INDEX.size}
-    store = Store(compacted, {}, leases)
+    store = LoggedStore(compacted, {}, leases)
     for entry in entries:
         yield entry
         store.note(entry)

@@ -44,7 +44,7 @@ class EtcdEntry:
 
 @dataclass(slots=True)
 class StoredKey:
-    """What a comparison may ask of a key that exists."""
+    """Numbers of a key that exists, as far as comparisons read them."""
 
     created: int
     modified: int
@@ -114,7 +114,7 @@ class LoggedRequests:
 
 
 @dataclass(slots=True)
-class Store:
+class LoggedStore:
     """The keys of etcd at a revision, to which requests are applied."""
 
     revision: int
@@ -265,7 +265,7 @@ def _key(parts: dict[int, list[int | bytes]], number: int) -> str:
     return _text(parts, number).decode("utf-8", "replace")
 
 
-def writes(store: Store, requests: Iterable[bytes], place: str) -> Iterator[EtcdEntry]:
+def writes(store: LoggedStore, requests: Iterable[bytes], place: str) -> Iterator[EtcdEntry]:
     """The writes of requests in their order. Raises InputError for a damaged request."""
     for request in requests:
         try:
