@@ -11,6 +11,8 @@ import pytest
 
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import ControllerOptions
+from app.domain.controllers.scheduling.queue import hints
+from app.domain.controllers.scheduling.queue.hints import Hint, Waker
 from app.domain.controllers.scheduling.queue.waiting_pods import SchedulingQueue
 from app.domain.objects.profile import Profile
 from tests import draws
@@ -51,6 +53,17 @@ def refuses(name: str) -> Callable[[Any], None]:
     return plant
 
 
+def forgets(monkeypatch) -> None:
+    """A scheduler that does not learn that a device was given back."""
+
+    def wake(self: Waker, hint: Hint, *more: Any) -> None:
+        if hint is not hints.ANY_DEVICE:
+            known(self, hint, *more)
+
+    known = Waker.wake
+    monkeypatch.setattr(Waker, "wake", wake)
+
+
 def right(monkeypatch) -> None:
     """A scheduler without a mistake."""
 
@@ -74,8 +87,15 @@ def recorded(folder, plant, monkeypatch, **world):
         cluster.wait(3).pod("first", template="gpu")
         cluster.wait(2).pod("early", template="gpu")
         cluster.wait(world.get("apart", 1.5))
-        cluster.pod("late", template="gpu", priorityClassName=f"of{world.get('priority', 0)}")
-        cluster.wait(world.get("waits", 2)).kill("first")
+        steps = (
+            lambda: cluster.pod(
+                "late", template="gpu", priorityClassName=f"of{world.get('priority', 0)}"
+            ),
+            lambda: cluster.kill("first"),
+        )
+        for step in reversed(steps) if world.get("is_new") else steps:
+            step()
+            cluster.wait(world.get("waits", 2))
         cluster.wait(60)
         plane.conclude()
         retell(cluster.line.events, plane.late, folder, random.Random(21), answers=30)
@@ -92,6 +112,10 @@ PASSED_OVER = "was refused although n1/gpu-0 fitted it"
         (right, {}, False),
         (newest_first, {}, True),
         (refuses("early"), {}, True),
+        (forgets, {"is_new": True, "waits": 4}, True),
+        (right, {"is_new": True, "waits": 4}, False),
+        # it may not have seen the release when the pod came
+        (forgets, {"is_new": True, "waits": 1}, False),
         # the order of the queue: priority, then the time of the last failure
         (right, {"priority": 10}, False),
         (newest_first, {"priority": -10}, False),

@@ -8,11 +8,12 @@ instants of the two attempts are.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
-from app.analysis.replay.lateness import Timers
+from app.analysis.replay.lateness import Delay, FirstAttempt, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.domain.controllers import pods
 from app.domain.controllers.pacing import AttemptOutcome
@@ -60,6 +61,16 @@ class PassedOver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Rank:
+    """What determines the place of a new pod in the queue."""
+
+    key: ObjectKey
+    made: Instant
+    scheduler: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Wake:
     """The first reason to try a pod since its last attempt."""
 
@@ -86,14 +97,19 @@ class _Fit:
 
 
 class WaitingPods:
-    """The pods that wait in a run: since when each may be tried, and which were passed over."""
+    """The pods that wait in a run: since when each may be tried, and which were passed over.
+
+    `seconds` are second attempts for pods, since when they could be made. Each leaves a trace: the
+    Event of the first one is repeated.
+    """
 
     def __init__(self, recorded: RecordedPace, timers: Timers) -> None:
         self.passed_over: list[PassedOver] = []
+        self.seconds: dict[str, FirstAttempt] = {}
         self._recorded = recorded
         self._timers = timers
         self._revision = Revision(0)
-        self._ranks: dict[str, tuple[ObjectKey, str, int]] = {}
+        self._ranks: dict[str, _Rank] = {}
         self._allocated: set[ObjectKey] = set()
         self._changes: list[Instant] = []
         self._wakes: dict[str, _Wake] = {}
@@ -118,13 +134,24 @@ class WaitingPods:
             if is_gone:
                 self._forget(event.uid)
             elif event.type is EventType.OBJECT_CREATED and not pods.facts_of(event).group:
-                rank = core.scheduler_name(event.object), core.priority(event.object) or 0
-                self._ranks[event.uid] = (event.key, *rank)
+                self._ranks[event.uid] = _Rank(
+                    key=event.key,
+                    made=event.stamp.time,
+                    scheduler=core.scheduler_name(event.object),
+                    priority=core.priority(event.object) or 0,
+                )
 
     def look(self, pod: str, now: Instant) -> None:
         """Notes that the queue has a pod, which may be tried from now on."""
-        if pod not in self._wakes:
-            self._wakes[pod] = _Wake(at=now, revision=self._revision)
+        if pod in self._wakes:
+            return
+        wake = self._wakes[pod] = _Wake(at=now, revision=self._revision)
+        last = self._refused.get(pod)
+        if last is None or last.number > 1 or not last.is_certain or self._changed(wake) > 1:
+            return
+        left = self._recorded.attempts_left(pod)
+        if left and now - last.attempt.last > tolerances.TABLE.unseen:
+            self.seconds[pod] = FirstAttempt(ready=now, attempt=left[0])
 
     def next_try(self, pod: str, now: Instant, due: Instant) -> Instant:
         """The instant at which a pod is tried whose recorded attempt is due later, or then.
@@ -157,7 +184,7 @@ class WaitingPods:
         made = self._recorded.attempts(pod)
         number = len(made) - len(self._recorded.attempts_left(pod))
         if not number or tried.node:
-            if number and pod in self._refused:
+            if number and tried.node:
                 self._judge(pod, tried, wake)
             self._refused.pop(pod, None)
             return wake.at
@@ -180,9 +207,11 @@ class WaitingPods:
     def _may_be_first(self, pod: str) -> bool:
         """Whether a pod comes before one in the queue that is placed next in the recording."""
         last, wake = self._refused.get(pod), self._wakes.get(pod)
-        if last is None or wake is None or not last.is_certain or self._changed(wake) > 1:
+        if last is None or wake is None or not last.is_certain:
             return False
-        if _ready_at(last) > wake.at:
+        if self._is_forgotten(pod, last, wake):
+            return True
+        if self._changed(wake) > 1 or _ready_at(last) > wake.at:
             return False
         for other, each in self._refused.items():
             if other != pod and last.attempt.instant < each.attempt.instant:
@@ -193,34 +222,59 @@ class WaitingPods:
 
     def _judge(self, pod: str, tried: AttemptOutcome, wake: _Wake) -> None:
         """Notes the pods before this one in the queue that fit with the devices that it got."""
-        places, mine = _places(tried), self._refused[pod].attempt
-        if not (mine.is_exact and mine.is_reported) or self._changed(wake) > 1:
+        if pod not in self._ranks:
             return
+        places, since = _places(tried), self._ranks[pod].made
+        if pod in self._refused:
+            mine = self._refused[pod].attempt
+            since = mine.instant if mine.is_exact and mine.is_reported else Instant(0)
         for other, fit in self._fits.items():
-            last = self._refused[other]
+            last, woken = self._refused[other], self._wakes.get(other)
             if (
-                fit.revision == self._revision
+                woken is not None
+                and fit.revision == self._revision
                 and fit.devices <= places
-                and self._wakes.get(other) == wake
                 and last.is_certain
-                and last.attempt.instant < mine.instant
+                and last.attempt.instant < since
                 and self._is_before(other, pod)
-                and _ready_at(last) <= wake.at
+                and self._was_tried(other, woken, wake)
                 and self._is_one_process(last.attempt.instant, wake.at)
             ):
                 self.passed_over.append(
                     PassedOver(
-                        key=self._ranks[other][0],
-                        by=self._ranks[pod][0],
+                        key=self._ranks[other].key,
+                        by=self._ranks[pod].key,
                         devices=tuple(sorted(fit.devices)),
-                        woken=wake.at,
+                        woken=woken.at,
                     )
                 )
+
+    def _was_tried(self, pod: str, woken: _Wake, wake: _Wake) -> bool:
+        """Whether a pod must have been tried before one behind it in the queue.
+
+        Either one change (`wake`) woke both, or the pod had been in the queue for a while.
+        """
+        ready = max(_ready_at(self._refused[pod]), woken.at)
+        if woken == wake and ready == woken.at and self._changed(wake) <= 1:
+            return True
+        is_later = wake.at - ready > tolerances.TABLE.unseen
+        return is_later and self._is_forgotten(pod, self._refused[pod], woken)
 
     def _is_before(self, pod: str, other: str) -> bool:
         """Whether one scheduler tries both, the first one with no lower priority."""
         one, two = self._ranks.get(pod), self._ranks.get(other)
-        return one is not None and two is not None and one[1] == two[1] and one[2] >= two[2]
+        if one is None or two is None or one.scheduler != two.scheduler:
+            return False
+        return one.priority >= two.priority
+
+    def _is_forgotten(self, pod: str, last: _Refusal, wake: _Wake) -> bool:
+        """Whether the second attempt for a pod, which leaves a trace, was not made when it was due.
+
+        The pod is in the queue until then.
+        """
+        left = self._recorded.attempts_left(pod)
+        is_late = not left or left[0].first - wake.at > tolerances.TABLE.act_after
+        return is_late and last.number == 1
 
     def _is_one_process(self, first: Instant, last: Instant) -> bool:
         """Whether no other scheduler may have begun in between, which lists pods in its own order.
@@ -239,6 +293,21 @@ class WaitingPods:
     def _forget(self, pod: str) -> None:
         for known in (self._ranks, self._wakes, self._refused, self._fits, self._trials):
             known.pop(pod, None)
+
+
+def late_seconds(
+    seconds: Mapping[str, FirstAttempt],
+    firsts: Mapping[str, FirstAttempt],
+    late: Callable[[Mapping[str, FirstAttempt]], Iterable[Delay]],
+) -> Iterator[Delay]:
+    """The second attempts that came too late; `late` judges attempts beside those of younger pods.
+
+    The pods that came afterwards are behind a pod in the queue, which has been there for longer.
+    """
+    for uid, second in seconds.items():
+        if second.attempt.first - second.ready > tolerances.TABLE.act_after:
+            others = {**firsts, uid: second}
+            yield from (delay for delay in late(others) if delay.uid == uid)
 
 
 def _ready_at(refusal: _Refusal) -> Instant:

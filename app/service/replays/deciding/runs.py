@@ -12,7 +12,7 @@ from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.lateness import Delay, PacedRun, Process
-from app.analysis.replay.overtaken import PassedOver
+from app.analysis.replay.overtaken import PassedOver, WaitingPods
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.proving.runs import IsOver
 from app.analysis.replay.readiness import FirstTurns, Readiness
@@ -81,9 +81,7 @@ class Runs:
     ties: set[str] = field(default_factory=set)
     step: str = "deciding again"
     seals: bool = True
-    made: list[tuple[Variant, PacedRun, Sequence[Early], Sequence[PassedOver]]] = field(
-        default_factory=list
-    )
+    made: list[tuple[Variant, PacedRun, Sequence[Early], WaitingPods]] = field(default_factory=list)
 
     @cached_property
     def _shared(self) -> SharedSteps:
@@ -182,8 +180,7 @@ class Runs:
         if pace is not None and alteration is None and until is None:
             pace.run.keep_written(run.trace)
             early = early_acts(pace.run, recording.trace, run.trace, recording.acts, self._known)
-            passed_over = () if recording.lacks.is_any else tuple(pace.waiting.passed_over)
-            self.made.append((variant, pace.run, tuple(early), passed_over))
+            self.made.append((variant, pace.run, tuple(early), pace.waiting))
         return run
 
     def _steered(
@@ -209,9 +206,12 @@ class Runs:
         So are attempts that cannot have come after those for other pods. Empty for a variant
         without a pace.
         """
-        for each, made, early, passed_over in self.made:
+        for each, made, early, waiting in self.made:
             if each == variant:
-                delays = delays_of(self.recording, self.pace(), made)
+                is_whole = not self.recording.lacks.is_any
+                seconds = waiting.seconds if is_whole else {}
+                delays = delays_of(self.recording, self.pace(), made, seconds)
+                passed_over = waiting.passed_over if is_whole else ()
                 return (*delays, *sure_of(self.recording, early), *passed_over)
         return ()
 

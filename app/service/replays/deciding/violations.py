@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 
 from anyio import lowlevel
 
 from app.analysis.recordings import uncertainty
 from app.analysis.replay.lateness import (
     Delay,
+    FirstAttempt,
     PacedRun,
     Silences,
     late_acts,
     late_attempts,
 )
-from app.analysis.replay.overtaken import PassedOver
+from app.analysis.replay.overtaken import PassedOver, late_seconds
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.unsure import dependence
@@ -59,7 +61,12 @@ def _is_unsure(each: Delay | Early | PassedOver) -> bool:
     return isinstance(each, Delay) and not each.is_sure
 
 
-def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Iterator[Delay]:
+def delays_of(
+    recording: Recording,
+    pace: RecordedPace,
+    made: PacedRun,
+    seconds: Mapping[str, FirstAttempt] = MappingProxyType({}),
+) -> Iterator[Delay]:
     """The delays in a recording that nothing explains, given a run at its pace.
 
     If something is missing or a clock was wrong, a delay proves nothing and is left out, and so are
@@ -73,7 +80,11 @@ def delays_of(recording: Recording, pace: RecordedPace, made: PacedRun) -> Itera
     paced = [each for each in made.acts if each.act.event.revision not in odd.revisions]
     silences = _silences(recording)
     late = late_acts(paced, acts, recording.refusals, silences)
-    tried = late_attempts(made.firsts, recording.ranks, keys, pace.waits, acts, silences)
+
+    def late_of(attempts: Mapping[str, FirstAttempt]) -> Iterator[Delay]:
+        return late_attempts(attempts, recording.ranks, keys, pace.waits, acts, silences)
+
+    tried = chain(late_of(made.firsts), late_seconds(seconds, made.firsts, late_of))
     for delay, read in chain(((each, _OF_ACTS) for each in late), ((each, None) for each in tried)):
         uids = dependence.beside(delay.uid, recording.trace)
         about = {delay.key, *(keys[uid] for uid in uids & keys.keys())}

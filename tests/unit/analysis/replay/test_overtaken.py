@@ -3,8 +3,9 @@
 import pytest
 
 from app.analysis.replay.attempts import Placing, PodCourse, Try
-from app.analysis.replay.lateness import Process, Timers
-from app.analysis.replay.overtaken import WaitingPods
+from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import FirstAttempt, Process, Timers, late_attempts
+from app.analysis.replay.overtaken import WaitingPods, late_seconds
 from app.analysis.replay.pace import RecordedPace
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -144,6 +145,41 @@ def test_pod_that_is_before_the_one_that_was_placed_is_named(facts) -> None:
 )
 def test_order_that_is_not_proven_names_nobody(facts) -> None:
     assert Story(**facts).play() == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "second", "younger", "is_late"),
+    [
+        ({}, 69, 65, True),
+        ({}, 61.5, 60.9, False),
+        ({}, 69, None, False),  # nobody was tried meanwhile
+        ({"plugins": ("NodePorts",)}, 69, 65, False),
+        ({"slice": 59}, 69, 65, False),  # which of the two changes woke it is not known
+        ({"early": 58.5}, 69, 65, False),  # the failed attempt may have seen the change
+    ],
+)
+def test_second_attempt_is_late_where_younger_pods_were_tried_before_it(
+    facts, second, younger, is_late
+) -> None:
+    """A third attempt need not leave a trace, a second one does."""
+    story = Story(**facts, woken=("early",))
+    then = Instant(int(second * SECOND))
+    outcome = AttemptOutcome(message="no")
+    attempt = Try(instant=then, first=then, last=then, tried=outcome, is_reported=True)
+    story.recorded._pods["early"].tries.append(attempt)
+    story.play()
+    firsts = {}
+    if younger is not None:
+        made = Instant(int(younger * SECOND))
+        tried = Try(instant=made, first=made, last=made, tried=outcome)
+        firsts["new"] = FirstAttempt(ready=made, attempt=tried)
+    keys = {name: ObjectKey(*api_resources.PODS, "ns", name) for name in ("early", "new")}
+
+    def late(attempts):
+        return late_attempts(attempts, {}, keys, Waits((), ()), ())
+
+    delays = late_seconds(story.waiting.seconds, firsts, late)
+    assert [each.key.name for each in delays] == (["early"] if is_late else [])
 
 
 def test_pod_that_is_gone_is_forgotten() -> None:
