@@ -277,13 +277,20 @@ class Missing:
         return bool(self.last_lost(cluster, violation))
 
     def _may_be_given_back(self, cluster: Cluster, violation: Violation) -> bool:
-        """Whether a claim may have given its devices back before another one got them.
+        """Whether claims may have given their devices back before another one got them.
 
-        No later line shows it, nor a pod for which it is reserved and that has not ended.
+        No later line shows them, nor a pod for which they are reserved and that has not ended; and
+        what the others take fits.
         """
         begin = violation.begin.revision
         claims = (cluster.claims[key] for key in violation.objects if key in cluster.claims)
-        return any(claim.written < begin and self._needed_until(claim) < begin for claim in claims)
+        given_back = {
+            claim.key
+            for claim in claims
+            if claim.written < begin and self._needed_until(claim) < begin
+        }
+        uses = violation.uses
+        return bool(given_back) and (uses is None or uses.fit_without(given_back))
 
     def _note_needed(self, pod: KnownPod) -> None:
         """Notes for the claims of a pod that is written now that its last line needs them."""

@@ -18,7 +18,9 @@ from app.analysis.verify.invariants.pools import (
     Held,
     Pool,
     PoolId,
+    billionths,
     compared,
+    drawn_by,
     draws,
 )
 from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
@@ -27,6 +29,8 @@ from app.analysis.verify.invariants.violations import (
     Cause,
     Finding,
     Place,
+    Use,
+    Uses,
     ViolationKind,
 )
 from app.domain.log import ObjectKey
@@ -77,7 +81,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
     if identifiers and all(identifiers) and len({*identifiers}) < len(identifiers):
         # Parity: allocator.md 8.3: each share gets an identifier of its own.
         message = f"a share of device {path} is allocated twice"
-        yield ("device-in-one-claim", device), _blamed(held, message, (pool.id,))
+        twice = _blamed(held, message, (pool.id,))
+        yield ("device-in-one-claim", device), replace(twice, uses=_shares(held))
     if identifiers and not all(identifiers):
         published = pool.devices.get(name)
         if published is None or not published.allow_multiple_allocations:
@@ -87,7 +92,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
             if shares:
                 message += f", {shares} of them in shares"
             pools = (pool.id,) if shares else ()
-            yield ("device-in-one-claim", device), _blamed(held, message, pools)
+            often = _blamed(held, message, pools)
+            yield ("device-in-one-claim", device), replace(often, uses=_shares(held))
     for capacity, amount in pool.consumed.get(name, {}).items():
         limit, is_certain = cluster.stock.capacity_of(device, capacity)
         if limit is None or amount <= limit:
@@ -103,7 +109,11 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         if is_certain:
             had_enough = partial(_had_capacity, device, capacity, amount)
             finding = _weighed(cluster, had_enough, holders, message, pool.id)
-            yield place, replace(finding, reads_patches=True)
+            parts = (
+                Use(claim.key, billionths(result.consumed_capacity[capacity]))
+                for claim, result in holders
+            )
+            yield place, replace(finding, reads_patches=True, uses=Uses((*parts,), limit))
         else:
             yield (
                 place,
@@ -164,7 +174,21 @@ def _pool(cluster: Cluster, pool: Pool) -> Broken:
         )
         had_enough = partial(_had_counter, pool.id, counter)
         finding = _weighed(cluster, had_enough, holders, message, pool.id)
-        yield ("counters-not-overdrawn", pool.id, *counter), finding
+        uses = Uses((*_draws(pool, counter),), limit)
+        yield ("counters-not-overdrawn", pool.id, *counter), replace(finding, uses=uses)
+
+
+def _draws(pool: Pool, counter: CounterId) -> Iterator[Use]:
+    """What the holders of devices draw from a counter, each device once."""
+    for name, held in pool.holders.items():
+        amount = drawn_by(pool.devices.get(name), counter)
+        for claim, _ in held:
+            yield Use(claim.key, amount, device=name)
+
+
+def _shares(held: Iterable[Held]) -> Uses:
+    """The results that have one device."""
+    return Uses(tuple(Use(claim.key, 1, result.share_id) for claim, result in held))
 
 
 def _blamed(held: Iterable[Held], message: str, pools: tuple[PoolId, ...]) -> Finding:

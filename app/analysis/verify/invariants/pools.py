@@ -280,6 +280,13 @@ def draws(device: Device | None, counter: CounterId) -> bool:
     )
 
 
+def drawn_by(device: Device | None, counter: CounterId) -> int:
+    """The amount that a device draws from the counter."""
+    drawn: dict[CounterId, int] = {}
+    _add(drawn, device, 1)
+    return drawn.get(counter, 0)
+
+
 def billionths(value: object) -> int:
     """The value of a quantity in billionths, rounded away from zero."""
     if isinstance(value, str | int | float):

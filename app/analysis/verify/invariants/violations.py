@@ -1,9 +1,10 @@
 """A violation: the broken rule, its severity, the objects concerned, and its duration."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import timestamps
@@ -131,6 +132,37 @@ class Cause(Enum):
     FOUND = "found"
 
 
+class Use(NamedTuple):
+    """What one result of a claim takes of a device or counter.
+
+    A `device` counts once, whatever the number of its holders; empty: each result counts.
+    """
+
+    claim: ObjectKey
+    amount: int
+    share: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """All that is taken of a device or counter, and its limit; None: of a device for one claim."""
+
+    uses: tuple[Use, ...]
+    limit: int | None = None
+
+    def fit_without(self, claims: Collection[ObjectKey]) -> bool:
+        """Whether the limit holds without these claims."""
+        left = [each for each in self.uses if each.claim not in claims]
+        if self.limit is None:
+            shares = {each.share for each in left}
+            return len(left) <= 1 or (all(shares) and len(shares) == len(left))
+        single = {each.device: each.amount for each in left if each.device}
+        return sum((*single.values(), *(each.amount for each in left if not each.device))) <= (
+            self.limit
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A rule broken at the current revision.
@@ -140,7 +172,7 @@ class Finding:
     `pools` are the pools whose devices decided it; `reads_patches` when patches decided it, too.
     `unless` are the kinds of which an object that nobody knows could make it no fault.
     `reads_times` when it depends on a duration. `unread` are those of the objects whose state does
-    not matter.
+    not matter. `uses` is what takes too much, where that is the fault.
     """
 
     kind: ViolationKind | None
@@ -152,6 +184,7 @@ class Finding:
     unless: frozenset[str] = frozenset()
     reads_times: bool = False
     unread: tuple[ObjectKey, ...] = ()
+    uses: Uses | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +204,8 @@ class Violation:
     """A rule that did not hold from `begin` until, but not including, `end`.
 
     `end` is None if the violation still existed at the last revision. `objects` are all objects
-    that were involved in that time. `doubt` says why an UNSURE violation is unsure.
+    that were involved in that time. `doubt` says why an UNSURE violation is unsure, `uses` what
+    took too much at its beginning.
     """
 
     rule: str
@@ -181,6 +215,7 @@ class Violation:
     begin: Moment
     end: Moment | None
     doubt: str = ""
+    uses: Uses | None = None
 
     def __str__(self) -> str:
         last = "" if self.end is None else str(self.end.revision)

@@ -33,6 +33,7 @@ from app.analysis.verify.invariants.violations import (
     Moment,
     Place,
     Silences,
+    Uses,
     Violation,
     ViolationKind,
     blame,
@@ -99,6 +100,7 @@ class _OpenViolation:
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
+    uses: Uses | None = None
     by: Event | None = None
     is_known: bool = False
 
@@ -343,8 +345,7 @@ class InvariantWatch:
             kind = finding.kind or blame(place, causes)
             if each is not None and each.kind is kind:
                 each.objects.update(finding.objects)
-                each.causes = causes
-                now[place] = each
+                each.causes, now[place] = causes, each
                 continue
             now[place] = _OpenViolation(
                 kind=kind,
@@ -356,6 +357,7 @@ class InvariantWatch:
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
+                uses=finding.uses,
                 by=self._event if place[0] == ORDERED else None,
             )
         for place, each in still.items():
@@ -494,4 +496,5 @@ class InvariantWatch:
             begin=each.begin,
             end=end,
             doubt=doubt,
+            uses=each.uses,
         )

@@ -293,12 +293,17 @@ def is_doubted_by_lost(each, states, events, judge):
         is_lossy = may_lack_claims(lost, events)
         return each.kind == "late" and is_lossy and are_claims_silent(each, events)
     if rule in SHARED:
-        return lacks_releases(events) and any(
-            key.resource == "resourceclaims"
+        given_back = {
+            key
+            for key in each.objects
+            if key.resource == "resourceclaims"
             and not is_told(key, since - 1, events)
             and not any(needs(state, key) for state in states if state.revision >= since)
-            for key in each.objects
-        )
+        }
+        if not lacks_releases(events) or not given_back:
+            return False
+        number = next(place for place, state in enumerate(states) if state is each.first)
+        return each.place not in judge.shared(number, given_back)
     if rule == "allocation-unchanged":
         # The line that took the allocation before may be lost: a status has no generation.
         return may_lack_claims(lost, events)
@@ -1044,9 +1049,22 @@ class Judge:
                         return True
         return False
 
-    def double_use(self, world):
+    def shared(self, number, without):
+        """What is broken about devices in use, had some claims given theirs back."""
+        world = self.worlds[number]
+        held = {
+            device: [one for one in holding if one[0] not in without]
+            for device, holding in world.holdings().items()
+        }
+        return {
+            **self.double_use(world, held),
+            **self.counters(world, held),
+            **self.capacity(world, held),
+        }
+
+    def double_use(self, world, holdings=None):
         broken = {}
-        for device, held in world.holdings().items():
+        for device, held in (world.holdings() if holdings is None else holdings).items():
             published = world.device(device)
             may_share = published is not None and at(published, "allowMultipleAllocations") is True
             shares = [text(result, "shareID") for _, result in held]

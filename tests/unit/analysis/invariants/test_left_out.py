@@ -698,3 +698,49 @@ def test_eviction_of_a_log_is_judged_by_the_rules_that_its_release_may_have(
     (violation,) = (each for each in watch.violations() if each.rule == "eviction-has-taint")
     assert violation.kind.value == ("unsure" if has_rules else "broken")
     assert watch.lacks_rules is has_rules
+
+
+def shares(amounts):
+    """Results of one device, in shares, that consume these amounts of its memory."""
+    more = ({"shareID": name, "consumedCapacity": {"memory": str(n)}} for name, n in amounts)
+    return [result("p", "a", **each) for each in more]
+
+
+@pytest.mark.parametrize(
+    ("rule", "results", "kind"),
+    [
+        ("consumed-within-capacity", shares((("1", 6), ("2", 3), ("3", 5))), "broken"),
+        ("consumed-within-capacity", shares((("1", 6), ("2", 3), ("3", 4))), "unsure"),
+        ("counters-not-overdrawn", [result("p", name) for name in ("six", "three", "five")],
+         "broken"),
+        ("counters-not-overdrawn", [result("p", name) for name in ("six", "three", "four")],
+         "unsure"),
+        ("device-in-one-claim", [result("p", "b")] * 3, "broken"),
+        ("device-in-one-claim", [result("p", "c"), result("p", "b"), result("p", "b")], "unsure"),
+    ],
+)  # fmt: skip
+def test_claims_that_may_be_given_back_excuse_no_more_than_they_have(rule, results, kind):
+    """The first claim has a pod that goes on running, the second one may have been given back."""
+    story = Story()
+    story.other(after=60)
+    drawing = {"six": 6, "three": 3, "five": 5, "four": 4}
+    story.publish(
+        "p",
+        device("a", shared=True, capacity={"memory": "10"}),
+        device("b"),
+        device("c"),
+        *(device(name, consumes={"memory": str(n)}) for name, n in drawing.items()),
+        counters={"memory": "10"},
+    )
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    story.pod("q", "x")
+    story.allocate("x", results[0])
+    story.reserve("x", user("q", story.uid("q")))
+    write_pod(story)
+    for name, given in zip("yz", results[1:], strict=True):
+        story.other(after=60)
+        story.claim(name, {"name": "r", "exactly": {"count": 1}})
+        story.allocate(name, given)
+    write_pod(story, phase="Running")
+    lines = [unmade(line) for line in as_log(story, users=(SCHEDULER, NODE))]
+    assert {each for each in kinds(lines) if each[0] == rule} == {(rule, kind)}
