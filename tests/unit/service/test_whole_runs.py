@@ -10,9 +10,12 @@ from app.analysis.replay.differences import compare
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import DECIDED
+from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.bootstrap.control_planes import ControlPlanes
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import Event, EventType, HistoryInfo, Revision
 from app.domain.log.event import GENESIS
+from app.domain.values.fields import core
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.replays.deciding.replay import Pacing, Proofs, decide_again
 from app.service.replays.deciding.run import Run
@@ -102,9 +105,9 @@ async def test_run_of_a_history_gives_what_was_recorded(is_paced: bool) -> None:
     assert set(there.evicted) == set(run.trace.evicted) != set()
 
 
-async def kept() -> tuple[MemoryLog, HistoryInfo]:
-    """The story in a log."""
-    cluster, log = recorded(), MemoryLog(MemoryStore())
+async def kept(cluster: Cluster | None = None) -> tuple[MemoryLog, HistoryInfo]:
+    """The story, or a cluster, in a log."""
+    cluster, log = cluster or recorded(), MemoryLog(MemoryStore())
     info = await log.create_history(
         "h", seed=1, settings=cluster.profile.settings(), created=Instant(0), hash=GENESIS
     )
@@ -169,6 +172,28 @@ async def test_differences_of_a_history_that_is_decided_again_are_judged_if_runs
     assert evicted_pods(again.events) == set()
     judged = {uid for uid, each in again.judged.items()}
     assert judged == ({evicted} if runs_max else set())
+
+
+@pytest.mark.parametrize("seconds", [300, 30])
+@pytest.mark.parametrize("is_at_work", [True, False])
+async def test_scheduler_that_was_not_at_work_is_left_out_of_a_history_that_is_decided_again(
+    seconds: int, is_at_work: bool
+) -> None:
+    """One that had work for less than a minute may just have been about to begin."""
+    off = frozenset(() if is_at_work else ("scheduling",))
+    cluster = Cluster(options=ControllerOptions(off=off))
+    cluster.node()
+    cluster.wait(2).pod("p")
+    cluster.wait(seconds).node("n2")
+    log, info = await kept(cluster)
+    until = (await log.head(info.id)).revision
+    plane = ControlPlanes(info, names=DECIDED)
+    again = await decide_again(log, info, until=until, plane=plane, bounds=ReplayBounds())
+    nodes = {core.node_name(event.object) for event in again.events if event.key.name == "p"}
+    is_left_out = not is_at_work and seconds > LATE_AFTER / SECOND
+    assert nodes == ({""} if is_left_out else {"", "n1"})
+    left_out = {"all that redra's scheduler does, which was not at work in A": 1}
+    assert again.not_done == (left_out if is_left_out else {})
 
 
 def evicted_pods(events: Sequence[Event]) -> set[str]:

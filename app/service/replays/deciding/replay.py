@@ -148,8 +148,8 @@ class DecidedAgain:
     """A history that was decided again: its events, and the inputs that could not be applied.
 
     `recorded` are the events of the original history. `not_done` counts the inputs that could not
-    be applied, by reason. `judged` has, by uid of a pod, the judgement about its differences from
-    the recording.
+    be applied, by reason, and names a scheduler that is left out. `judged` has, by uid of a pod,
+    the judgement about its differences from the recording.
     """
 
     recorded: Sequence[Event]
@@ -171,12 +171,17 @@ async def decide_again(
 ) -> DecidedAgain:
     """Decides the history again up to `until`, and returns the events of the run.
 
-    This is the plain run of `decide`. If `proofs` allows further runs, they judge the differences
-    of the pods.
+    This is the plain run of `decide`, without a scheduler that was not at work. If `proofs` allows
+    further runs, they judge the differences of the pods.
     """
     runs = await runs_of(log, history, until, plane, bounds, progress)
     variant = Variant(is_paced=pace is Pacing.RECORDED)
     run = await runs.run(variant, keep_events=True)
+    own = not history.was_decided_elsewhere
+    absent = ending.absent(runs.recording.trace, run.trace, runs.end) if own else frozenset()
+    if absent:
+        variant = replace(variant, absent=absent)
+        run = await runs.run(variant, keep_events=True)
     compare = partial(differences.compare, schemas=plane.rules(variant.switches).schemas)
     different = compare(runs.recording.trace, run.trace).different
     judged: Mapping[str, Judgement] = {}
@@ -193,7 +198,10 @@ async def decide_again(
     return DecidedAgain(
         recorded=recorded,
         events=run.timeline.events,
-        not_done=dict(run.not_done),
+        not_done={
+            **run.not_done,
+            **{f"all that redra's {name} does, which was not at work in A": 1 for name in absent},
+        },
         judged=judged,
     )
 
