@@ -37,6 +37,15 @@ def marked(pod: JsonView) -> Condition | None:
     return condition if condition is not None and condition.status == "True" else None
 
 
+_EVICTIONS = frozenset((BY_NODE_TAINT, BY_PREEMPTION, BY_REQUEST, BY_TAINT))
+
+
+def is_evicted(pod: JsonView) -> bool:
+    """Whether a condition marks a pod as evicted, whoever evicted it."""
+    condition = marked(pod)
+    return condition is not None and condition.reason in _EVICTIONS
+
+
 def _unrecorded(before: LiveViews, pod: JsonView, *, is_without_rules: bool) -> Reason:
     """No recorded object of the moment shows the taint for which a pod was evicted."""
     facts = pods.facts(pod)

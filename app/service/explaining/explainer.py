@@ -237,6 +237,8 @@ class Explainer:
         outcome = "Terminating" if is_open else "Deleted"
         if decision is not None:
             outcome = decision_body.read(decision.object).outcome
+        if key.resource == "pods" and not is_open and disruption.is_evicted(last.object):
+            outcome = "Evicted"
         return ObjectExplanation(
             subject=questions.named(key),
             outcome=outcome,

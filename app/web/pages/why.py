@@ -46,7 +46,9 @@ def page(
     )
 
 
-_WAITS_NO_MORE = frozenset(("Deleted", "Failed", "Scheduled", "Succeeded", "Terminating"))
+_WAITS_NO_MORE = frozenset(
+    ("Deleted", "Evicted", "Failed", "Scheduled", "Succeeded", "Terminating")
+)
 """The outcomes of pods that no change would help to a node."""
 
 

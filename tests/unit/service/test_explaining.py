@@ -417,6 +417,38 @@ async def test_deleted_pod_keeps_the_counted_causes_of_its_decision() -> None:
 
 
 @pytest.mark.parametrize(
+    ("condition", "outcome"),
+    [
+        ({"reason": "DeletionByDeviceTaintManager"}, "Evicted"),
+        ({"reason": "DeletionByTaintManager"}, "Evicted"),
+        ({"reason": "EvictionByEvictionAPI"}, "Evicted"),
+        ({"reason": "PreemptionByScheduler"}, "Evicted"),
+        ({"reason": "DeletionByPodGC"}, "Deleted"),
+        ({"reason": "EvictionByEvictionAPI", "status": "False"}, "Deleted"),
+        ({"reason": "EvictionByEvictionAPI", "type": "Ready"}, "Deleted"),
+    ],
+)
+@pytest.mark.parametrize("is_decided", [False, True])
+async def test_pod_that_is_gone_was_evicted_as_its_last_condition_says(
+    condition: JsonObject, outcome: str, is_decided: bool
+) -> None:
+    """Without a decision, as in a recording that first sees it so, and behind that of its node."""
+    cluster = cluster_of(nodes=1)
+    cluster.pod("p", **({} if is_decided else {"nodeName": "n0"}))
+    cluster.settle()
+    whole = {"type": "DisruptionTarget", "status": "True", "message": "m", **condition}
+    cluster.patch("pods", "p", {"status": {"conditions": [whole]}}, subresource="status")
+    async with asking(cluster) as ask:
+        there = await ask("pod", "p")
+    cluster.kill("p")
+    async with asking(cluster) as ask:
+        gone = await ask("pod", "p")
+    assert there.outcome == "Scheduled"
+    assert gone.text == "is gone"
+    assert gone.outcome == ("Scheduled" if is_decided and outcome == "Deleted" else outcome)
+
+
+@pytest.mark.parametrize(
     ("kind", "name", "problem", "text"),
     [
         ("pod", "none", NotFound, 'pods "none" not found in namespace default up to revision'),
