@@ -219,6 +219,9 @@ AREAS = {
             f"{UNIT}/service/test_nothing_to_blame.py",
             f"{UNIT}/service/test_past_devices.py",
             f"{UNIT}/service/test_recorded_refusals.py",
+            "tests/truth/quotas/test_why_quotas.py",
+            "tests/truth/states/test_why_in_use.py",
+            "tests/truth/waiting/test_why_pods_wait.py",
         ),
     ),
     "findings": Area(
