@@ -17,7 +17,6 @@ from app.domain.log import Event, ObjectKey
 from app.domain.values import api_resources, counts, well_known
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer, DeviceResult
-from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -43,7 +42,7 @@ def state_of(
         yield from _ending(views, events, tree)
     if results:
         yield from _allocated(views, events, tree, results)
-        yield from _held_twice(views, tree, results)
+        yield from devices.held_twice(views, tree, results)
         yield from _constraints(views, tree, results)
         for result in results:
             yield from tainted.of_result(views, tree, result, quirks, now)
@@ -98,35 +97,6 @@ def _allocated(
             about=since.key,
             is_kept=True,
         )
-
-
-def _held_twice(
-    views: LiveViews, tree: JsonView, results: Sequence[DeviceResult]
-) -> Iterator[Reason]:
-    """Other claims that hold a whole device which this claim also holds as a whole."""
-    own = "/".join(part for part in meta.place(tree) if part)
-    for result in results:
-        if result.admin_access or result.share_id:
-            continue
-        for holder in views.allocated.holders(result.id):
-            if holder == own:
-                continue
-            namespace, _, name = holder.rpartition("/")
-            key = claim_key(namespace, name)
-            event = views.objects.event(key)
-            text = f"{result.text} is allocated to claim {holder} too: one device in two claims"
-            yield Reason(
-                text=text,
-                revision=0 if event is None else event.revision,
-                about=key,
-                is_kept=True,
-                holds=partial(_holds, result.id),
-                since="; it was allocated there",
-            )
-
-
-def _holds(device: DeviceId, tree: JsonView) -> bool:
-    return any(result.id == device for result in dra.results(tree))
 
 
 def _constraints(

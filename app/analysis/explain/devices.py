@@ -1,6 +1,7 @@
 """Reasons about devices of claims and rules: what they have or select, and who uses it."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from app.analysis.explain import sources, tainted
 from app.analysis.explain.observed import drivers_reports
@@ -82,6 +83,7 @@ def claims_of(
             children = (
                 *taints,
                 *allocated(results),
+                *held_twice(views, tree, results),
                 *later_alternatives(tree, results),
                 *drivers_reports.reasons(key, tree),
                 *drivers_reports.of_configurations(views, key, tree),
@@ -89,6 +91,35 @@ def claims_of(
             )
             reasons.append(Reason(text=f"claim {key.name}", children=children, about=key))
     return _to_be_evicted(views, pod, quirks) + reasons
+
+
+def held_twice(
+    views: LiveViews, tree: JsonView, results: Sequence[DeviceResult]
+) -> Iterator[Reason]:
+    """Other claims that hold a whole device which this claim also holds as a whole."""
+    own = "/".join(part for part in meta.place(tree) if part)
+    for result in results:
+        if result.admin_access or result.share_id:
+            continue
+        for holder in views.allocated.holders(result.id):
+            if holder == own:
+                continue
+            namespace, _, name = holder.rpartition("/")
+            key = claim_key(namespace, name)
+            event = views.objects.event(key)
+            text = f"{result.text} is allocated to claim {holder} too: one device in two claims"
+            yield Reason(
+                text=text,
+                revision=0 if event is None else event.revision,
+                about=key,
+                is_kept=True,
+                holds=partial(_holds, result.id),
+                since="; it was allocated there",
+            )
+
+
+def _holds(device: DeviceId, tree: JsonView) -> bool:
+    return any(result.id == device for result in dra.results(tree))
 
 
 def unpublished(

@@ -50,7 +50,7 @@ def reasons(
         name, _, requested = part.rpartition("=")
         for largest in _largest(name, spec):
             yield replace(largest, rests_on=() if template is None else (template,))
-        yield from _users(views, namespace, quota, name)
+        yield from _users(views, namespace, quota, name, limited.get(name, ""))
         if name in limited and _more(requested, limited[name]):
             counted, most = notation.alike_texts(requested, limited[name])
             yield Reason(
@@ -156,7 +156,7 @@ def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterat
     for name, limit in sorted(_hard(tree).items()):
         users: tuple[Reason, ...] = ()
         if not limits.places_of(name).isdisjoint(_COUNTED):
-            users = tuple(_users(views, namespace, quota, name))
+            users = tuple(_users(views, namespace, quota, name, str(limit)))
         in_use, most = "an unknown amount", str(limit)
         if name in used:
             in_use, most = notation.alike_texts(used[name], limit)
@@ -191,10 +191,11 @@ def _largest(name: str, spec: JsonView) -> Iterator[Reason]:
         )
 
 
-def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reason]:
+def _users(views: Views, namespace: str, quota: str, name: str, limit: str) -> Iterator[Reason]:
     """The claims that use up a name of the quota, and the pods if the quota counts both.
 
-    Devices also count under the names of extended resources. Parity: objects.md 15.3.
+    Amounts have the notation of the limit. Devices also count under the names of extended
+    resources. Parity: objects.md 15.3.
     """
     used: list[tuple[str, ObjectKey, int]] = []
     named = cache(lambda: frozenset(_named(views, namespace)))
@@ -207,7 +208,7 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
     used.sort(key=lambda one: (not one[0], -one[2], one[1]))
     shown = used[:NAMES_MAX]
     amounts = [nanos for _, _, nanos in shown]
-    total, *each = notation.alike([sum(nanos for _, _, nanos in used), *amounts])
+    total, *each = notation.alike([sum(nanos for _, _, nanos in used), *amounts], _form(limit))
     children = tuple(
         _user(idle, key, amount) for (idle, key, _), amount in zip(shown, each, strict=True)
     )
@@ -218,6 +219,14 @@ def _users(views: Views, namespace: str, quota: str, name: str) -> Iterator[Reas
         children += (Reason(text=f"{_counted(left, 'more ')}{more}", count=len(left)),)
     text = f"{_counted(used)} {counts.verb(len(used), 'uses')} {total} of "
     yield Reason(text=f"{text}{name} of quota {quota}", children=children, count=len(used))
+
+
+def _form(limit: str) -> quantity.QuantityFormat:
+    """The notation of a limit; unknown for one that cannot be read."""
+    try:
+        return quantity.parse(limit).format
+    except quantity.QuantityError:
+        return quantity.QuantityFormat.UNKNOWN
 
 
 def _amounts(views: Views, namespace: str, name: str) -> Iterator[tuple[ObjectKey, int]]:

@@ -70,7 +70,8 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
         for old in views.old_pools(device_id[:2], quirks)
         if any(each.id == device_id for each in old.devices())
     ]
-    outcome, text = ("Allocated", f"held by claim {', '.join(holders)}")
+    noun = counts.plural(len(holders), "claim")
+    outcome, text = "Allocated", f"held by {noun} {', '.join(holders)}"
     if not holders:
         outcome, text = _unheld(views, device_id, quirks)
         text = as_recorded(text, ("resourceclaims",), evidence.lacks)

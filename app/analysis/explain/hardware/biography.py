@@ -176,7 +176,8 @@ class Biography:
         # Administrative access takes nothing, and shares go together, but not with a whole device.
         takers = [span.kind for span in held if span.kind != "admin"]
         is_twice = len(takers) > 1 and "whole" in takers
-        issue = "one device in two claims at a time: " if is_twice else ""
+        number = "two" if len(takers) == 2 else str(len(takers))
+        issue = f"one device in {number} claims at a time: " if is_twice else ""
         denies = () if held else ("resourceclaims",)
         yield Reason(text=issue + text, children=tuple(spans), count=count, denies=denies)
 

@@ -21,6 +21,9 @@ then."""
 _DECIMALS_MAX = 4
 """The most decimals of a rounded amount; amounts that are equal then are written out."""
 
+_ABOUT = "about "
+"""The word before a rounded amount."""
+
 _UNIT = 10**9
 """The nanos of one."""
 
@@ -43,24 +46,15 @@ def alike(amounts: Sequence[int], form: QuantityFormat = QuantityFormat.UNKNOWN)
 
     `form` is the notation of the amount that the others are a part of. Without one, the units are
     powers of two for multiples of Mi, as drivers publish bytes. An amount with too many digits is
-    rounded and begins with `about`; different amounts never have one text.
+    rounded and begins with `about`, in the other notation if fewer are rounded there; different
+    amounts never have one text.
     """
     texts = exactly_alike(amounts, form)
     if max(map(_digits, texts), default=0) <= DIGITS_MAX:
         return texts
-    largest = max(map(abs, amounts))
-    units = [
-        one for one in (_BINARY if _is_binary(amounts, form) else _DECIMAL) if one[0] <= largest
-    ]
-    unit, suffix = units[-1] if units else _DECIMAL[0]
-    for decimals in range(_DECIMALS - 1, _DECIMALS_MAX + 1):
-        near = [round(Fraction(amount, unit), decimals) for amount in amounts]
-        if len({0, *near}) == len({0, *amounts}):
-            return [
-                ("" if number * unit == amount else "about ") + _text(number, suffix)
-                for amount, number in zip(amounts, near, strict=True)
-            ]
-    return texts
+    bases = (_BINARY, _DECIMAL) if _is_binary(amounts, form) else (_DECIMAL, _BINARY)
+    rounded = [one for units in bases if (one := _rounded(amounts, units))]
+    return min(rounded, key=lambda one: str(one).count(_ABOUT), default=texts)
 
 
 def exactly_alike(
@@ -77,6 +71,20 @@ def alike_texts(*written: object) -> list[str]:
     except QuantityError:
         return list(map(str, written))
     return alike([one.nanos for one in values], values[-1].format)
+
+
+def _rounded(amounts: Sequence[int], units: Sequence[tuple[int, str]]) -> list[str]:
+    """The rounded texts of amounts in the largest unit; empty where different ones look equal."""
+    largest = max(map(abs, amounts))
+    unit, suffix = max((one for one in units if one[0] <= largest), default=units[0])
+    for decimals in range(_DECIMALS - 1, _DECIMALS_MAX + 1):
+        near = [round(Fraction(amount, unit), decimals) for amount in amounts]
+        if len({0, *near}) == len({0, *amounts}):
+            return [
+                ("" if number * unit == amount else _ABOUT) + _text(number, suffix)
+                for amount, number in zip(amounts, near, strict=True)
+            ]
+    return []
 
 
 def _is_binary(amounts: Sequence[int], form: QuantityFormat) -> bool:

@@ -953,6 +953,168 @@ def budget_that_allows_no_eviction() -> Asked:
     return cluster.settle(), "node", "n0"
 
 
+def lost(cluster: Cluster, *nodes: str, devices: int = 1) -> None:
+    """Slices for nodes that do not exist."""
+    for name in nodes:
+        cluster.slice(name, devices, name=f"of-{name}")
+
+
+def slices_for_more_missing_nodes_than_are_named() -> Asked:
+    cluster = base(2, 0)
+    lost(cluster, "x0", "x1", "x2", "x3", "x4")
+    return asking(cluster)
+
+
+def slices_by_labels_that_no_node_has() -> Asked:
+    cluster = base(2, 0)
+    for number, values in enumerate((["c"], ["c"], ["d", "e"])):
+        expression = {"key": "zone", "operator": "In", "values": values}
+        choice = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+        pool = {"name": f"z{number}", "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": DRIVER, "nodeSelector": choice, "pool": pool, "devices": [{"name": "d"}]}
+        cluster.create("resource.k8s.io/v1", "ResourceSlice", f"z{number}", spec=spec)
+    return asking(cluster)
+
+
+def free_devices_are_for_nodes_that_are_missing() -> Asked:
+    cluster = using(base(1, 1), "a")
+    lost(cluster, "x0", "x1", "x2", "x3", "x4", devices=2)
+    return asking(cluster)
+
+
+def single_devices_are_for_nodes_that_are_missing() -> Asked:
+    cluster = using(base(1, 1), "a")
+    nodes = ("x0", "x0", "n0", "x1", "x2", "x3")
+    devices = [{"name": f"d{n}", "nodeName": node} for n, node in enumerate(nodes)]
+    pool = {"name": "far", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "perDeviceNodeSelection": True, "pool": pool, "devices": devices}
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "far", spec=spec)
+    using(cluster, "b")
+    return asking(cluster)
+
+
+def class_whose_devices_are_on_a_missing_node() -> Asked:
+    cluster = base(1, 1)
+    cluster.slice("x0", models("a", "b", "a"), name="of-x0")
+    selector = f"device.attributes['{DRIVER}'].?model.orValue('') == 'a'"
+    cluster.device_class("a", selector)
+    return asking(cluster, class_name="a")
+
+
+def devices_are_for_other_nodes() -> Asked:
+    """Each of five pools on a cordoned node; the other node has none."""
+    cluster = base(2, 0)
+    for number in range(5):
+        cluster.slice("n0", number + 1, name=f"s{number}", pool=f"p{number}")
+    cordon(cluster, "n0")
+    return asking(cluster)
+
+
+def held_again(cluster: Cluster, name: str, other: str) -> None:
+    """A claim with the devices of another one."""
+    source = cluster.must("resourceclaims", other)
+    spec = {"devices": source["spec"]["devices"]}
+    made = deepcopy(cluster.create("resource.k8s.io/v1", "ResourceClaim", name, spec=spec))
+    made["status"] = {"allocation": source["status"]["allocation"]}
+    cluster.update("resourceclaims", made, "status")
+
+
+def device_in_three_claims() -> Asked:
+    cluster = using(base(1, 1), "a")
+    held_again(cluster, "b", "a")
+    cluster.wait(5)
+    held_again(cluster, "d", "a")
+    return cluster, "device", f"{DRIVER}/n0/gpu-0"
+
+
+def claim_whose_device_others_have() -> Asked:
+    cluster, *_ = device_in_three_claims()
+    return cluster, "resourceclaim", "b"
+
+
+def pod_whose_device_others_have() -> Asked:
+    cluster, *_ = device_in_three_claims()
+    return cluster, "pod", "a"
+
+
+def pod_that_wants_a_device_of_three_claims() -> Asked:
+    cluster, *_ = device_in_three_claims()
+    return asking(cluster, count=1)
+
+
+def shares_of_a_device() -> Asked:
+    """Four claims have shares in four notations; what is left is less than the least step."""
+    cluster = base(1, 0)
+    limits = {"min": "1G", "step": "1G", "max": "8G"}
+    memory = {"value": "10Gi", "requestPolicy": {"default": "1G", "validRange": limits}}
+    devices = [{"name": "d", "allowMultipleAllocations": True, "capacity": {"memory": memory}}]
+    cluster.slice("n0", devices)
+    for name, amount in (("a", "4G"), ("b", "2500M"), ("e", "1500Mi"), ("f", "1")):
+        cluster.claim(name, capacity={"requests": {"memory": amount}})
+        cluster.pod(name, claim=name)
+        cluster.settle()
+    return asking(cluster, capacity={"requests": {"memory": "1500M"}})
+
+
+def node_is_short_of_memory_in_other_units() -> Asked:
+    cluster = base(1, 0)
+    for name, amount in (("a", "30G"), ("b", "20Gi"), ("d", "1500Mi"), ("e", "250M")):
+        cluster.pod(name, requests={"memory": amount})
+    cluster.settle()
+    cluster.pod("p", requests={"memory": "17G"})
+    return cluster, "pod", "p"
+
+
+def quota_of_memory_in_other_units() -> Asked:
+    cluster = base(1, 0)
+    hard = {"requests.memory": "4Gi", "pods": "10"}
+    cluster.create("v1", "ResourceQuota", "q", spec={"hard": hard})
+    for name, amount in (("a", "1G"), ("b", "1Gi"), ("d", "512Mi")):
+        cluster.pod(name, requests={"memory": amount})
+    return cluster.settle(), "resourcequota", "q"
+
+
+def pod_that_ends_on_a_node_that_is_silent() -> Asked:
+    """Nobody reports its end: the node is not ready, and no kubelet says anything for minutes."""
+    cluster = using(base(1), "a")
+    cluster.delete("pods", "a", grace_seconds=30)
+    status = {
+        "conditions": [
+            {
+                "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.",
+                "lastTransitionTime": "2026-01-02T03:00:05Z",
+            }
+        ]
+    }  # fmt: skip
+    cluster.patch("nodes", "n0", {"status": status}, subresource="status")
+    return cluster.settle().wait(150), "pod", "a"
+
+
+def pod_that_waits_for_a_device_of_a_silent_node() -> Asked:
+    cluster, *_ = pod_that_ends_on_a_node_that_is_silent()
+    cluster.node("n1")
+    return asking(cluster, count=2)
+
+
+def pod_that_has_not_started_for_minutes() -> Asked:
+    cluster = using(base(1), "a").wait(200)
+    cluster.claim("later")
+    return cluster, "pod", "a"
+
+
+def pod_of_which_no_container_names_claims() -> Asked:
+    cluster = base(1, 3)
+    for name in ("c", "d", "e"):
+        cluster.claim(name)
+    containers = [
+        {"name": "main", "image": "busybox:1", "resources": {"claims": [{"name": "e1"}]}},
+        {"name": "side", "image": "busybox:1"},
+    ]
+    pod(cluster, "p", "w", containers=containers, resourceClaims=named("c", "d", "e"))
+    return cluster.settle(), "pod", "p"
+
+
 STATES: dict[str, Callable[[], Asked]] = {
     world.__name__: world
     for world in (
@@ -1052,6 +1214,23 @@ WORLDS = STATES | {
         pod_whose_class_fails,
         claim_whose_devices_have_values_in_common,
         claim_whose_constraints_hold_no_longer,
+        slices_for_more_missing_nodes_than_are_named,
+        slices_by_labels_that_no_node_has,
+        free_devices_are_for_nodes_that_are_missing,
+        single_devices_are_for_nodes_that_are_missing,
+        class_whose_devices_are_on_a_missing_node,
+        devices_are_for_other_nodes,
+        device_in_three_claims,
+        claim_whose_device_others_have,
+        pod_whose_device_others_have,
+        pod_that_wants_a_device_of_three_claims,
+        shares_of_a_device,
+        node_is_short_of_memory_in_other_units,
+        quota_of_memory_in_other_units,
+        pod_that_ends_on_a_node_that_is_silent,
+        pod_that_waits_for_a_device_of_a_silent_node,
+        pod_that_has_not_started_for_minutes,
+        pod_of_which_no_container_names_claims,
     )
 }
 """All questions; those after the states ask for something else in one of these."""
