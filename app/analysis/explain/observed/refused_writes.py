@@ -30,11 +30,13 @@ def reasons(observed: Sequence[Event]) -> Iterator[Reason]:
         and refusals.is_refusal(one)
         and refusals.message(one) == refusals.message(event)
     ]
-    times = f", as {len(alike)} times since its last change" if len(alike) > 1 else ""
+    times = f", {len(alike)} times since its last change" if len(alike) > 1 else ""
     text = f"{sentence(event)}{times}"
     yield Reason(text=text, revision=event.revision, about=event.key, is_kept=True)
 
 
 def sentence(event: Event) -> str:
     """The refusal of a write as a sentence."""
-    return f"a {refusals.verb(event)} {sources.by(event)} was refused: {refusals.message(event)}"
+    verb = refusals.verb(event)
+    what = f"an {verb}" if verb[0] in "aeiou" else f"a {verb}"
+    return f"{what} {sources.by(event)} was refused: {refusals.message(event)}"

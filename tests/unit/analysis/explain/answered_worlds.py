@@ -1,10 +1,15 @@
 """Small clusters with one question each, whose whole answers are in `whole_answers.txt`."""
 
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+from app.domain.log import Actor, EventType, ObjectKey
+from app.domain.log.records import KUBELET_FAILURE, KUBELET_REPORT
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import RecordFact
+from app.domain.values import api_resources
 from tests.cluster import DRIVER, Cluster
 
 Asked = tuple[Cluster, str, str]
@@ -1115,6 +1120,103 @@ def pod_of_which_no_container_names_claims() -> Asked:
     return cluster.settle(), "pod", "p"
 
 
+def noted(cluster: Cluster, place: tuple[str, str], name: str, **body: object) -> None:
+    """A request that an audit log or a log of a kubelet shows."""
+    key = ObjectKey(*place, "default", name)
+    fact = RecordFact(type=EventType.REQUEST_OBSERVED.value, key=key, body=body)
+    cluster.line.submit(fact, actor=Actor(user="bob"))
+
+
+def pod_whose_kubelet_logged_failures() -> Asked:
+    cluster = using(base(1), "a")
+    for verb, message in (
+        (KUBELET_REPORT, "SyncLoop ADD"),
+        (KUBELET_FAILURE, "gpu-0 did not answer"),
+        (KUBELET_FAILURE, "gpu-0 is gone"),
+        (KUBELET_REPORT, "SyncLoop UPDATE"),
+    ):
+        noted(cluster, api_resources.PODS, "a", verb=verb, message=message)
+    return cluster, "pod", "a"
+
+
+def pod_of_which_writes_were_refused() -> Asked:
+    cluster = using(base(1), "a")
+    noted(cluster, api_resources.PODS, "a", verb="patch", code=409, message="Conflict: before")
+    cluster.patch("pods", "a", {"metadata": {"labels": {"x": "y"}}})
+    for code, message in ((403, "Forbidden: other"), (422, "Invalid: one"), (422, "Invalid: one")):
+        noted(cluster, api_resources.PODS, "a", verb="update", code=code, message=message)
+    return cluster, "pod", "a"
+
+
+def claim_of_which_a_write_was_refused() -> Asked:
+    cluster = using(base(1), "a")
+    place = api_resources.RESOURCE_CLAIMS
+    noted(cluster, place, "a", verb="delete", code=403, message="Forbidden: no")
+    return cluster, "resourceclaim", "a"
+
+
+def pod_about_which_others_speak() -> Asked:
+    cluster = using(base(1, 1), "a")
+    asking(cluster)
+    cluster.settle()
+    uid = cluster.must("pods", "p")["metadata"]["uid"]
+    for number, (who, reason, about, count) in enumerate((
+        ("scaler", "NotTriggerScaleUp", uid, 3),
+        ("scaler", "NotTriggerScaleUp", uid, 7),
+        ("scaler", "TriggeredScaleUp", "", 1),
+        ("queue", "", uid, 2),
+        ("late", "Held", uid, 1),
+        ("kubelet", "Pulled", uid, 1),
+        ("other", "Gone", "another", 1),
+    )):  # fmt: skip
+        subject = {"kind": "Pod", "namespace": "default", "name": "p", "uid": about}
+        cluster.create(
+            "v1", "Event", f"said-{number}", reason=reason, message=f"words {number}", count=count,
+            involvedObject=subject, source={"component": who}, type="Normal",
+        )  # fmt: skip
+    return cluster, "pod", "p"
+
+
+def fields_that_are_not_stored() -> Asked:
+    """What was applied has a field of which the gate is off."""
+    cluster = base(1, 0)
+    applied = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "n0-slice"},
+        "spec": {"devices": [{"name": "d", "attributes": {"model": {"strings": ["a", "b"]}}}]},
+    }
+    cluster.slice("n0", models("a", "b"))
+    annotation = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}
+    cluster.patch("resourceslices", "n0-slice", {"metadata": {"annotations": annotation}})
+    return asking(cluster, selectors=of_model("c"))
+
+
+def pod_that_was_tried_twice_alike() -> Asked:
+    cluster = using(base(1, 1), "a")
+    asking(cluster)
+    cluster.settle().wait(20)
+    cluster.patch("nodes", "n0", {"metadata": {"labels": {"x": "v"}}})
+    return cluster.settle().wait(20), "pod", "p"
+
+
+def devices_are_used_by_pods_with_templates() -> Asked:
+    cluster = base(2, 3)
+    cluster.template()
+    for number in range(5):
+        cluster.pod(f"t{number}", template="gpu")
+        cluster.settle()
+    return asking(cluster, count=3)
+
+
+def pod_whose_claim_nobody_makes() -> Asked:
+    cluster = base(1)
+    cluster.stop("claims")
+    cluster.template()
+    cluster.pod("p", template="gpu")
+    return cluster, "pod", "p"
+
+
 STATES: dict[str, Callable[[], Asked]] = {
     world.__name__: world
     for world in (
@@ -1231,6 +1333,39 @@ WORLDS = STATES | {
         pod_that_waits_for_a_device_of_a_silent_node,
         pod_that_has_not_started_for_minutes,
         pod_of_which_no_container_names_claims,
+        pod_whose_kubelet_logged_failures,
+        pod_of_which_writes_were_refused,
+        claim_of_which_a_write_was_refused,
+        pod_about_which_others_speak,
+        fields_that_are_not_stored,
+        pod_that_was_tried_twice_alike,
+        devices_are_used_by_pods_with_templates,
+        pod_whose_claim_nobody_makes,
     )
 }
 """All questions; those after the states ask for something else in one of these."""
+
+HELPED: dict[str, Callable[[], Asked]] = {
+    f"{world.__name__}_helped": world
+    for world in (
+        requests_of_which_some_fail,
+        requests_that_fail_together,
+        two_claims_that_want_one_device,
+        counters_are_used_up,
+        capacity_is_used_up,
+        extended_resource_is_more_than_a_node_has,
+        taint_of_a_rule_is_not_tolerated,
+        nodes_refuse_for_different_reasons,
+        claim_is_allocated_on_another_node,
+        pool_that_lacks_slices,
+        nodes_that_refuse_in_ten_ways,
+        shares_of_a_device,
+        node_is_short_of_memory_in_other_units,
+        devices_are_for_other_nodes,
+        devices_are_used_by_pods_with_templates,
+        pod_that_wants_a_device_of_three_claims,
+        template_is_refused_by_a_quota,
+        pod_whose_class_fails,
+    )
+}
+"""Waiting pods that are also asked about with what would help."""

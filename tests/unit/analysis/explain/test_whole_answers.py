@@ -12,7 +12,7 @@ import pytest
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import Reason
 from tests.unit.analysis import kept_texts
-from tests.unit.analysis.explain.answered_worlds import WORLDS
+from tests.unit.analysis.explain.answered_worlds import HELPED, WORLDS
 from tests.unit.service.test_explaining import asking
 
 FILE = Path(__file__).with_name("whole_answers.txt")
@@ -33,7 +33,9 @@ def lines_of(reason: Reason, depth: int = 0) -> Iterator[str]:
 def written(answer: ObjectExplanation) -> str:
     heading = f"{answer.subject}: {answer.outcome}: {answer.text}"
     children = (line for child in answer.reason.children for line in lines_of(child))
-    helps = (f"help: {one['text']}" for one in answer.details.get("help", ()))
+    helps = (
+        f"on {one['node']}: {'; '.join(one['changes'])}" for one in answer.details.get("helps", ())
+    )
     return "\n".join((heading, *children, *helps))
 
 
@@ -42,8 +44,16 @@ async def test_answer_reads_the_same(name: str) -> None:
     cluster, kind, subject = WORLDS[name]()
     async with asking(cluster.settle()) as ask:
         text = written(await ask(kind, subject))
-    kept_texts.check(FILE, name, text, WORLDS)
+    kept_texts.check(FILE, name, text, [*WORLDS, *HELPED])
+
+
+@pytest.mark.parametrize("name", HELPED)
+async def test_what_would_help_reads_the_same(name: str) -> None:
+    cluster, kind, subject = HELPED[name]()
+    async with asking(cluster.settle()) as ask:
+        text = written(await ask(kind, subject, help=True))
+    kept_texts.check(FILE, name, text, [*WORLDS, *HELPED])
 
 
 def test_every_answer_has_its_world() -> None:
-    assert list(kept_texts.kept(FILE)) == list(WORLDS)
+    assert list(kept_texts.kept(FILE)) == [*WORLDS, *HELPED]
