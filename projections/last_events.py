@@ -123,6 +123,11 @@ class LastEvents:
         if self._packed_before(event) is None and self._may_pack(event):
             self._pack(event, _encode(event.undecoded()))
 
+    @property
+    def packs(self) -> bool:
+        """Whether `pack` may compress an event; False as long as there are few objects."""
+        return bool(self._read) or self._is_large
+
     @contextmanager
     def loading(self, count: int) -> Iterator[None]:
         """Events are packed as if all of the `count` objects were there already."""
@@ -143,10 +148,13 @@ class LastEvents:
         self.held[event.key] = packed
         return packed
 
-    def _may_pack(self, event: Event) -> bool:
+    @property
+    def _is_large(self) -> bool:
         count = max(len(self.held), self._expected)
-        is_large = self._plain_max is not None and count > self._plain_max
-        return is_large and self.held.get(event.key) is event
+        return self._plain_max is not None and count > self._plain_max
+
+    def _may_pack(self, event: Event) -> bool:
+        return self._is_large and self.held.get(event.key) is event
 
     def _pack(self, event: Event, data: bytes) -> None:
         key = event.key

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.log.pages import Page
+from app.domain.log.pages import Page, Split
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import RunningUsage, Scopes
 from app.domain.values import api_resources, well_known
@@ -91,24 +91,24 @@ class ObjectsProjection:
 
         `created` is the revision of the object's creation where earlier events are not folded.
         """
-        self._take((event,))
+        self._take(((event, None),))
         self._revision = event.revision
         if created and event.key in self._created:
             self._created[event.key] = created
 
     def fold_page(self, page: Page) -> None:
         """Fold the events of a page."""
-        self._take(page.events)
+        self._take(page.splits)
         if page.events:
             self._revision = page.events[-1].revision
 
-    def _take(self, events: Sequence[Event]) -> None:
-        """Apply the events that are about objects."""
+    def _take(self, events: Iterable[Split]) -> None:
+        """Apply the events that are about objects; with its raw parts, no body is searched."""
         known, uids, created = self._events.held, self._uids, self._created
         changed, unowned, decoded = self._changed, self._unowned, self._decoded
         owners, unusual = self._owners, self._unusual
         tells_changes, is_counting = self._tells_changes, bool(self._tallies)
-        for event in events:
+        for event, parts in events:
             kind = event.type
             if not (kind is _UPDATED or kind is _CREATED or kind is _DELETED):
                 continue
@@ -131,13 +131,20 @@ class ObjectsProjection:
             else:
                 # One key and one uid for all events of an object, and for whoever keeps them.
                 event.uid = uid = old.uid
-                if uids.get(uid) == key:
+                if isinstance(old, Event):
+                    event.key = key = old.key
+                elif uids.get(uid) == key:
                     event.key = key = uids[uid]
             known[key] = event
             if uid:
                 uids[uid] = key
             # The body was just read and is at hand; a look at all bodies later takes far longer.
-            if key in owners or outlines.names_owners(event.body):
+            names_owners = (
+                outlines.names_owners(event.body)
+                if parts is None
+                else parts.metadata.owner_references
+            )
+            if names_owners or key in owners:
                 unowned.add(key)
             if key.resource == "events":
                 (unusual.discard if _NORMAL in event.body else unusual.add)(key)
@@ -331,7 +338,7 @@ class ObjectsProjection:
                     if look is not None:
                         look(event, created)
                         event.forget_tree()
-                self._take(events)
+                self._take((event, None) for event in events)
                 for event, (created, _) in zip(events, held[first:], strict=False):
                     self._created[event.key] = created
                 yield
@@ -413,10 +420,16 @@ class ObjectsProjection:
     def _let_go(self) -> None:
         """Drop the trees that were decoded first, when more than the maximum are kept."""
         decoded = self._decoded
-        for _ in range(len(decoded) - self._decoded_max):
+        excess = len(decoded) - self._decoded_max
+        if excess <= 0:
+            return
+        packs = self._events.packs
+        for _ in range(excess):
             event = decoded.popleft()
-            event.forget_tree()
-            self._events.pack(event)
+            # `forget_tree`, without a call for each event.
+            event.tree = event.reading = None
+            if packs:
+                self._events.pack(event)
 
 
 def _shown(event: Event) -> msgspec.Raw | JsonObject:

@@ -117,10 +117,10 @@ class TimelineProjection(PagedView):
 
     def _follow(self, kind: FollowedKind, states: States, new: list[Entry]) -> None:
         """Append an entry for each followed change of the objects of one kind."""
-        known, describe = self._states, kind.describe
+        known, describe, gaps = self._states, kind.describe, self._gaps
         for event, state in states:
             key = event.key
-            after_gap = bool(self._gaps) and self._ends_gap(event)
+            after_gap = self._ends_gap(event) if gaps else False
             if state is None:
                 known.pop(key, None)
                 new.append(_entry(event, key, (f"{kind.word}Deleted", "")))
@@ -130,8 +130,7 @@ class TimelineProjection(PagedView):
                 known[key] = state
                 saying = describe(old, state)
                 if saying is not None:
-                    is_late = after_gap and old is not None
-                    new.append(_entry(event, key, saying, is_late=is_late))
+                    new.append(_entry(event, key, saying, after_gap and old is not None))
 
     def begin(self, last: Sequence[Event]) -> None:
         """Take in the last events of objects before the first fold of them, without entries.
@@ -268,15 +267,18 @@ def named(entry: Entry) -> str:
 
 
 def _entry(
-    event: Event, subject: ObjectKey, description: Description, *, is_late: bool = False
+    event: Event,
+    subject: ObjectKey,
+    description: Description,
+    is_late: bool = False,
 ) -> Entry:
     """The entry of an event; with `is_late`, lost writes may have made the change before it."""
     stamp = event.stamp
     text, user = description[1], stamp.actor.user
-    late = (Loss.GAP.value,) if is_late else ()
+    unsure = Loss.GAP.value if is_late else ""
     # Only an imported event has doubts of its own.
-    unsure = ",".join(late)
     if stamp.origin is not None:
+        late = (unsure,) if is_late else ()
         text, user, unsure = _imported(event, description, stamp.origin, late)
     return Entry(
         event.revision,
