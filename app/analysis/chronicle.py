@@ -6,15 +6,17 @@ grows: the timeline up to a revision is a prefix of the timeline up to a later o
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
+from app.analysis.chosen_spans import ChosenSpans
 from app.analysis.keeping import forms, graphs, kept_watch, span_changes, subjects
 from app.analysis.keeping.forms import KeptChanges, KeptEntries, KeptState, KeptStretch
 from app.analysis.keeping.graphs import UnknownForm
 from app.analysis.keeping.span_changes import SpanChange
 from app.analysis.keeping.subjects import SubjectIndex
+from app.analysis.keeping.topics import TopicIndex
 from app.analysis.recordings import uncertainty, unfitting
 from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
@@ -66,6 +68,8 @@ class Chronicle:
         self._indexes: list[SubjectIndex] = []
         self._last = span_changes.BEGINNING
         self._changes = PackedList(SpanChange, CHANGES_PLAIN_MAX)
+        self._topics = TopicIndex()
+        self._chosen = ChosenSpans(self._changes, self._topics)
         self._lacks_changes = False
         self._spans = Spans()
         self._applied, self._is_applied = 0, False
@@ -119,6 +123,8 @@ class Chronicle:
             if change is not None:
                 changes.append(change)
         self._changes.extend(changes)
+        self._topics.add(changes)
+        self._chosen.forget(changes)
         if self._is_applied:
             for change in changes:
                 self._spans.apply(change)
@@ -179,8 +185,23 @@ class Chronicle:
         return self._watch.evictors.get(revision, ())
 
     @property
+    def states(self) -> Spans | ChosenSpans:
+        """The states over time of all objects if they were worked out, else of chosen ones."""
+        if self._is_applied:
+            return self._spans
+        assert not self._lacks_changes, "the changes of earlier stretches are read first"
+        return self._chosen
+
+    def states_in_steps(self, steps: Iterable[None] = ()) -> Iterator[None]:
+        """Work out what `states` begins with, then go through the steps of a question.
+
+        Other tasks may run after each step.
+        """
+        return self._chosen.begin_question(steps)
+
+    @property
     def spans(self) -> Spans:
-        """The states of objects over time, worked out from their changes when a question asks."""
+        """The states of all objects over time, worked out when a question asks."""
         for _ in self.spans_in_steps():
             pass
         return self._spans
@@ -251,7 +272,9 @@ class Chronicle:
             },
             subjects=subjects.indexed(self._by_subject),
         )
-        changes = KeptChanges(after=after, changes=self._changes.blocks(changed))
+        changes = KeptChanges(
+            after=after, changes=self._changes.blocks(changed), topics=self._topics.kept()
+        )
         return KeptStretch(entries=entries, changes=changes)
 
     def state(self, stretches: Sequence[tuple[Revision, bytes]]) -> KeptState:
@@ -271,6 +294,7 @@ class Chronicle:
         """Let the next stretch begin here."""
         self._indexes.append(SubjectIndex(stretch.entries.subjects))
         self._by_subject = {}
+        self._topics.note_kept(stretch.changes.topics)
         self._note_kept()
 
     def fits(self, state: KeptState, revision: Revision) -> bool:
@@ -320,7 +344,9 @@ class Chronicle:
         before = changes.seal()
         self._changes.seal()
         changes.extend_packed(self._changes.blocks(0))
+        self._topics.put_before([each.topics for each in stretches])
         self._changes, self._lacks_changes = changes, False
+        self._chosen = ChosenSpans(changes, self._topics)
         after, count, blocks, changed = self._kept
         self._kept = after, count, blocks, before + changed
 

@@ -225,7 +225,7 @@ class _Window:
 
 def _gaps(chronicle: Chronicle, until: Revision, window: _Window) -> Iterator[Blind]:
     """The stretches of time within the window that nobody recorded."""
-    for gap in chronicle.spans.gaps:
+    for gap in chronicle.states.gaps:
         if gap.end[0] <= until and window.begin <= gap.end[1] and gap.begin[1] <= window.end:
             yield Blind(
                 begin=gap.begin[0],
@@ -248,11 +248,11 @@ _PEOPLE = frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
 
 def _is_within(chronicle: Chronicle, key: ObjectKey, until: Revision, window: _Window) -> bool:
     """Whether any state of an object lasted at some time of the window."""
-    states = chronicle.spans.lanes[key]
+    states = chronicle.states.lane(key)
     last = states[-1].end
     if states[0].begin[1] > window.end or (last is not None and last[1] < window.begin):
         return False
-    return any(map(window.holds, spans.up_to(chronicle.spans.lanes[key], until)))
+    return any(map(window.holds, spans.up_to(states, until)))
 
 
 def _meant(
@@ -262,7 +262,7 @@ def _meant(
 
     A pod also matches when one of its claims or devices does.
     """
-    folded = chronicle.spans
+    folded = chronicle.states
     is_open = not wanted.namespace
     is_timed = wanted.since is not None or wanted.until is not None
     if wanted.name:
@@ -271,9 +271,8 @@ def _meant(
                 yield key
         return
     for place in _PLACES:
-        keys = folded.began.get(place, ())
         for number in range(folded.count_begun(place, until) - 1, -1, -1):
-            key = keys[number]
+            key = folded.begun_key(place, number)
             if folded.pods_of(key, until) or (
                 is_timed and not _is_within(chronicle, key, until, window)
             ):
@@ -288,7 +287,7 @@ def _meant(
 
 def _named(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> list[ObjectKey]:
     """The objects that match by a name, of their own or of a claim or device, in their order."""
-    folded = chronicle.spans
+    folded = chronicle.states
     meant: dict[ObjectKey, None] = {}
     for place in (*_PLACES, spans.DEVICES):
         for key in filter(wanted.matches, folded.named(place, wanted.name)):
@@ -298,13 +297,13 @@ def _named(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> list[
             for each in holders:
                 meant.update(dict.fromkeys(folded.pods_of(each, until) or (each,)))
     ordered = [key for key in meant if _has_begun(chronicle, key, until)]
-    ordered.sort(key=lambda key: (_PLACES.index(key[:2]), -folded.lanes[key][0].begin[0]))
+    ordered.sort(key=lambda key: (_PLACES.index(key[:2]), -folded.lane(key)[0].begin[0]))
     return ordered
 
 
 def _has_begun(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:
-    states = chronicle.spans.lanes.get(key)
-    return states is not None and states[0].begin[0] <= until
+    states = chronicle.states.lane(key)
+    return bool(states) and states[0].begin[0] <= until
 
 
 _PLACES = (api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.NODES)
@@ -315,7 +314,7 @@ def _count(chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: 
     if wanted != LanesRequest():
         return sum(1 for _ in _meant(chronicle, until, wanted, window))
     # For a long history, examining each of its pods would take too long.
-    folded = chronicle.spans
+    folded = chronicle.states
     begun = sum(folded.count_begun(place, until) for place in _PLACES)
     return begun - folded.count_claimed(until)
 
@@ -324,7 +323,7 @@ def _group(
     chronicle: Chronicle, until: Revision, first: ObjectKey
 ) -> Iterator[tuple[ObjectKey, int]]:
     """A pod with its claims and their devices, or a claim without a pod with its devices."""
-    folded = chronicle.spans
+    folded = chronicle.states
     yield first, 0
     if first[:2] == api_resources.RESOURCE_CLAIMS:
         yield from ((device, 1) for device in folded.devices_of(first, until))
@@ -342,7 +341,8 @@ def _lane(
     key: ObjectKey,
     depth: int,
 ) -> Lane:
-    lasted = [span for span in spans.up_to(chronicle.spans.lanes[key], until) if window.holds(span)]
+    states = spans.up_to(chronicle.states.lane(key), until)
+    lasted = [span for span in states if window.holds(span)]
     entries = [
         entry
         for entry in chronicle.about(key, until=until)

@@ -16,8 +16,7 @@ from app.analysis.keeping.span_changes import HELD, ChangeSort, Moment, SpanChan
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources
 
-DEVICES = ("redra", "devices")
-"""The group and resource that stand for devices, which are not API objects."""
+DEVICES = span_changes.DEVICES
 
 NAMES_IN_TEXT = 4_096
 """The number of names in a text that is searched for parts of them."""
@@ -108,6 +107,18 @@ class Spans:
         self._wanted: dict[ObjectKey, tuple[_Wanted, ...]] = {}
         self._holding: dict[ObjectKey, tuple[ObjectKey, ...]] = {}
         self._last = span_changes.BEGINNING
+
+    def lane(self, key: ObjectKey) -> Sequence[Span]:
+        """The states of an object; none where there never was one of that name."""
+        return self.lanes.get(key, ())
+
+    def begun_key(self, place: tuple[str, str], number: int) -> ObjectKey:
+        """The lane of a group and resource that began as the one with that number."""
+        return self.began[place][number]
+
+    def begun_keys(self, place: tuple[str, str]) -> Iterator[ObjectKey]:
+        """All lanes of a group and resource, in the order in which they began."""
+        return iter(self.began.get(place, ()))
 
     def claims_of(
         self, pod: ObjectKey, until: Revision | None = None, *, after: Revision = Revision(0)

@@ -5,9 +5,10 @@ all of its claims exist, `devices` until all of them have devices, `binding` unt
 `starting` until it runs. A step that ended before its predecessor takes no time.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -143,15 +144,8 @@ def of(
     bounds: PaceBounds = PaceBounds(),
 ) -> StartPace:
     """The start durations of pods of a namespace, with `name` in their name; empty: all."""
-    begun = chronicle.spans.count_begun(api_resources.PODS, until)
-    keys = chronicle.spans.began.get(api_resources.PODS, ())[:begun]
-    if namespace or name:
-        keys = [key for key in keys if namespace in ("", key.namespace) and name in key.name]
-    starts = [
-        start
-        for key in keys[-bounds.scanned_max :]
-        for start in _starts(chronicle, key, until, now)
-    ]
+    keys, count = _last_begun(chronicle, until, namespace, name, bounds.scanned_max)
+    starts = [start for key in keys for start in _starts(chronicle, key, until, now)]
     slowest = sorted(starts, key=lambda one: (-one.length, not one.waits_for, one.created))
     return StartPace(
         history=history,
@@ -165,8 +159,43 @@ def of(
         stretches=tuple(_stretches(starts, bounds.stretches)),
         pods=tuple(_shown(one) for one in slowest[: bounds.pods_max]),
         omitted=max(0, len(starts) - bounds.pods_max),
-        older=max(0, len(keys) - bounds.scanned_max),
+        older=count - len(keys),
     )
+
+
+def in_steps(
+    chronicle: Chronicle,
+    until: Revision,
+    now: Instant,
+    *,
+    namespace: str = "",
+    name: str = "",
+    bounds: PaceBounds = PaceBounds(),
+) -> Iterator[None]:
+    """The steps in which the states of the pods are worked out that `of` looks at."""
+    keys, _ = _last_begun(chronicle, until, namespace, name, bounds.scanned_max)
+    for key in keys:
+        for _ in _starts(chronicle, key, until, now):
+            pass
+        yield
+
+
+def _last_begun(
+    chronicle: Chronicle, until: Revision, namespace: str, name: str, count_max: int
+) -> tuple[Sequence[ObjectKey], int]:
+    """The pods of a namespace, with `name` in their name, that began last, and how many did."""
+    states = chronicle.states
+    begun = states.count_begun(api_resources.PODS, until)
+    if not namespace and not name:
+        numbers = range(max(0, begun - count_max), begun)
+        return [states.begun_key(api_resources.PODS, number) for number in numbers], begun
+    keys: deque[ObjectKey] = deque(maxlen=count_max)
+    count = 0
+    for key in islice(states.begun_keys(api_resources.PODS), begun):
+        if namespace in ("", key.namespace) and name in key.name:
+            keys.append(key)
+            count += 1
+    return [*keys], count
 
 
 def percentile(sorted_values: Sequence[float], share: float) -> float:
@@ -181,7 +210,7 @@ def _starts(
     chronicle: Chronicle, key: ObjectKey, until: Revision, now: Instant
 ) -> Iterator[_Start]:
     before = Revision(0)
-    for life in _lives(spans.up_to(chronicle.spans.lanes[key], until)):
+    for life in _lives(spans.up_to(chronicle.states.lane(key), until)):
         yield _start(chronicle, key, life, until, now, after=before)
         before = until if life[-1].end is None else life[-1].end[0]
 
@@ -213,12 +242,11 @@ def _start(
     last = life[-1].end
     end = bound or last or (until, now)
     own_until = until if last is None else last[0]
-    named, generated = chronicle.spans.wanted_by(key, own_until)
+    named, generated = chronicle.states.wanted_by(key, own_until)
     lanes = {
         claim: lane
-        for claim in (*chronicle.spans.claims_of(key, own_until, after=after), *named)
-        if (lane := spans.up_to(chronicle.spans.lanes.get(claim, ()), until))
-        and lane[0].begin[0] <= end[0]
+        for claim in (*chronicle.states.claims_of(key, own_until, after=after), *named)
+        if (lane := spans.up_to(chronicle.states.lane(claim), until)) and lane[0].begin[0] <= end[0]
     }
     claims = lanes.values()
     # Claims of an earlier pod of this name have ended before this one was created.

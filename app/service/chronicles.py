@@ -6,14 +6,16 @@ A long history is not read at once: each question reads a bounded number of furt
 answer says up to which revision it has read.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
 
+from app.analysis.chosen_spans import ManyObjects
 from app.analysis.chronicle import Chronicle
 from app.analysis.recordings import incomplete_pools, uncertainty
 from app.analysis.views import LiveViews
@@ -37,6 +39,12 @@ QUIET_PAGE_MAX, QUIET_TURN_MAX = 200, 20
 
 BUSY_PAGE_MAX = 40
 """Events that are read at once where nobody waits for them while the history is written."""
+
+
+T = TypeVar("T")
+
+_Steps: TypeAlias = Callable[[Chronicle], Iterator[None]]
+"""The steps of a work on a chronicle, after each of which other tasks may run."""
 
 
 @dataclass(slots=True)
@@ -83,21 +91,43 @@ class Chronicles:
             await self._read_on(kept, runtime)
         return kept.chronicle, kept.doubts
 
-    async def with_spans(self, runtime: HistoryRuntime) -> tuple[Chronicle, tuple[Doubt, ...]]:
-        """Like `of`, with the states over time; other requests are answered meanwhile."""
+    async def with_states(
+        self,
+        runtime: HistoryRuntime,
+        answer: Callable[[Chronicle], T],
+        steps: Callable[[Chronicle], Iterable[None]] = lambda _: (),
+    ) -> tuple[T, Chronicle, tuple[Doubt, ...]]:
+        """The answer of a question about states over time, with the chronicle and the doubts.
+
+        They are worked out of the objects that the answer is about, or else of all. Other requests
+        are answered meanwhile, also between the `steps` that prepare the answer.
+        """
         kept = await self._kept_of(runtime)
         while True:
             if not kept.readers:
                 await self._read_on(kept, runtime)
-            if await self._work_out_spans(kept):
-                return kept.chronicle, kept.doubts
+            try:
+                if await self._work_out(kept, lambda each: each.states_in_steps(steps(each))):
+                    chronicle = kept.chronicle
+                    return answer(chronicle), chronicle, kept.doubts
+            except ManyObjects:
+                await self._work_out(kept, Chronicle.spans_in_steps)
+
+    async def whole_with_states(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
+        """Like `whole`, with the states over time of the objects that a question is about."""
+        return await self._whole_with(runtime, until, Chronicle.states_in_steps)
 
     async def whole_with_spans(self, runtime: HistoryRuntime, until: Revision) -> Chronicle:
-        """Like `whole`, with the states over time."""
+        """Like `whole`, with the states over time of all objects."""
+        return await self._whole_with(runtime, until, Chronicle.spans_in_steps)
+
+    async def _whole_with(
+        self, runtime: HistoryRuntime, until: Revision, steps: _Steps
+    ) -> Chronicle:
         kept = await self._kept_of(runtime)
         while True:
             await self._read_whole(kept, runtime, until)
-            if await self._work_out_spans(kept):
+            if await self._work_out(kept, steps):
                 return kept.chronicle
 
     async def doubts(self, runtime: HistoryRuntime, views: LiveViews) -> tuple[Doubt, ...]:
@@ -186,15 +216,15 @@ class Chronicles:
         chronicle, keeping = await store.restored(begin, runtime.views.revision)
         return _KeptChronicle(chronicle, doubts, begin, store, keeping)
 
-    async def _work_out_spans(self, kept: _KeptChronicle) -> bool:
-        """Work out the states over time; False if the chronicle begins anew for it."""
+    async def _work_out(self, kept: _KeptChronicle, steps: _Steps) -> bool:
+        """Work out states over time; False if the chronicle begins anew for it."""
         async with kept.lock:
             store, chronicle = kept.store, kept.chronicle
             if store is not None and not await store.take_changes(chronicle, kept.keeping):
                 kept.chronicle, kept.keeping = kept.begin(), Keeping(length=self._stretch)
                 return False
         # Without the lock: further events may be folded between the steps.
-        for _ in chronicle.spans_in_steps():
+        for _ in steps(chronicle):
             await anyio.lowlevel.checkpoint()
         return kept.chronicle is chronicle
 
@@ -221,7 +251,7 @@ async def keep_next(
 ) -> Keeping | None:
     """Keep the next stretch of a history's chronicle, if the history has that many events more.
 
-    `pause` is awaited after each page of events. It is short if the history grew in the last.
+    `pause` is awaited after each page of events. Pages are short while the history grows.
     Returns what is kept; None where nothing can be.
     """
     store = _store_of(runtime, stretch)

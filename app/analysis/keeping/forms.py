@@ -12,6 +12,7 @@ import msgspec
 from app.analysis.keeping.graphs import UnknownForm
 from app.analysis.keeping.span_changes import Moment
 from app.analysis.keeping.subjects import KeptSubjects
+from app.analysis.keeping.topics import KeptTopics
 from app.domain.log import Revision
 from projections.packed import Block
 
@@ -49,10 +50,11 @@ class KeptEntries(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_lik
 
 
 class KeptChanges(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """The changes of states over time in a stretch after a revision."""
+    """The changes of states over time in a stretch after a revision, with their topics."""
 
     after: Revision
     changes: list[Block]
+    topics: KeptTopics
 
 
 class KeptStretch(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -21,6 +21,9 @@ WAITING, BOUND, RUNNING, FINISHED, ENDING = "waiting", "bound", "running", "fini
 ALLOCATED, RESERVED, HELD = "allocated", "reserved", "held"
 READY, NOT_READY = "ready", "not ready"
 
+DEVICES = ("redra", "devices")
+"""The group and resource that stand for devices, which are not API objects."""
+
 BEGINNING: Moment = (Revision(0), Instant(0))
 
 

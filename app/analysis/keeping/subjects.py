@@ -30,7 +30,12 @@ class KeptSubjects(msgspec.Struct, gc=False, array_like=True):
 
 def indexed(by_subject: Mapping[ObjectKey, Sequence[int]]) -> KeptSubjects:
     """The index of the entries of a stretch of the log."""
-    places = sorted((place_of(key), numbers) for key, numbers in by_subject.items())
+    return sorted_places({place_of(key): numbers for key, numbers in by_subject.items()})
+
+
+def sorted_places(by_place: Mapping[int, Sequence[int]]) -> KeptSubjects:
+    """The index of numbers by the hashes of what they are about."""
+    places = sorted(by_place.items())
     numbers, ends = array("I"), array("I")
     for _, each in places:
         numbers.extend(each)
@@ -42,8 +47,13 @@ def indexed(by_subject: Mapping[ObjectKey, Sequence[int]]) -> KeptSubjects:
 
 def place_of(key: ObjectKey) -> int:
     """The hash of a key."""
-    text = "\0".join(key).encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=_PLACE_BYTES).digest())
+    return place_of_text("\0".join(key))
+
+
+def place_of_text(text: str) -> int:
+    """The hash of a text."""
+    encoded = text.encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(encoded, digest_size=_PLACE_BYTES).digest())
 
 
 class SubjectIndex:

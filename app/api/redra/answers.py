@@ -3,7 +3,7 @@
 Each method first checks what the reader may see, so that both forms refuse alike.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -218,8 +218,8 @@ class Answers:
         self, runtime: HistoryRuntime, key: ObjectKey, until: Revision
     ) -> tuple[Instant, list[TriedPod]]:
         """The creation of a pod and the verdicts that were written about it. Raises NotFound."""
-        chronicle = await self.chronicles.whole_with_spans(runtime, until)
-        lane = spans.up_to(chronicle.spans.lanes.get(key, ()), until)
+        chronicle = await self.chronicles.whole_with_states(runtime, until)
+        lane = spans.up_to(chronicle.states.lane(key), until)
         if not lane:
             raise NotFound(
                 f'pods "{key.name}" not found in namespace {key.namespace} up to revision {until}',
@@ -244,17 +244,24 @@ class Answers:
         """The durations of pod starts up to the moment, step by step."""
         inquiry.reader().check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, _ = await self.chronicles.with_spans(runtime)
-        wanted = lanes_wanted(inquiry)
-        return starts.of(
-            runtime.info.name,
-            chronicle,
-            views.revision,
-            await self.time(inquiry, views),
-            namespace=wanted.namespace,
-            name=wanted.name,
-            bounds=self._limits.pace,
-        )
+        wanted, now = lanes_wanted(inquiry), await self.time(inquiry, views)
+
+        namespace, name, bounds = wanted.namespace, wanted.name, self._limits.pace
+        until = views.revision
+
+        def steps(chronicle: Chronicle) -> Iterator[None]:
+            return starts.in_steps(
+                chronicle, until, now, namespace=namespace, name=name, bounds=bounds
+            )
+
+        def pace_of(chronicle: Chronicle) -> StartPace:
+            history = runtime.info.name
+            return starts.of(
+                history, chronicle, until, now, namespace=namespace, name=name, bounds=bounds
+            )
+
+        answer, _, _ = await self.chronicles.with_states(runtime, pace_of, steps)
+        return answer
 
     async def object(self, inquiry: Inquiry) -> ObjectHistory:
         """An object at the moment, with the changes of each write. Raises NotFound."""
@@ -282,22 +289,26 @@ class Answers:
         reader = inquiry.reader()
         reader.check_all(WORKED_OUT_FROM)
         runtime, views = inquiry.runtime, await self.views(inquiry)
-        chronicle, doubts = await self.chronicles.with_spans(runtime)
         wanted = lanes_wanted(inquiry)
         since, until = [
             await self._instant(runtime, inquiry.request.parameter(name)) for name in STRETCH
         ]
         if since is not None and until is not None and until < since:
             raise BadRequest("until is before since")
-        answer = lane_picture.of(
-            runtime.info.name,
-            chronicle,
-            views.revision,
-            await self._last_time(inquiry, views),
-            replace(wanted, since=since, until=until),
-            _visible(reader, chronicle),
-            self._limits.lanes,
-        )
+        now = await self._last_time(inquiry, views)
+
+        def lanes_of(chronicle: Chronicle) -> Lanes:
+            return lane_picture.of(
+                runtime.info.name,
+                chronicle,
+                views.revision,
+                now,
+                replace(wanted, since=since, until=until),
+                _visible(reader, chronicle),
+                self._limits.lanes,
+            )
+
+        answer, chronicle, doubts = await self.chronicles.with_states(runtime, lanes_of)
         return recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
 
     async def trace(self, inquiry: Inquiry) -> ViewerTrace:

@@ -4,12 +4,17 @@ import random
 
 import pytest
 
+from app.analysis import lanes, starts
+from app.analysis.chosen_spans import ChosenSpans, ManyObjects
 from app.analysis.chronicle import Chronicle
-from app.analysis.keeping import forms, graphs, kept_watch
+from app.analysis.keeping import forms, graphs, kept_watch, topics
 from app.analysis.keeping.graphs import UnknownForm
+from app.analysis.lanes import LaneBounds, LanesRequest
 from app.analysis.spans import Spans
+from app.analysis.starts import PaceBounds
 from app.analysis.verify.invariants import Switches
-from app.domain.log import Revision
+from app.domain.log import ObjectKey, Revision
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from tests import draws
 from tests.conformance.recordings import RECORDINGS
@@ -47,6 +52,66 @@ def shown(chronicle: Chronicle, until: int | None = None) -> dict:
         },
         "doubts": chronicle.doubts((), until=last),
     }
+
+
+def states_of(states: Spans | ChosenSpans, keys, pods, moments) -> dict:
+    """All that the states over time answer about objects."""
+    states_at = {
+        moment: {
+            "counts": [states.count_begun(place, moment) for place in topics.PLACES],
+            "claimed": states.count_claimed(moment),
+            "pods": [list(states.pods_of(key, moment)) for key in keys],
+            "devices": [list(states.devices_of(key, moment)) for key in keys],
+            "holders": [list(states.holders_of(key, moment)) for key in keys],
+            "claims": [list(states.claims_of(key, moment)) for key in keys],
+            "claims since": [list(states.claims_of(key, moment, after=moments[0])) for key in keys],
+            "wanted": [(list(named), count) for named, count in wanted],
+        }
+        for moment in moments
+        for wanted in ([states.wanted_by(pod, moment) for pod in pods],)
+    }
+    return states_at | {
+        "lanes": {key: list(states.lane(key)) for key in keys},
+        "gaps": list(states.gaps),
+        "begun": {place: list(states.begun_keys(place)) for place in topics.PLACES},
+        "numbers": [
+            states.begun_key(place, number)
+            for place in topics.PLACES
+            for number in range(states.count_begun(place, moments[-1]))
+        ],
+        "named": [
+            list(states.named(place, part)) for place in topics.PLACES for part in ("", "a", "-1")
+        ],
+    }
+
+
+def same_states(chronicle: Chronicle, whole: Chronicle, states: ChosenSpans | None = None) -> None:
+    """Compare the states of objects one by one with those of all."""
+    spans, last = whole.spans, whole.revision
+    keys = [*spans.lanes, ObjectKey(*api_resources.PODS, "default", "never")]
+    keys += [ObjectKey(*api_resources.RESOURCE_CLAIMS, key.namespace, "never") for key in keys[:1]]
+    pods = [key for key in keys if key[:2] == api_resources.PODS]
+    moments = [Revision(last // 3), Revision(2 * last // 3), last]
+    chosen = states or ChosenSpans(chronicle._changes, chronicle._topics)
+    chosen._left = 10**9
+    assert states_of(chosen, keys, pods, moments) == states_of(spans, keys, pods, moments)
+
+
+def pictures(chronicle: Chronicle) -> list:
+    """Lanes and pace at several moments, without and with a filter."""
+    last, now = chronicle.revision, Instant(2**51)
+    keys = [*chronicle.states.begun_keys(api_resources.PODS)][:1]
+    part = keys[0].name if keys else "p"
+    few = LaneBounds(lanes_max=4, shapes_max=30, states_max=3)
+    return [
+        picture
+        for until in (Revision(last // 2), last)
+        for name in ("", part)
+        for picture in (
+            lanes.of("h", chronicle, until, now, LanesRequest(name=name), bool, few),
+            starts.of("h", chronicle, until, now, name=name, bounds=PaceBounds(scanned_max=3)),
+        )
+    ]
 
 
 class Keeper:
@@ -105,10 +170,14 @@ def compare(events, switches=Switches(), lacking=frozenset(), *, seed, is_record
         if chance.random() < 0.7:
             chronicle = keeper.restored(begun(), with_changes=chance.random() < 0.5)
             restarts += 1
+        if not chronicle.lacks_changes:
+            same_states(chronicle, whole)
         if chance.random() < 0.3 and not chronicle.lacks_changes:
             assert attributes(chronicle.spans) == attributes(whole.spans)
     if chronicle.lacks_changes:
         keeper.give_changes(chronicle)
+    same_states(chronicle, whole)
+    assert pictures(chronicle) == pictures(whole)
     assert shown(chronicle) == shown(whole)
     assert attributes(chronicle.spans) == attributes(whole.spans)
     return restarts
@@ -138,6 +207,42 @@ def test_states_over_time(seed):
     chronicle = Chronicle()
     chronicle.fold(log.events)
     assert chronicle.spans.lanes == spans.lanes
+
+
+@pytest.mark.parametrize("seed", draws.seeds(3))
+def test_states_of_chosen_objects_follow_the_log(seed):
+    """What was worked out of an object is forgotten when a change concerns it."""
+    chance, events = random.Random(seed), RandomWorld(seed, 80).events
+    whole, chronicle, keeper = Chronicle(), Chronicle(), Keeper()
+    begin = 0
+    while begin < len(events):
+        page = events[begin : begin + chance.randrange(1, 12)]
+        begin += len(page)
+        for view in (whole, chronicle):
+            view.fold(page)
+        assert whole.spans is not chronicle.states
+        same_states(chronicle, whole, chronicle.states)
+        if chronicle.can_be_kept and chance.random() < 0.2:
+            keeper.keep(chronicle)
+
+
+def test_question_about_very_many_objects_asks_for_all(monkeypatch):
+    monkeypatch.setattr("app.analysis.chosen_spans.CHOSEN_MAX", 2)
+    log, _ = random_log(1)
+    chronicle = Chronicle()
+    chronicle.fold(log.events)
+    first, second, third = list(chronicle.states.begun_keys(api_resources.PODS))[:3]
+    for _ in range(2):
+        for _ in chronicle.states_in_steps():
+            pass
+        assert chronicle.states.lane(first)
+        assert chronicle.states.lane(second)
+        chronicle.states.lane(first)
+        with pytest.raises(ManyObjects):
+            chronicle.states.lane(third)
+        chronicle.fold([event for event in log.events if event.key in (first, second)])
+    assert [*chronicle.spans_in_steps()]
+    assert chronicle.states.lane(third)
 
 
 @draws.in_turn("rows of recordings")

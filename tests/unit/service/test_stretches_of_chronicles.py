@@ -1,6 +1,6 @@
 """Chronicles of long histories begin where an earlier program kept them, and say the same."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from types import SimpleNamespace
@@ -12,7 +12,10 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryViewStore
 from app.adapters.telemetry import Telemetry
+from app.analysis import starts
 from app.analysis.chronicle import Chronicle
+from app.analysis.spans import Spans
+from app.analysis.starts import StartPace
 from app.domain.errors import LogUnavailable
 from app.domain.log import Event, Head, HistoryInfo, Revision
 from app.domain.values.json_tree import JsonObject
@@ -23,7 +26,7 @@ from app.service.runtime import HistoryRuntime
 from app.workers import chronicling
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.analysis.invariants.worlds import RandomWorld
-from tests.unit.analysis.test_kept_chronicles import attributes, shown
+from tests.unit.analysis.test_kept_chronicles import attributes, same_states, shown
 from tests.unit.service.builders import ALICE, config_map, namespace, running_history
 from tests.unit.service.test_replaying import history_of, resealed
 
@@ -76,8 +79,10 @@ async def asked(
     counted = counting(log)
     runtime = cast(HistoryRuntime, Reader(counted, info, revision, store))
     chronicles = Chronicles(kept_max=1, events_max=WHOLE, stretch=STRETCH)
-    ask = chronicles.with_spans if with_spans else chronicles.of
-    chronicle, _ = await ask(runtime)
+    if with_spans:
+        _, chronicle, _ = await chronicles.with_states(runtime, lambda each: each.states.gaps)
+    else:
+        chronicle, _ = await chronicles.of(runtime)
     assert chronicle.revision == revision
     return chronicle, counted.pages
 
@@ -88,6 +93,7 @@ async def compare(log: MemoryLog, info: HistoryInfo, revision: int, store: Memor
     plain, folded = await asked(log, info, revision, store)
     assert shown(plain) == shown(whole)
     spanned, _ = await asked(log, info, revision, store, with_spans=True)
+    same_states(spanned, whole)
     assert attributes(spanned.spans) == attributes(whole.spans)
     return folded
 
@@ -438,6 +444,34 @@ async def test_fork_whose_parent_is_deleted_meanwhile_begins_anew(
 
     monkeypatch.setattr(CountingLog, "histories", lambda _: none())
     assert await compare(log, fork, last, store) == last
+
+
+@pytest.mark.parametrize("in_steps", [False, True])
+async def test_answer_about_very_many_objects_is_that_from_all_states(
+    events: Sequence[Event], in_steps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), Revision(len(events))
+    await asked(log, info, last, store)
+
+    def pace_of(chronicle: Chronicle) -> StartPace:
+        return starts.of("h", chronicle, last, Instant(2**51))
+
+    def steps(chronicle: Chronicle) -> Iterator[None]:
+        return starts.in_steps(chronicle, last, Instant(2**51))
+
+    reader = cast(HistoryRuntime, Reader(log, info, last, store))
+    chronicles = Chronicles(kept_max=1, events_max=WHOLE, stretch=STRETCH)
+    preparing = (steps,) if in_steps else ()
+    with monkeypatch.context() as few:
+        few.setattr("app.analysis.chosen_spans.CHOSEN_MAX", 1)
+        few.setattr("app.analysis.chosen_spans.STEPPED_MAX", 1)
+        answer, chronicle, _ = await chronicles.with_states(reader, pace_of, *preparing)
+    assert isinstance(chronicle.states, Spans)
+    folded = Chronicle()
+    folded.fold(events)
+    assert answer == pace_of(folded)
+    assert answer.count > 1
 
 
 class Noting(MemoryViewStore):
