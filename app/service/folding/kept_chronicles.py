@@ -19,7 +19,7 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.keeping import forms
 from app.analysis.keeping.graphs import UnknownForm
 from app.domain.errors import LogError, NotFound
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.ports import EventLog, ViewStore
 from app.service.folding import snapshots
 
@@ -112,7 +112,7 @@ class ChronicleStore:
         if newest is None:
             return chronicle, Keeping(length=self.stretch)
         state, keeping = newest
-        parts = await self._parts(ENTRIES, state.stretches) if with_entries else []
+        parts = await self.parts(ENTRIES, state.stretches) if with_entries else []
         if parts is None:
             return chronicle, Keeping(length=self.stretch)
 
@@ -134,7 +134,7 @@ class ChronicleStore:
         if not chronicle.lacks_changes:
             return True
         stretches = keeping.stretches[: keeping.begun_with]
-        parts = await self._parts(CHANGES, stretches)
+        parts = await self.parts(CHANGES, stretches)
         if parts is None:
             return False
         try:
@@ -202,14 +202,13 @@ class ChronicleStore:
         await self.views.save_snapshot(self.info.id, *PROGRAMS, Revision(0), encoded)
 
     async def _clear(self, version: int) -> None:
-        for name in (STATE, ENTRIES, CHANGES):
-            await self.views.clear(self.info.id, name, version)
+        await _remove(self.views, self.info.id, version)
 
     async def _save(self, name: str, revision: Revision, last: bytes, data: bytes) -> None:
         marked = (_program() + b"\n", data)
         await snapshots.keep(self.views, self.info.id, place(name), revision, last, marked)
 
-    async def _parts(self, name: str, stretches: Stretches) -> list[bytes] | None:
+    async def parts(self, name: str, stretches: Stretches) -> list[bytes] | None:
         """A part of each stretch; None if one is missing, altered or of another program."""
         line = [self.info, *await snapshots.parents_of(self.log, self.info)]
         parts = []
@@ -243,6 +242,16 @@ def _of_this_program(data: bytes) -> bytes | None:
     """The bytes that were kept, unless code that judges otherwise has kept them."""
     program, _, encoded = data.partition(b"\n")
     return encoded if program == _program() else None
+
+
+async def remove(views: ViewStore, history: HistoryId) -> None:
+    """Remove what this program keeps of the chronicle of a history."""
+    await _remove(views, history, _version())
+
+
+async def _remove(views: ViewStore, history: HistoryId, version: int) -> None:
+    for name in (STATE, ENTRIES, CHANGES):
+        await views.clear(history, name, version)
 
 
 def place(name: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from app.domain.log import HistoryId, Revision
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, dumped
 from app.ports import ALL_ROWS, Checkpoint, EventLog, ViewStore
-from app.service.folding import projecting, snapshots
+from app.service.folding import kept_chronicles, projecting, snapshots
 from app.service.folding.projecting import FoldingBounds, MakeViews
 
 Progress = Callable[[str, Revision, Revision], None]
@@ -61,6 +61,8 @@ async def rebuild(
 ) -> list[Rebuilt]:
     """Rebuild the named views (all when none is named) up to the head, one after the other.
 
+    With all views, the kept chronicle goes, too: a server makes it again.
+
     With `check_rows`, the rows in the store are read and compared before they are dropped. When
     another process writes the same view meanwhile, as a projector does that has not reached the
     head, the view is rebuilt again. Raises LogUnavailable after `rebuild_tries_max` times.
@@ -69,6 +71,8 @@ async def rebuild(
     work = _Rebuilding(log, views, history, make, bounds, progress)
     for name in [view.name for view in make() if not names or view.name in names]:
         rebuilt.append(await work.run(name, check_rows=check_rows))
+    if not names:
+        await kept_chronicles.remove(views, history)
     return rebuilt
 
 

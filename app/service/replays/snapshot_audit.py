@@ -25,6 +25,10 @@ from app.ports import Checkpoint, EventLog, ViewStore
 from app.service.folding import snapshots
 from app.service.folding.projecting import MakeViews
 from app.service.replays import view_audit
+from app.service.replays.chronicle_audit import ChronicleAudit
+
+AUDIT_COST, CHRONICLE_COST = 60, 40
+"""Microseconds that views and a kept chronicle take for each event, as `Division` counts them."""
 
 STATES_MAX = 1_000
 """The most kept states of a view that are compared, newest first."""
@@ -56,12 +60,15 @@ class _Audited:
 class SnapshotAudit:
     """Compares kept states while it takes the events of a history in order, from the first on.
 
-    `make` gives the views as the history's settings make them. `problems` are sentences about
-    states that differ.
+    `make` gives the views as the history's settings make them, `chronicle` audits the kept one.
+    `problems` are sentences about states that differ.
     """
 
-    def __init__(self, views: ViewStore, history: HistoryId, make: MakeViews) -> None:
+    def __init__(
+        self, views: ViewStore, history: HistoryId, make: MakeViews, chronicle: ChronicleAudit
+    ) -> None:
         self._views = views
+        self._chronicle = chronicle
         self._history = history
         self._make = make
         self._audited: list[_Audited] = []
@@ -69,6 +76,7 @@ class SnapshotAudit:
 
     async def begin(self, log: EventLog, until: Revision) -> None:
         """Find what is kept up to a revision."""
+        await self._chronicle.begin(until)
         stored = await self._views.checkpoints(self._history)
         checkpoints = {(each.projection, each.version): each for each in stored}
         # After the checkpoints: a history that is written meanwhile only grows.
@@ -86,17 +94,25 @@ class SnapshotAudit:
             if own is not None or states:
                 self._audited.append(_Audited(view=view, checkpoint=own, states=states))
 
+    @property
+    def cost(self) -> int:
+        """The microseconds that it takes for each event."""
+        return AUDIT_COST + (CHRONICLE_COST if self._chronicle.is_needed else 0)
+
     async def finish(self, pages: AsyncIterator[Sequence[Event]] | None, *, to_end: bool) -> None:
         """Take all events unless each was taken already; at the log's end, compare the tables."""
         if pages is not None:
             async for events in pages:
                 await self.take(Page(events))
                 await lowlevel.checkpoint()
+        self._chronicle.finish()
+        self.problems += self._chronicle.problems
         if to_end:
             await self.compare_tables()
 
     async def take(self, events: Page) -> None:
         """Fold events, and compare the result wherever something is kept."""
+        await self._chronicle.take(events.events)
         for part in self._parts(events.events):
             # Others may have split the page already.
             page = events if len(part) == len(events.events) else Page(part)

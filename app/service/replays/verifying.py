@@ -14,11 +14,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Protocol
 
 import msgspec
 from anyio import create_task_group, lowlevel
 
+from app.analysis.chronicle import Chronicle
 from app.analysis.recordings import recorded_gates, uncertainty
 from app.analysis.verify import parts as verifying_parts
 from app.analysis.verify.allocation_index import AllocationIndex
@@ -36,7 +38,9 @@ from app.domain.objects.profile import RULES_GATE, Profile
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
 from app.service import moments, recorded_doubts
+from app.service.folding.kept_chronicles import ChronicleStore
 from app.service.replays import integrity
+from app.service.replays.chronicle_audit import ChronicleAudit
 from app.service.replays.first_pass import FirstPass, conclude, read_ahead
 from app.service.replays.integrity import (
     FORGED_HEAD,
@@ -77,9 +81,6 @@ _LAST = Revision(2**62)
 
 DECODED_MAX = 100
 """Decoded trees that a view keeps while it is folded again."""
-
-AUDIT_COST = 60
-"""Microseconds that the audit of kept states takes for each event, as `Division` counts them."""
 
 TURN_MAX = 100
 """Events that are checked before the loop runs other tasks: at most about as many milliseconds."""
@@ -244,9 +245,9 @@ async def verify(
     recorded = await recorded_doubts.doubts_of(log, history)
     lacking = uncertainty.lacking(recorded)
     switches = switches_of(rules.profile, deciders.quirks, history.settings)
-    audit = await _audit(log, history, until, attestation)
+    audit = await _audit(log, history, until, attestation, lacking)
     ahead = FirstPass(
-        division=replace(sharing.division, beside=0 if audit is None else AUDIT_COST),
+        division=replace(sharing.division, beside=0 if audit is None else audit.cost),
         invariants=InvariantWatch(switches, lacking),
         index=AllocationIndex(
             lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
@@ -303,13 +304,20 @@ def _keeping(kept: KeptEvents, workers: Workers | None) -> Callable[[Sequence[Ev
 
 
 async def _audit(
-    log: EventLog, history: HistoryInfo, until: Revision, attestation: Attestation
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    attestation: Attestation,
+    lacking: frozenset[str],
 ) -> SnapshotAudit | None:
     """The audit of what is kept of the views, if there is a store of them."""
     if attestation.views is None:
         return None
     make = projections_of(history.settings, decoded_max=DECODED_MAX)
-    audit = SnapshotAudit(attestation.views, history.id, make)
+    switches = await switches_over_time(log, history)
+    begin = partial(Chronicle, switches, lacking, is_recorded=history.is_recorded)
+    store = ChronicleStore(views=attestation.views, log=log, info=history)
+    audit = SnapshotAudit(attestation.views, history.id, make, ChronicleAudit(store, begin))
     await audit.begin(log, until)
     return audit
 
