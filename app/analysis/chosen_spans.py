@@ -127,7 +127,7 @@ class ChosenSpans:
 
     def named(self, place: tuple[str, str], part: str) -> Iterator[ObjectKey]:
         """The keys of lanes of a group and resource with this part in their names."""
-        return (key for key in self._beginnings.keys(place) if part in key.name)
+        return self._beginnings.named(place, part)
 
     def count_begun(self, place: tuple[str, str], until: Revision) -> int:
         """The number of lanes of a group and resource that had begun up to a revision."""

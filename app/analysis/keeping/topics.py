@@ -35,6 +35,9 @@ GAPS = place_of_text("gaps")
 NAMES_PLAIN_MAX = 1_000
 """The latest names of lanes of a resource, which are not compressed."""
 
+NAMES_IN_TEXT = 4_096
+"""The names in a text that is searched for parts of them."""
+
 HOLDS_PLAIN_MAX = 1_000
 """The latest changes of devices that claims hold, which are not compressed."""
 
@@ -223,6 +226,8 @@ class Beginnings:
         self._names: Mapping[int, PackedList[tuple[str, str]]] = {
             number: PackedList(tuple[str, str], NAMES_PLAIN_MAX) for number in _LANES
         }
+        # Names in texts, in which a part is found fast; the latest are not in one yet.
+        self._texts: Mapping[int, list[str]] = {number: [] for number in _LANES}
         self._claimed_since = array("q")
         self._lanes: set[int] = set()
         self._pods: dict[int, int] = {}
@@ -257,8 +262,20 @@ class Beginnings:
                 if owner is not None:
                     self._relate(subject, owner, revision)
         for number, each in fresh.items():
-            self._names[number].extend(each)
+            self._add_names(number, each)
         return len(begun.sorts)
+
+    def _add_names(self, number: int, fresh: Sequence[tuple[str, str]]) -> None:
+        names, texts = self._names[number], self._texts[number]
+        names.extend(fresh)
+        while len(names) - len(texts) * NAMES_IN_TEXT >= NAMES_IN_TEXT:
+            texts.append(self._text_from(number, len(texts) * NAMES_IN_TEXT))
+
+    def _text_from(self, number: int, first: int) -> str:
+        """Names from a number on, at most as many as a text has, one a line."""
+        names = self._names[number]
+        numbers = range(first, min(first + NAMES_IN_TEXT, len(names)))
+        return "\n".join(names[each][1].replace("\n", "\0") for each in numbers)
 
     def _relate(self, claim: int, pod: int, revision: int) -> None:
         if claim in self._claimed:
@@ -290,6 +307,27 @@ class Beginnings:
         for names in self._names[PLACES.index(place)].pieces(0):
             for name in names:
                 yield ObjectKey(*place, *name)
+
+    def named(self, place: tuple[str, str], part: str) -> Iterator[ObjectKey]:
+        """The lanes of a group and resource with this part in their names, in their order."""
+        number = PLACES.index(place)
+        count = len(self._names[number])
+        texts = (
+            *self._texts[number],
+            self._text_from(number, count // NAMES_IN_TEXT * NAMES_IN_TEXT),
+        )
+        for first, text in enumerate(texts):
+            line, begin = first * NAMES_IN_TEXT, 0
+            at = text.find(part) if line < count else -1
+            while at >= 0:
+                line += text.count("\n", begin, at)
+                key = self.key(place, line)
+                # A part may reach from one name into the next.
+                if part in key.name:
+                    yield key
+                begin = text.find("\n", at) + 1
+                line += 1
+                at = text.find(part, begin) if begin else -1
 
 
 class TopicIndex:

@@ -80,7 +80,9 @@ def states_of(states: Spans | ChosenSpans, keys, pods, moments) -> dict:
             for number in range(states.count_begun(place, moments[-1]))
         ],
         "named": [
-            list(states.named(place, part)) for place in topics.PLACES for part in ("", "a", "-1")
+            list(states.named(place, part))
+            for place in topics.PLACES
+            for part in ("", "a", "-1", "1", "p1", "c1\nc2", "\n")
         ],
     }
 
@@ -181,6 +183,12 @@ def compare(events, switches=Switches(), lacking=frozenset(), *, seed, is_record
     assert shown(chronicle) == shown(whole)
     assert attributes(chronicle.spans) == attributes(whole.spans)
     return restarts
+
+
+@pytest.fixture(autouse=True)
+def short_texts(monkeypatch):
+    """Texts of few names, so that names are found in several."""
+    monkeypatch.setattr(topics, "NAMES_IN_TEXT", 3)
 
 
 @draws.in_turn("rows of worlds")
