@@ -110,6 +110,9 @@ class StretchTopics:
         self.count = 0
         self.begun = _Begun()
         self._numbers: dict[int, list[int]] = {}
+        # Hashes take longer to work out than to look up.
+        self._of_keys: dict[ObjectKey, int] = {}
+        self._of_uids: dict[str, int] = {}
         self._lanes: set[int] = set()
         self._pods: dict[int, int] = {}
         self._owned: dict[int, set[int]] = {}
@@ -123,11 +126,11 @@ class StretchTopics:
             case ChangeSort.GAP:
                 self._note(GAPS)
             case ChangeSort.GONE:
-                self._note(place_of(change.key))
+                self._note(self._of_key(change.key))
                 if change.key[:2] == api_resources.RESOURCE_CLAIMS:
                     self._hold(change)
             case ChangeSort.NODE:
-                self._note(place_of(change.key))
+                self._note(self._of_key(change.key))
                 self._begin_lane(change.key, change.now[0])
             case ChangeSort.POD:
                 self._add_pod(change)
@@ -154,13 +157,25 @@ class StretchTopics:
             holds=self.holds.blocks(0),
         )
 
+    def _of_key(self, key: ObjectKey) -> int:
+        place = self._of_keys.get(key)
+        if place is None:
+            place = self._of_keys[key] = place_of(key)
+        return place
+
+    def _of_uid(self, uid: str) -> int:
+        place = self._of_uids.get(uid)
+        if place is None:
+            place = self._of_uids[uid] = place_of_uid(uid)
+        return place
+
     def _note(self, topic: int) -> None:
         numbers = self._numbers.setdefault(topic, [])
         if not numbers or numbers[-1] != self.count:
             numbers.append(self.count)
 
     def _begin_lane(self, key: ObjectKey, revision: Revision) -> int:
-        lane = place_of(key)
+        lane = self._of_key(key)
         if lane not in self._lanes:
             self._lanes.add(lane)
             names = self.begun.names
@@ -169,8 +184,8 @@ class StretchTopics:
         return lane
 
     def _add_pod(self, change: SpanChange) -> None:
-        revision, uid = change.now[0], place_of_uid(change.uid)
-        pod = place_of(change.key)
+        revision, uid = change.now[0], self._of_uid(change.uid)
+        pod = self._of_key(change.key)
         self._note(pod)
         self._note(uid)
         if self._pods.get(uid) != pod:
@@ -181,15 +196,15 @@ class StretchTopics:
         self._begin_lane(change.key, revision)
 
     def _add_claim(self, change: SpanChange) -> None:
-        revision, claim = change.now[0], place_of(change.key)
+        revision, claim = change.now[0], self._of_key(change.key)
         self._note(claim)
-        for uid in map(place_of_uid, change.owners):
+        for uid in map(self._of_uid, change.owners):
             self._note(uid)
             owned = self._owned.setdefault(uid, set())
             if claim not in owned:
                 owned.add(claim)
                 self.begun.add(_OWNED, claim, uid, revision)
-        for pod in (place_of(key) for key in users_of(change)):
+        for pod in map(self._of_key, users_of(change)):
             self._note(pod)
             if (claim, pod) not in self._used:
                 self._used.add((claim, pod))
