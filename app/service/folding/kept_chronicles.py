@@ -129,7 +129,7 @@ class ChronicleStore:
     async def take_changes(self, chronicle: Chronicle, keeping: Keeping) -> bool:
         """Give a chronicle the changes of the stretches from which it was begun, if it lacks them.
 
-        False if they are not there any more.
+        False if they are not there any more. Nothing else folds the chronicle meanwhile.
         """
         if not chronicle.lacks_changes:
             return True
@@ -137,15 +137,19 @@ class ChronicleStore:
         parts = await self.parts(CHANGES, stretches)
         if parts is None:
             return False
-        try:
+        begins = [Revision(0), *(revision for revision, _ in stretches)]
+
+        def give() -> bool:
             changes = [forms.changes_of(each) for each in parts]
+            if [each.after for each in changes] != begins[:-1]:
+                return False
+            chronicle.take_changes(changes)
+            return True
+
+        try:
+            return await anyio.to_thread.run_sync(give)
         except UnknownForm:
             return False
-        begins = [Revision(0), *(revision for revision, _ in stretches)]
-        if [each.after for each in changes] != begins[:-1]:
-            return False
-        chronicle.take_changes(changes)
-        return True
 
     async def keep(self, chronicle: Chronicle, keeping: Keeping, last: bytes) -> None:
         """Keep the stretch that ends with an event of this hash, if it is long enough.
