@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from app.analysis.keeping import topics
 from app.analysis.keeping.span_changes import HELD, ChangeSort, SpanChange
 from app.analysis.keeping.subjects import place_of
-from app.analysis.keeping.topics import Beginnings, Hold, TopicIndex
+from app.analysis.keeping.topics import Beginnings, DeviceHold, TopicIndex
 from app.analysis.spans import DEVICES, Gap, Span, Spans
 from app.domain.log import ObjectKey, Revision
 from app.domain.values import api_resources
@@ -84,7 +84,7 @@ class ChosenSpans:
             self._held += len(piece)
             yield
 
-    def _hold(self, hold: Hold) -> None:
+    def _hold(self, hold: DeviceHold) -> None:
         claim = hold.namespace, hold.name
         before = self._holding.get(claim, ())
         label = "/".join(claim)

@@ -10,7 +10,7 @@ from app.analysis.keeping import forms
 from app.analysis.keeping.forms import KeptChanges, KeptEntries
 from app.analysis.keeping.graphs import UnknownForm
 from app.analysis.keeping.span_changes import SpanChange
-from app.analysis.keeping.topics import Hold
+from app.analysis.keeping.topics import DeviceHold
 from projections.packed import Block, PackedList
 from projections.timeline import Entry
 
@@ -44,7 +44,12 @@ def _entries_of(kept: KeptEntries) -> object:
 
 def _changes_of(kept: KeptChanges) -> object:
     topics = msgspec.structs.replace(kept.topics, holds=[])
-    return kept.after, _items(SpanChange, kept.changes), topics, _items(Hold, kept.topics.holds)
+    return (
+        kept.after,
+        _items(SpanChange, kept.changes),
+        topics,
+        _items(DeviceHold, kept.topics.holds),
+    )
 
 
 def _items(form: type[T], blocks: Sequence[Block]) -> list[T]:

@@ -66,7 +66,7 @@ class KeptTopics(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like
     holds: list[Block]
 
 
-class Hold(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class DeviceHold(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The devices that a claim holds from a moment on."""
 
     namespace: str
@@ -117,7 +117,7 @@ class StretchTopics:
         self._pods: dict[int, int] = {}
         self._owned: dict[int, set[int]] = {}
         self._used: set[tuple[int, int]] = set()
-        self.holds = PackedList(Hold, HOLDS_PLAIN_MAX)
+        self.holds = PackedList(DeviceHold, HOLDS_PLAIN_MAX)
         self._holding: dict[ObjectKey, tuple[str, ...]] = {}
 
     def add(self, change: SpanChange) -> None:
@@ -217,7 +217,7 @@ class StretchTopics:
         key = change.key
         if self._holding.get(key) != change.names:
             self._holding[key] = change.names
-            self.holds.extend([Hold(key.namespace, key.name, change.names, change.now)])
+            self.holds.extend([DeviceHold(key.namespace, key.name, change.names, change.now)])
             for name in change.names:
                 self._begin_lane(ObjectKey(*DEVICES, "", name), change.now[0])
 
@@ -351,7 +351,7 @@ class TopicIndex:
     def __init__(self) -> None:
         # The number of changes of each stretch, its index, and what began until it is worked out.
         self._parts: list[tuple[int, SubjectIndex, _Begun]] = []
-        self._holds = PackedList(Hold, HOLDS_PLAIN_MAX)
+        self._holds = PackedList(DeviceHold, HOLDS_PLAIN_MAX)
         self._latest = StretchTopics()
         self._beginnings: Beginnings | None = None
         self._taken = 0
@@ -378,13 +378,13 @@ class TopicIndex:
     def put_before(self, kept: Sequence[KeptTopics]) -> None:
         """Take the topics of stretches that are earlier than all others."""
         self._parts = [*map(_part_of, kept), *self._parts]
-        holds = PackedList(Hold, HOLDS_PLAIN_MAX)
+        holds = PackedList(DeviceHold, HOLDS_PLAIN_MAX)
         for each in kept:
             holds.extend_packed(each.holds)
         holds.extend_packed(self._holds.blocks(0))
         self._holds = holds
 
-    def holds(self, first: int) -> Iterator[list[Hold]]:
+    def holds(self, first: int) -> Iterator[list[DeviceHold]]:
         """The changes of the devices that claims hold, from a number on, some at a time."""
         count = len(self._holds)
         if first < count:
