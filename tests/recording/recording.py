@@ -12,6 +12,7 @@ from app.domain.log import EventType, Revision
 from app.domain.log.records import LIST, WATCH
 from app.domain.values import json_tree
 from app.service import recorded_doubts
+from app.service.recording.journal import GAPS_NAMED_MAX
 from app.settings import Settings
 from tests.patience import PATIENCE_SECONDS
 
@@ -60,6 +61,7 @@ class Recording:
                 )  # fmt: skip
                 stopped.set()
 
+            begun = len(await self.log())
             tasks.start_soon(follow)
             await started.wait()
             yield
@@ -67,6 +69,15 @@ class Recording:
                 tasks.cancel_scope.cancel()
             else:
                 stopped.set()
+        if not is_killed:
+            self.check_said(await self.gaps(after=begun))
+
+    def check_said(self, gaps):
+        """Asserts that the screen names each gap, or how many more there are."""
+        said = [note for note in self.notes if note.startswith("prod: gap: ")]
+        more = any("more gap" in note for note in self.notes)
+        unsaid = {text for _, text in gaps if not any(note.endswith(text) for note in said)}
+        assert not unsaid or (more and len(said) >= GAPS_NAMED_MAX)
 
     async def once(self):
         async with self.opened() as opened:
@@ -92,11 +103,11 @@ class Recording:
     async def doubts(self):
         return await recorded_doubts.doubts_of(self.store.log, await self.info())
 
-    async def gaps(self):
-        """The kind and message of each gap."""
+    async def gaps(self, *, after=0):
+        """The kind and message of each gap, also of those behind a number of events."""
         return [
             (event.key.resource, event.object["message"])
-            for event in await self.log()
+            for event in (await self.log())[after:]
             if event.type is EventType.GAP_OBSERVED
         ]
 

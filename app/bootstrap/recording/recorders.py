@@ -21,7 +21,7 @@ from app.domain.errors import ClusterUnreachable, InputError, Rejected, Unauthor
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, counts
 from app.domain.values.json_tree import JsonObject
 from app.service import importing
 from app.service.history_creation import check_name
@@ -159,7 +159,7 @@ async def follow(
     note: Callable[[str], None],
     stopped: anyio.Event,
 ) -> None:
-    """Record until `stopped`; new problems are reported with `note`."""
+    """Record until `stopped`; new problems and gaps are reported with `note`."""
     following = Recorder(
         _ports(store),
         opened.cluster,
@@ -179,6 +179,7 @@ async def follow(
                 "goes on from what is stored"
             )
         tasks.cancel_scope.cancel()
+    _say_gaps(following, info.name, note)
 
 
 def recording_text(info: HistoryInfo, opened: Opened) -> str:
@@ -198,9 +199,18 @@ async def _report_problems(following: Recorder, name: str, note: Callable[[str],
         problems = set(following.problems())
         for problem in sorted(problems - before):
             note(f"{name}: {problem}")
+        _say_gaps(following, name, note)
         if before and not problems:
             note(f"{name}: all kinds are recorded again")
         before = problems
+
+
+def _say_gaps(following: Recorder, name: str, note: Callable[[str], None]) -> None:
+    gaps = following.new_gaps()
+    for text in gaps.texts:
+        note(f"{name}: gap: {text}")
+    if more := gaps.count - len(gaps.texts):
+        note(f"{name}: {counts.of(more, 'more gap')}; redra findings {name} has all")
 
 
 def _settings_of(beginning: FirstLook, settings: Settings) -> JsonObject:

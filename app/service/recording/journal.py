@@ -25,6 +25,9 @@ from app.service.recording.window import WindowEntry
 RECORDING, STOPPED, FINISHED = "recording", "stopped", "finished"
 """The phases of a recording in its reports: it continues, was stopped, or was one snapshot."""
 
+GAPS_NAMED_MAX = 10
+"""The gaps that are kept to be named; all are counted."""
+
 
 @dataclass(slots=True, kw_only=True)
 class RecordingProgress:
@@ -65,6 +68,25 @@ def _keep_quiet(_problem: str) -> None:
     """Report no waiting."""
 
 
+@dataclass(slots=True)
+class NewGaps:
+    """The gaps that were stored and that nobody has read since: the first ones, and their number.
+
+    Each is a text with the object that it is about, or with its kind alone.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def note(self, record: Record) -> None:
+        """Add a gap."""
+        self.count += 1
+        if len(self.texts) < GAPS_NAMED_MAX:
+            name = "/".join(part for part in (record.namespace, record.name) if part)
+            about = " ".join(part for part in (record.resource, name) if part)
+            self.texts.append(f"{about}: {record.message}" if name else record.message)
+
+
 class Journal:
     """Appends to one history. A lease ensures that no other recorder appends.
 
@@ -96,6 +118,12 @@ class Journal:
         self.head = head
         self.progress = progress
         self.problem = ""
+        self._gaps = NewGaps()
+
+    def new_gaps(self) -> NewGaps:
+        """The gaps that were stored since the last call."""
+        gaps, self._gaps = self._gaps, NewGaps()
+        return gaps
 
     async def begin(self, body: JsonObject) -> None:
         """Append the event that names the recorded cluster."""
@@ -138,6 +166,9 @@ class Journal:
             events.append(self._report(sealer, RECORDING))
         if events:
             await self._append(events)
+        for entry in entries:
+            if entry.record is not None and entry.record.op is Op.GAP:
+                self._gaps.note(entry.record)
 
     async def report(self, phase: str) -> None:
         """Append a report."""

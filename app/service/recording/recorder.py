@@ -37,6 +37,7 @@ from app.service.recording.journal import (
     STOPPED,
     Journal,
     JournalBounds,
+    NewGaps,
     RecordingProgress,
 )
 from app.service.recording.known import KnownObjects
@@ -221,6 +222,10 @@ class Recorder:
         if self._journal is not None and self._journal.problem:
             problems.append(self._journal.problem)
         return sorted(problems)
+
+    def new_gaps(self) -> NewGaps:
+        """The gaps that were stored since the last call."""
+        return NewGaps() if self._journal is None else self._journal.new_gaps()
 
     def head(self) -> Head:
         """The head of the recording."""
