@@ -42,12 +42,12 @@ async def test_token_of_the_kubeconfig_is_sent(tmp_path):
 async def test_token_of_a_file_is_read_again_when_it_is_refused(tmp_path):
     async with serving_source(tmp_path, credentials=LOCKED) as source:
         token = tmp_path / "token"
-        token.write_text("good")
+        token.write_text("good\n")
         path = source.kubeconfig(user={"tokenFile": str(token)})
         recording = recording_of(source, kubeconfig=path, record_watch_seconds_max=1)
         async with recording.going():
             source.renew_token("good", "better")
-            token.write_text("better")
+            token.write_text("better\r\n")
             await source.restart()
             async with source.client(authorization="Bearer better") as client:
                 made = await client.post("/api/v1/nodes", json={
@@ -62,6 +62,13 @@ async def test_expired_token_is_one_sentence(tmp_path):
     async with serving_source(tmp_path, credentials=LOCKED) as source:
         path = source.kubeconfig(user={"token": "old"})
         await fails(recording_of(source, kubeconfig=path), "does not accept the credentials")
+
+
+@pytest.mark.parametrize("token", ["go\nod", "good\x00", "\x7f"])
+async def test_token_that_no_header_can_have_is_one_sentence(tmp_path, token):
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        path = source.kubeconfig(user={"token": token})
+        await fails(recording_of(source, kubeconfig=path), "its token has a control character")
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])

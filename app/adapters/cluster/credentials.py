@@ -8,6 +8,7 @@ while they are used.
 import asyncio
 import atexit
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -37,6 +38,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import Clock
 
 _BEARER = "BearerToken"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LISTS = ("clusters", "contexts", "users")
 
 _NAMED_MAX = 8
@@ -178,6 +180,10 @@ class ClusterCredentials:
                     temp_file_path=_private_folder(),
                 )
                 await loader.load_and_set(chosen)
+            # A file with a token ends with a line break, which client-go cuts off, too.
+            token = (chosen.api_key.get(_BEARER) or "").strip()
+            if _CONTROL.search(token):
+                raise self._problem("its token has a control character, which no header may have")
             rest = RESTClientObject(chosen)
         except TimeoutError as problem:
             text = f"its exec plug-in has not answered for {self._seconds:g} s"
@@ -197,7 +203,6 @@ class ClusterCredentials:
             )
             raise self._problem(f"it cannot be used: {text}") from problem
         server = (chosen.host or "").rstrip("/")
-        token = chosen.api_key.get(_BEARER)
         try:
             await proxies.choose(rest, server)
             expires = [loader.expires] if loader.expires is not None else []
