@@ -13,9 +13,12 @@ import yaml
 
 from app.adapters.certificates import CertificateFolder
 from app.adapters.clock import SystemClock
+from app.adapters.cluster.cluster import open_requests
+from app.adapters.cluster.requests import RequestBounds
 from app.api.identity.authentication import Credentials
-from app.domain.errors import InputError
+from app.domain.errors import InputError, Unauthorized
 from app.domain.log import Actor
+from tests.patience import PATIENCE_SECONDS
 from tests.recording.recording import check_same, recording_of
 from tests.recording.source import serving_source
 
@@ -62,6 +65,51 @@ async def test_expired_token_is_one_sentence(tmp_path):
     async with serving_source(tmp_path, credentials=LOCKED) as source:
         path = source.kubeconfig(user={"token": "old"})
         await fails(recording_of(source, kubeconfig=path), "does not accept the credentials")
+
+
+async def test_watch_goes_on_while_its_token_is_refused_to_others(tmp_path):
+    """A server ends no watch because its token has expired; other requests are refused then."""
+    ended = anyio.Event()
+
+    async def answer(stream):
+        async with stream:
+            request = (await stream.receive()).decode()
+            if "watch" not in request:
+                await stream.send(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")
+                return
+            await stream.send(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nfirst\n")
+            await ended.wait()
+            await stream.send(b"last\n")
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(kubeconfig_of(f"http://127.0.0.1:{port}", {"token": "t"})))
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, answer)
+        async with (
+            open_requests(str(path), "", SystemClock(), RequestBounds()) as requests,
+            requests.stream("/api/v1/pods", watch="1") as lines,
+        ):
+            assert await anext(lines) == b"first"
+            for _ in range(4):
+                with pytest.raises(Unauthorized):
+                    await requests.get("/api/v1/pods")
+            ended.set()
+            with anyio.fail_after(PATIENCE_SECONDS):
+                assert await anext(lines) == b"last"
+        tasks.cancel_scope.cancel()
+
+
+def kubeconfig_of(server, user):
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+    }
 
 
 @pytest.mark.parametrize("token", ["go\nod", "good\x00", "\x7f"])

@@ -10,6 +10,7 @@ import atexit
 import os
 import re
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -125,6 +126,7 @@ class ClusterCredentials:
         self._context = context
         self._lock = asyncio.Lock()
         self._logins: list[Login] = []
+        self._users = Counter[int]()
         self._failures = 0
         self._failure: InputError | None = None
 
@@ -152,11 +154,31 @@ class ClusterCredentials:
             except InputError as problem:
                 self._failures, self._failure = self._failures + 1, problem
                 raise
-            # Watches may still use the connections of the reading before; older ones are unused.
-            while len(self._logins) > 1:
-                await self._logins.pop(0).rest.close()
             self._logins.append(fresh)
+            await self._close_unused()
             return fresh
+
+    @asynccontextmanager
+    async def held(self, login: Login) -> AsyncIterator[None]:
+        """Keeps the connections of a reading open for a request.
+
+        A watch may outlive several readings: servers do not end it when its token expires.
+        """
+        self._users[login.number] += 1
+        try:
+            yield
+        finally:
+            self._users[login.number] -= 1
+            await self._close_unused()
+
+    async def _close_unused(self) -> None:
+        """Close the connections of readings that no request uses, but for the newest one's."""
+        older, newest = self._logins[:-1], self._logins[-1:]
+        self._logins = [each for each in older if self._users[each.number]] + newest
+        for each in older:
+            if not self._users[each.number]:
+                del self._users[each.number]
+                await each.rest.close()
 
     def _is_usable(self, login: Login, refused: Login | None) -> bool:
         is_refused = refused is not None and refused.number == login.number

@@ -9,7 +9,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlencode
@@ -197,33 +197,37 @@ class Requests:
         timeouts: aiohttp.ClientTimeout,
         accept: str,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        login = await self._credentials.login()
-        answer = await self._ask(login, path, parameters, timeouts, accept)
-        if answer.status == Unauthorized.code:
-            answer.close()
-            login = await self._credentials.login(refused=login)
+        async with AsyncExitStack() as held:
+            login = await self._credentials.login()
+            await held.enter_async_context(self._credentials.held(login))
             answer = await self._ask(login, path, parameters, timeouts, accept)
-        left = self._bounds.retry_seconds_max
-        while (pause := _retry_pause(answer)) and pause <= left:
-            answer.close()
-            await asyncio.sleep(pause)
-            left -= pause
-            sent = self._clock.steady()
-            # The time of the server counts as well as the pauses: a busy one answers late, too.
-            with _translated(path):
-                async with asyncio.timeout(left):
-                    answer = await self._ask(login, path, parameters, timeouts, accept)
-            left -= (self._clock.steady() - sent) / SECOND
-        try:
-            if answer.status != 200:
-                raise await _refusal(answer, path)
-            if answer.content_type == _PAGE:
-                raise ClusterUnreachable(f"{path}: a web page answers, not an API server")
-            with _translated(path):
-                yield answer
-        finally:
-            # A stream that is left is not read to its end.
-            answer.close()
+            if answer.status == Unauthorized.code:
+                answer.close()
+                await held.aclose()
+                login = await self._credentials.login(refused=login)
+                await held.enter_async_context(self._credentials.held(login))
+                answer = await self._ask(login, path, parameters, timeouts, accept)
+            left = self._bounds.retry_seconds_max
+            while (pause := _retry_pause(answer)) and pause <= left:
+                answer.close()
+                await asyncio.sleep(pause)
+                left -= pause
+                sent = self._clock.steady()
+                # The time of the server counts as well as the pauses: a busy one answers late, too.
+                with _translated(path):
+                    async with asyncio.timeout(left):
+                        answer = await self._ask(login, path, parameters, timeouts, accept)
+                left -= (self._clock.steady() - sent) / SECOND
+            try:
+                if answer.status != 200:
+                    raise await _refusal(answer, path)
+                if answer.content_type == _PAGE:
+                    raise ClusterUnreachable(f"{path}: a web page answers, not an API server")
+                with _translated(path):
+                    yield answer
+            finally:
+                # A stream that is left is not read to its end.
+                answer.close()
 
     async def _ask(
         self,
