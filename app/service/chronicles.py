@@ -8,7 +8,7 @@ answer says up to which revision it has read.
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -47,11 +47,23 @@ _Steps: TypeAlias = Callable[[Chronicle], Iterator[None]]
 """The steps of a work on a chronicle, after each of which other tasks may run."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beginning:
+    """The beginning of a chronicle: `make` makes it, for a recording that lacks what `lacking` has.
+
+    `doubts` are those of the recording, as the report up to the revision `reported` has them.
+    """
+
+    make: Callable[[], Chronicle]
+    doubts: tuple[Doubt, ...]
+    lacking: frozenset[str]
+    reported: Revision
+
+
 @dataclass(slots=True)
 class _KeptChronicle:
     chronicle: Chronicle
-    doubts: tuple[Doubt, ...]
-    begin: Callable[[], Chronicle]
+    beginning: _Beginning
     store: ChronicleStore | None = None
     keeping: Keeping = field(default_factory=Keeping)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -89,7 +101,7 @@ class Chronicles:
         kept = await self._kept_of(runtime)
         if not kept.readers:
             await self._read_on(kept, runtime)
-        return kept.chronicle, kept.doubts
+        return kept.chronicle, kept.beginning.doubts
 
     async def with_states(
         self,
@@ -109,7 +121,7 @@ class Chronicles:
             try:
                 if await self._work_out(kept, lambda each: each.states_in_steps(steps(each))):
                     chronicle = kept.chronicle
-                    return answer(chronicle), chronicle, kept.doubts
+                    return answer(chronicle), chronicle, kept.beginning.doubts
             except ManyObjects:
                 await self._work_out(kept, Chronicle.spans_in_steps)
 
@@ -209,19 +221,20 @@ class Chronicles:
 
     async def _begun(self, runtime: HistoryRuntime) -> _KeptChronicle:
         """The chronicle that was kept, or one that begins with the first event."""
-        begin, doubts = await _beginning(runtime)
+        beginning = await _beginning(runtime)
         store = _store_of(runtime, self._stretch)
         if store is None:
-            return _KeptChronicle(begin(), doubts, begin)
-        chronicle, keeping = await store.restored(begin, runtime.views.revision)
-        return _KeptChronicle(chronicle, doubts, begin, store, keeping)
+            return _KeptChronicle(beginning.make(), beginning)
+        chronicle, keeping = await store.restored(beginning.make, runtime.views.revision)
+        return _KeptChronicle(chronicle, beginning, store, keeping)
 
     async def _work_out(self, kept: _KeptChronicle, steps: _Steps) -> bool:
         """Work out states over time; False if the chronicle begins anew for it."""
         async with kept.lock:
             store, chronicle = kept.store, kept.chronicle
             if store is not None and not await store.take_changes(chronicle, kept.keeping):
-                kept.chronicle, kept.keeping = kept.begin(), Keeping(length=self._stretch)
+                kept.chronicle = kept.beginning.make()
+                kept.keeping = Keeping(length=self._stretch)
                 return False
         # Without the lock: further events may be folded between the steps.
         for _ in steps(chronicle):
@@ -232,6 +245,7 @@ class Chronicles:
         """Fold as many events as one question may read."""
         log, history = runtime.log, runtime.info.id
         async with kept.lock:
+            await self._note_report(kept, runtime)
             chronicle = kept.chronicle
             until = Revision(min(runtime.views.revision, chronicle.revision + self._events_max))
             while chronicle.revision < until:
@@ -245,6 +259,23 @@ class Chronicles:
                 if kept.store is not None:
                     await kept.store.keep(chronicle, kept.keeping, events[-1].hash)
 
+    async def _note_report(self, kept: _KeptChronicle, runtime: HistoryRuntime) -> None:
+        """Take in the report of a recording that has grown.
+
+        If the recording lacks other kinds than before, the chronicle begins anew: it judges what
+        they could explain.
+        """
+        if not runtime.info.is_recorded or runtime.views.revision <= kept.beginning.reported:
+            return
+        reported = (await runtime.log.head(runtime.info.id)).revision
+        doubts = await recorded_doubts.doubts_of(runtime.log, runtime.info)
+        if uncertainty.lacking(doubts) == kept.beginning.lacking:
+            kept.beginning = replace(kept.beginning, doubts=doubts, reported=reported)
+            return
+        begun = await self._begun(runtime)
+        kept.chronicle, kept.beginning = begun.chronicle, begun.beginning
+        kept.store, kept.keeping = begun.store, begun.keeping
+
 
 async def keep_next(
     runtime: HistoryRuntime, pause: Callable[[], Awaitable[None]], stretch: int = STRETCH
@@ -257,7 +288,7 @@ async def keep_next(
     store = _store_of(runtime, stretch)
     if store is None:
         return None
-    begin, _ = await _beginning(runtime)
+    begin = (await _beginning(runtime)).make
     head = runtime.views.revision
     newest = await store.newest(begin(), head)
     if newest is not None and head - newest[1].revision < newest[1].length:
@@ -292,12 +323,12 @@ def _store_of(runtime: HistoryRuntime, stretch: int) -> ChronicleStore | None:
     return ChronicleStore(views=views, log=runtime.log, info=runtime.info, stretch=stretch)
 
 
-async def _beginning(
-    runtime: HistoryRuntime,
-) -> tuple[Callable[[], Chronicle], tuple[Doubt, ...]]:
-    """The beginning of the chronicle of a history, and the doubts of its recording."""
+async def _beginning(runtime: HistoryRuntime) -> _Beginning:
+    """The beginning of the chronicle of a history, by the newest report of its recording."""
     info = runtime.info
+    reported = (await runtime.log.head(info.id)).revision
     doubts = await recorded_doubts.doubts_of(runtime.log, info)
     switches = await switches_over_time(runtime.log, info)
     lacking = uncertainty.lacking(doubts)
-    return partial(Chronicle, switches, lacking, is_recorded=info.is_recorded), doubts
+    make = partial(Chronicle, switches, lacking, is_recorded=info.is_recorded)
+    return _Beginning(make=make, doubts=doubts, lacking=lacking, reported=reported)

@@ -12,6 +12,7 @@ from app.api.server.limits import ApiLimits
 from app.domain.errors import InputError
 from app.domain.log import EventType
 from app.domain.values.timestamps import SECOND
+from app.service.chronicles import Chronicles
 from tests import draws
 from tests.api.serving import CLAIMS, claim
 from tests.patience import PATIENCE_SECONDS
@@ -19,6 +20,8 @@ from tests.recording.proxy import proxying
 from tests.recording.recording import check_same, of_recorded_kinds, recording_of, state_of
 from tests.recording.source import NODES, PODS, Writer, node, serving_source
 from tests.recording.test_following import last_version
+from tests.unit.analysis.test_kept_chronicles import shown
+from tests.unit.service.test_stretches_of_chronicles import Reader
 
 
 @draws.in_turn("ways")
@@ -112,6 +115,36 @@ async def test_denied_kind_is_named_and_recorded_once_it_is_allowed(tmp_path):
                 lambda events: names <= {e.key.name for e in events if e.key.resource == "pods"}
             )
         check_same(await source.events(), await recording.log())
+
+
+async def test_answers_of_a_running_server_have_the_doubts_of_each_new_gap(tmp_path):
+    """What is asked again and again says the same as what a server says that has just started."""
+
+    async def said(chronicles):
+        head = await recording.store.log.head((await recording.info()).id)
+        runtime = Reader(recording.store.log, await recording.info(), head.revision, None, life=1)
+        chronicle, doubts = await chronicles.of(runtime)
+        assert chronicle.revision == head.revision
+        return doubts, shown(chronicle)
+
+    async with serving_source(tmp_path) as source:
+        recording = recording_of(source)
+        running = Chronicles(kept_max=1, events_max=10_000)
+        for kind in ("", "nodes", "pods"):
+            async with recording.going():
+                if kind:
+                    before = len(await recording.gaps())
+                    source.refusals[f"/{kind}"] = 403
+                    await source.restart()
+                    await recording.wait_for(
+                        lambda events, before=before: sum(
+                            event.type is EventType.GAP_OBSERVED for event in events
+                        ) > before
+                    )  # fmt: skip
+                    source.refusals.clear()
+            assert await said(running) == await said(Chronicles(kept_max=1, events_max=10_000))
+        doubts, _ = await said(running)
+        assert {doubt.kind for doubt in doubts if doubt.code == "gap"} == {"nodes", "pods"}
 
 
 async def test_kind_that_is_not_served_is_noted(tmp_path):
