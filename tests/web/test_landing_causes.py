@@ -209,7 +209,7 @@ ROWS = {
     ),
     "no device at all": (
         [space("lab"), class_of("c", D), *map(node, NODES), *wanting(ask("c"))],
-        ["no device can be used on 2 nodes"],
+        ["no device can be used on 2 nodes", "no ResourceSlice is published"],
     ),
     "no device on one node, and no cpu on the one with devices": (
         [*hardware()[:4], node("n2"), full_of_cpu("n1"), *wanting(ask("c"))],
@@ -323,6 +323,16 @@ async def test_landing_page_names_request_cause_and_devices(row):
 async def test_recording_without_decisions_has_the_same_causes(row):
     objects, expected = ROWS[row]
     assert await causes_on(await recorded(objects)) == expected
+
+
+async def test_known_issue_because_of_which_binding_fails_is_named():
+    wanted, user = wanting(ask("c"))
+    user["spec"]["resourceClaims"].append({"name": "again", "resourceClaimName": "want"})
+    steps = ({"apply": [*hardware(), wanted, user]}, {"wait": 20})
+    assert await causes_on(await stored(Invented(told=(), steps=steps).incident())) == [
+        "two entries of the pod name claim want: it is allocated for the first and refused for the "
+        "second, so the pod is never bound (known issue C18)"
+    ]
 
 
 async def test_claim_that_is_allocated_for_another_node_is_named():

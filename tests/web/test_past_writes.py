@@ -33,6 +33,13 @@ def on_pool(made):
     return {**made, "spec": {**made["spec"], "nodeSelector": LABELLED}}
 
 
+def large(made):
+    """The pod with a request of more cpu than a node has."""
+    made = copy.deepcopy(made)
+    made["spec"]["containers"][0].setdefault("resources", {})["requests"] = {"cpu": "999"}
+    return made
+
+
 def with_selector(expression):
     made = copy.deepcopy(class_of("c", D))
     made["spec"]["selectors"] = [{"cel": {"expression": expression}}]
@@ -114,6 +121,16 @@ ROWS = {
             {"wait": 30},
         ),
         f"slice s had {ROOT}=r for x1 until it was written without it, {BY}",
+    ),
+    "the device of a claim that is allocated already was withdrawn": (
+        (
+            {"apply": [*lab(D, one(D)), HERRING, WAITS[0], pod("first", "lab", claim="want")]},
+            {"wait": 10},
+            {"delete": "resourceslice/s"},
+            {"apply": [large(WAITS[1])]},
+            {"wait": 20},
+        ),
+        f"slice s, which had {D}/n/x, was deleted, {BY}",
     ),
     "the node was tainted": (
         waiting({"apply": [node("n", taints=[{"key": "x.test/hot", "effect": "NoSchedule"}])]}),

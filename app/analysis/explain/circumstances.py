@@ -473,7 +473,7 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
         yield from nearby_nodes.out_of_reach(for_no_node(views, nodes))
         return
     if not views.inventory.pool_ids():
-        yield Reason(text=NO_SLICES, is_kept=True)
+        yield Reason(text=NO_SLICES, children=tuple(nearby_nodes.failing(views)), is_kept=True)
         return
     groups: dict[str, list[str]] = {}
     choices: dict[str, JsonView] = {}

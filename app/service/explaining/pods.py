@@ -215,6 +215,7 @@ async def _with_origins(
         *await templates.replaced(evidence, tree),
         *await taints.reasons(evidence, nodes),
         *await unfinished.reasons(evidence, nodes),
+        *await published.under_claims(evidence, tree),
     ]
     last = [
         *others,

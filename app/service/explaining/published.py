@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from app.analysis.explain import choices, sources, tainted
 from app.analysis.explain.nearby import successors
 from app.analysis.explain.reasons import Reason
+from app.domain.controllers import pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
+from app.domain.controllers.resources import claim_key
 from app.domain.devices import taints
 from app.domain.devices.model import Taint
 from app.domain.log import Event, EventType, ObjectKey
@@ -81,6 +83,18 @@ async def withdrawn(
         if result.id not in named:
             reasons += successors.renamed(evidence.views, then, known[1])
     return [*reasons, *successors.reasons(evidence.views, tree)]
+
+
+async def under_claims(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The withdrawals of devices of allocated claims that a waiting pod names."""
+    facts = pods.facts(pod)
+    reasons: list[Reason] = []
+    for named in pods.named_claims(facts):
+        key = claim_key(facts.namespace, named.name or "")
+        tree = evidence.views.objects.get(key) or {}
+        if results := dra.results(tree):
+            reasons += await withdrawn(evidence, await evidence.changes(key), tree, results)
+    return reasons
 
 
 def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:

@@ -11,6 +11,7 @@ them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, islice
 
 from msgspec import structs
 
@@ -19,7 +20,7 @@ from app.analysis.explain import node_answers, verdicts
 from app.analysis.explain.nearby import volumes
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.pods import Steps
-from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.analysis.recordings import uncertainty
@@ -93,10 +94,37 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
     if known and known != nodes:
         text += f"; it knew {counts.of(known, 'node')}, and the recording has {nodes}: a change of "
         text += "nodes may be missing"
+        answers = await _ask(variants[0], then, pod, Instant(verdict.event.stamp.time))
+        text += _unknown(verdict, answers, nodes - known)
     elif is_of_devices and evidence.lacks_rules(then) and not then.profile.ignores_rules:
         text += "; a DeviceTaintRule may be the cause, but none was recorded"
         doubt = uncertainty.NO_RULE
     return Reason(text=text, is_kept=True, unexplained=doubt)
+
+
+def _unknown(verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int) -> str:
+    """The nodes without which the others give the recorded answer, as text; empty if none do.
+
+    The scheduler knew `count` nodes less than the recording has. Of many choices none is named.
+    """
+    if not 0 < count < len(nodes):
+        return ""
+    choices = [
+        left_out
+        for left_out in islice(combinations(nodes, count), _CHOICES_MAX)
+        if verdicts.agrees(verdict, [one for one in nodes if one not in left_out])
+    ]
+    if not 0 < len(choices) <= NAMES_MAX:
+        return ""
+    noun = counts.plural(count, "node")
+    without = [
+        f"without {noun} {' and '.join(one.node for one in left_out)}" for left_out in choices
+    ]
+    return f"; {', or '.join(without)}, the nodes give the recorded answer"
+
+
+_CHOICES_MAX = 1_000
+"""The choices of nodes that are left out, one after another."""
 
 
 def _of_volumes(reasons: Sequence[tuple[str, int]]) -> str:

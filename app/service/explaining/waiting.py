@@ -10,6 +10,7 @@ from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import circumstances, node_answers, untried, waits
 from app.analysis.explain.nearby import nodes as nodes_nearby
+from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -38,6 +39,7 @@ from app.service.explaining import (
     closed_nodes,
     former_circumstances,
     pods,
+    published,
     selections,
     templates,
 )
@@ -81,6 +83,8 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             if pod is None or core.needs_no_node(pod) or subject.alike is None:
                 continue
             changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
+            changed += _in_vain(evidence, item.text, pod)
+            changed += await published.under_claims(evidence, pod)
             if is_about_devices or circumstances.is_of_selector(item.text):
                 changed += await selections.reclassed(evidence, pod, lost)
                 changed += await templates.replaced(evidence, pod)
@@ -90,7 +94,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             lines = (
                 *(each.text for one in shut for each in (one, *one.children)),
                 *closed.lines(item.text, pod),
-                *(reason.text for reason in changed),
+                *(reason.line if reason.issues else reason.text for reason in changed),
             )
             summary = None
             if waits.NOT_YET in item.text:
@@ -118,6 +122,21 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
                 explained += 1 + subject.alike if is_known else 0
         items.append(replace(item, causes=_together(causes, are_all=explained == item.present)))
     return replace(answer, items=tuple(items))
+
+
+def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterator[Reason]:
+    """The claims of a pod because of which scoring or binding fails each time."""
+    if _FAILS_TO_SCORE in refusal:
+        # Pods are only scored where several nodes fit.
+        yield from outcomes.unscored(evidence.views, pod, evidence.rules, fitting=2)
+    elif _FAILS in refusal:
+        yield from waits.repeated(pod)
+        yield from outcomes.full_claims(evidence.views, pod)
+        yield from outcomes.untimed_claims(evidence.views, pod, evidence.rules)
+
+
+_FAILS, _FAILS_TO_SCORE = 'plugin "DynamicResources"', "running Score plugins"
+"""The scheduler's words for errors of a plug-in and of scoring."""
 
 
 async def _unasked(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
@@ -285,6 +304,10 @@ class _Attempts:
             each.cause in _BY_WRITES or each.about.endswith(causes.MISSING)
             for each in summary.causes
         )
+        if not evidence.views.inventory.pool_ids():
+            is_known = "resourceslices" not in evidence.lacks
+            none = Reason(text=circumstances.NO_SLICES)
+            return [none, *nodes_nearby.failing(evidence.views)] if is_known else []
         may_lack = self._is_a_node_unserved() or any(nodes_nearby.selecting(evidence.views))
         if not is_by_write and not may_lack and not await self._is_any_slice_gone():
             return []

@@ -117,6 +117,36 @@ async def test_another_number_of_nodes_than_the_scheduler_knew_is_named(
 
 
 @pytest.mark.parametrize(
+    ("free", "said"),
+    [
+        ((), ", or without node empty, the nodes give the recorded answer"),
+        (("spare",), "; without node spare, the nodes give the recorded answer"),
+        (("spare", "other"), "; without nodes spare and other, the nodes give the recorded answer"),
+    ],
+)
+async def test_node_that_the_scheduler_did_not_know_is_named_where_others_agree(
+    free: tuple[str, ...], said: str
+) -> None:
+    """A cut recording may lack the deletion of a node, whose devices would have done."""
+    cluster = cluster_of(nodes=1, devices=1)
+    cluster.pod("a", template="gpu")
+    cluster.settle()
+    for name in free or ("empty",):
+        cluster.node(name)
+        if free:
+            cluster.slice(name, 1)
+    cluster.pod("b", template="gpu")
+    cluster.settle()
+    claimed = next(
+        event.revision
+        for event in cluster.line.events
+        if event.key == POD and event.object.get("status", {}).get("resourceClaimStatuses")
+    )
+    text = await told(cluster, claimed)
+    assert text.endswith(said), text
+
+
+@pytest.mark.parametrize(
     ("bound", "said"),
     [
         ({"refusal_nodes_max": 0}, "1 nodes are too many to be tried again"),

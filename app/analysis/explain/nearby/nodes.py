@@ -205,6 +205,23 @@ def _left_out(views: LiveViews, lacking: Sequence[str], served: Iterable[str]) -
                 )
 
 
+def failing(views: LiveViews) -> Iterator[Reason]:
+    """The pods of DaemonSets whose containers fail, one of which may be the driver's."""
+    count = 0
+    for key in views.objects.keys(*api_resources.PODS):
+        pod = views.objects.get(key) or {}
+        owner = meta.controller(pod)
+        if owner is None or owner.kind != "DaemonSet" or not core.node_name(pod):
+            continue
+        if waiting := [*lives.waiting_containers(pod)]:
+            text = f"pod {key.namespace}/{key.name} of daemonset {owner.name} on node "
+            text += f"{core.node_name(pod)} fails: {waiting[0]}"
+            yield Reason(text=text, about=key, is_kept=True, rests_on=(key,))
+            count += 1
+        if count == NAMES_MAX:
+            return
+
+
 def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
     """Slices for nodes that see no device, passed over because their pool has newer slices.
 

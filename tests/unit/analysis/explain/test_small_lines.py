@@ -65,6 +65,10 @@ def test_pod_of_a_driver_that_fails_on_a_node_without_slices_is_named():
         "daemonset default/driver has a pod on each node with slices and on n2, where "
         f"{own} fails: container plugin waits: ImagePullBackOff"
     ]
+    assert [one.text for one in nearby_nodes.failing(views_of(cluster))] == [
+        f"pod default/{own} of daemonset driver on node n2 fails: container plugin waits: "
+        "ImagePullBackOff"
+    ]
 
 
 def condition(status: str, **more: str) -> dict[str, Any]:
