@@ -241,6 +241,8 @@ ROWS = [
      "it wants no pod on node tainted: taint x.test/card=present:NoSchedule is not tolerated"),
     (driver_that_leaves_a_new_node_out, "pod/job",
      "daemonset lab/driver has a pod on each node with slices and wants none on tainted: taint "),
+    (driver_that_leaves_a_new_node_out, "pod/job",
+     "node tainted is tainted x.test/card=present:NoSchedule, by redra:incidents at "),
     (container_that_is_not_made_again, "pod/job",
      "is on node n, where a container waits to run again"),
     (container_that_is_not_made_again, "pod/job",
@@ -270,6 +272,8 @@ async def test_node_that_a_driver_leaves_out_is_on_the_landing_page():
     causes = [cause for item in items for cause in item.get("causes", ())]
     assert "node tainted has no slice of any driver, unlike 1 other node" in causes
     assert any(cause.startswith("daemonset lab/driver has a pod on each") for cause in causes)
+    taint = "node tainted is tainted x.test/card=present:NoSchedule, by redra:incidents at "
+    assert any(cause.startswith(taint) for cause in causes)
 
 
 async def test_pods_of_a_finished_rollout_have_no_older_template():

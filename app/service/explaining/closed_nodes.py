@@ -9,17 +9,19 @@ from dataclasses import replace
 
 from app.analysis.explain import sources
 from app.analysis.explain.nearby import closings
+from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings.outgrown import SelectingRequest
+from app.domain.controllers import daemon_nodes
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import core
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import former_circumstances, selections
 from app.service.explaining.evidence import ExplainedMoment
@@ -72,6 +74,31 @@ async def with_authors(
             )
         )
     return reasons
+
+
+async def to_drivers(evidence: ExplainedMoment, names: Sequence[str]) -> list[Reason]:
+    """The taints that keep pods of a DaemonSet, perhaps a driver's, from nodes without slices.
+
+    `names` are nodes that see no device; their taints may well be tolerated by the waiting pod.
+    """
+    reasons: dict[str, Reason] = {}
+    for unserved in nodes_nearby.without_driver(evidence.views, names):
+        for about in dict.fromkeys(one.about for one in unserved.children):
+            tree = None if about is None else evidence.views.objects.get(about)
+            if about is None or tree is None or about[:2] != api_resources.DAEMON_SETS:
+                continue
+            spec = dict(meta.spec(core.template(tree)))
+            own = [*core.tolerations_of(spec), *daemon_nodes.tolerations_of(spec)]
+            spec["tolerations"] = own
+            made: JsonObject = {"metadata": {"namespace": about.namespace}, "spec": spec}
+            nodes = {
+                name: evidence.views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
+                for name in names[: evidence.bounds.cause_nodes_max]
+            }
+            closed = closings.of_pod(pod_spec.read(made), nodes)[:NAMES_MAX]
+            for one in await with_authors(evidence, made, closed):
+                reasons.setdefault(one.text, one)
+    return [*reasons.values()][:NAMES_MAX]
 
 
 async def deleted(evidence: ExplainedMoment, name: str) -> list[Reason]:

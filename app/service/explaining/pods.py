@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from app.analysis.explain import attempts, choices, lives, scores, sources, verdicts
+from app.analysis.explain import attempts, choices, circumstances, lives, scores, sources, verdicts
 from app.analysis.explain import decisions as decision_reasons
 from app.analysis.explain import devices as device_reasons
 from app.analysis.explain import pods as pod_reasons
@@ -219,6 +219,7 @@ async def _with_origins(
     ]
     last = [
         *others,
+        *await closed_nodes.to_drivers(evidence, circumstances.without_devices(nodes)),
         *(
             volumes.unjudged(evidence.views, tree, evidence.rules)
             if nodes and is_tried_here

@@ -316,11 +316,13 @@ class _Attempts:
             return []
         now = await evidence.now()
         nodes = await evidence.run(lambda seen: _first_answers(evidence, seen, index, pod, now))
-        unserved = nodes_nearby.without_driver(evidence.views, circumstances.without_devices(nodes))
+        blind = circumstances.without_devices(nodes)
+        unserved = nodes_nearby.without_driver(evidence.views, blind)
         return [
             *await pods.losses(evidence, pod, nodes),
             *await selections.unaligned(evidence, nodes),
             *(line for each in unserved for line in (each, *each.children)),
+            *await closed_nodes.to_drivers(evidence, blind),
             *circumstances.beside(evidence.views, pod, nodes),
         ]
 
