@@ -7,6 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.serving import DataOption
+from app.domain.errors import InputError
 
 
 def register(root: typer.Typer) -> None:
@@ -62,9 +63,25 @@ def fleet(
 
     async def run() -> None:
         if server:
-            await write(fleets.ServerTarget(server))
+            await write(fleets.ServerTarget(_of_history(server, history)))
             return
         async with fleets.history_target(settings, history) as target:
             await write(target)
 
     console.run(run)
+
+
+def _of_history(server: str, history: str) -> str:
+    """The URL of a history of a server; `default` is also the history that a URL may name.
+
+    Raises InputError for a URL that names another history.
+    """
+    url = server.rstrip("/")
+    if history == "default":
+        return url
+    place, mark, named = url.rpartition("/h/")
+    if mark and named != history:
+        raise InputError(
+            f"the history is named twice, {named!r} and {history!r}", cure="name it once"
+        )
+    return f"{place if mark else url}/h/{history}"

@@ -239,6 +239,21 @@ def test_fleet_for_a_server_that_does_not_answer_may_be_tried_again() -> None:
     assert error.startswith("redra: http://127.0.0.1:1: Connection refused; for a server with TLS")
 
 
+@pytest.mark.parametrize(
+    ("history", "path", "said"),
+    [
+        ("default", "", "http://127.0.0.1:1: Connection refused"),
+        ("other", "", "http://127.0.0.1:1/h/other: Connection refused"),
+        ("other", "/h/other/", "http://127.0.0.1:1/h/other: Connection refused"),
+        ("other", "/h/third", "the history is named twice, 'third' and 'other'"),
+    ],
+)
+def test_fleet_goes_to_the_history_of_a_server(history: str, path: str, said: str) -> None:
+    server = f"http://127.0.0.1:1{path}"
+    words = ("fleet", "--profile", "nic", "--history", history, "--server", server)
+    assert redra(*words)[2].startswith(f"redra: {said}")
+
+
 def test_policy_that_is_no_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text("rules: [1\nb: 2\n")
