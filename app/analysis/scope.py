@@ -459,7 +459,7 @@ def no_kind(word: str, place: str = "") -> InputError:
     return InputError(
         f"there is no kind {word!r}",
         place=place,
-        cure=nearest(word.lower(), names) or "write it as pod/NAME, claim/NAME, …",
+        cure=nearest(word.lower(), dict.fromkeys(names)) or "write it as pod/NAME, claim/NAME, …",
     )
 
 

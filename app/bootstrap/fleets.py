@@ -193,10 +193,23 @@ class HistoryTarget:
 class ServerTarget:
     """A target: a running server, over its API."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, history: str = "") -> None:
+        """`history` is a history of the server, whose URL may also end with `/h/HISTORY`.
+
+        Raises InputError for a text that is no URL, and for two different histories.
+        """
         if not url.startswith(("http://", "https://")):
             raise InputError(f"{url!r} is not a URL", place="--server")
         self._url = url.rstrip("/")
+        if not history:
+            return
+        _, is_in_url, named = self._url.partition("/h/")
+        if is_in_url and named != history:
+            raise InputError(
+                f"the history is named twice, {named!r} and {history!r}", cure="name it once"
+            )
+        if not is_in_url:
+            self._url += f"/h/{history}"
 
     async def present(self) -> Present:
         """The nodes and slices that the server lists."""

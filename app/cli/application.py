@@ -137,6 +137,26 @@ def _visible_complaints() -> Iterator[None]:
         raise
 
 
+_OF_KUBECTL = ("get", "apply", "create", "delete", "edit", "patch", "label", "taint", "cordon",
+               "drain", "wait", "auth", "config")  # fmt: skip
+
+_ADVICE: dict[str, str] = {
+    **{
+        word: f"use kubectl, as in `kubectl --kubeconfig .redra/kubeconfig {word} …`, with a "
+        "running `redra up`"
+        for word in _OF_KUBECTL
+    },
+    "describe": "`redra why KIND/NAME` explains an object",
+    "explain": "`redra why KIND/NAME` explains an object",
+    "events": "`redra timeline` shows what happened",
+    "logs": "`redra timeline` shows what happened, `redra log` the events as JSON",
+    "top": "`redra capacity` shows what is free, `redra map` who holds it",
+    "version": "`redra --version` prints it",
+    "help": "`redra COMMAND --help` explains a command",
+}
+"""What to use instead of a command that people know from kubectl."""
+
+
 class _RootGroup(TyperGroup):
     """The root command group; its help lists the commands in sections."""
 
@@ -160,6 +180,15 @@ class _RootGroup(TyperGroup):
         with _visible_complaints():
             return super().invoke(ctx)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the words name. Raises a usage error, with advice about kubectl."""
+        try:
+            return super().resolve_command(ctx, args)
+        except _UsageError as problem:
+            if advice := _ADVICE.get(args[0]):
+                problem.message = f"No such command {args[0]!r}: {advice}."
+            raise
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands in sections."""
         width = max(map(len, self.commands))
@@ -172,6 +201,7 @@ root = typer.Typer(
     cls=_RootGroup,
     name="redra",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Replay, explain and verify Kubernetes Dynamic Resource Allocation.",

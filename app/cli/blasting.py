@@ -59,6 +59,12 @@ def blast(
     from app.analysis.blast.radius import BlastRadius
     from app.bootstrap import manifests
 
+    if "/" in named:
+        raise InputError(
+            f"{named!r} names no history",
+            cure="name what changes with -f FILE, --delete KIND/NAME, --cordon NODE or "
+            "--drain NODE",
+        )
     history, at = moments.placed(named, history, at)
     source = AnswerSource(data)
     placed = manifests.read_objects(source.settings, file or [])

@@ -7,7 +7,6 @@ import typer
 
 from app.cli import console
 from app.cli.serving import DataOption
-from app.domain.errors import InputError
 
 
 def register(root: typer.Typer) -> None:
@@ -23,7 +22,9 @@ def fleet(
         ),
     ],
     nodes: Annotated[int, typer.Option(help="Number of nodes; for meshes, whole groups.")] = 1,
-    history: Annotated[str, typer.Option(help="History to write to.")] = "default",
+    history: Annotated[
+        str, typer.Option(help="History to write to [default: default].", show_default=False)
+    ] = "",
     server: Annotated[str, typer.Option(help="URL of a running server to write to.")] = "",
     seed: Annotated[int, typer.Option(help="Seed of identifiers and incidents.")] = 1,
     plan: Annotated[
@@ -45,6 +46,7 @@ def fleet(
     from app.analysis.fleet import generation as generator
     from app.analysis.fleet import incidents as fleet_incidents
     from app.bootstrap import fleets, process_settings
+    from app.cli.connecting.answering import DEFAULT_HISTORY
 
     whole = generator.build(fleets.read_profile(profile), nodes, seed)
     incidents = (
@@ -63,25 +65,9 @@ def fleet(
 
     async def run() -> None:
         if server:
-            await write(fleets.ServerTarget(_of_history(server, history)))
+            await write(fleets.ServerTarget(server, history))
             return
-        async with fleets.history_target(settings, history) as target:
+        async with fleets.history_target(settings, history or DEFAULT_HISTORY) as target:
             await write(target)
 
     console.run(run)
-
-
-def _of_history(server: str, history: str) -> str:
-    """The URL of a history of a server; `default` is also the history that a URL may name.
-
-    Raises InputError for a URL that names another history.
-    """
-    url = server.rstrip("/")
-    if history == "default":
-        return url
-    place, mark, named = url.rpartition("/h/")
-    if mark and named != history:
-        raise InputError(
-            f"the history is named twice, {named!r} and {history!r}", cure="name it once"
-        )
-    return f"{place if mark else url}/h/{history}"

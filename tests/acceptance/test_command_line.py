@@ -242,7 +242,7 @@ def test_fleet_for_a_server_that_does_not_answer_may_be_tried_again() -> None:
 @pytest.mark.parametrize(
     ("history", "path", "said"),
     [
-        ("default", "", "http://127.0.0.1:1: Connection refused"),
+        ("default", "", "http://127.0.0.1:1/h/default: Connection refused"),
         ("other", "", "http://127.0.0.1:1/h/other: Connection refused"),
         ("other", "/h/other/", "http://127.0.0.1:1/h/other: Connection refused"),
         ("other", "/h/third", "the history is named twice, 'third' and 'other'"),
@@ -480,6 +480,32 @@ def test_unknown_name_or_setting_makes_no_data(words: str, text: str, tmp_path: 
     assert (code, out) == (2, "")
     assert text in error
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("get pods", "kubectl --kubeconfig .redra/kubeconfig get"),
+        ("apply -f pods.yaml", "kubectl --kubeconfig .redra/kubeconfig apply"),
+        ("describe pod web", "redra why KIND/NAME"),
+        ("logs web", "redra timeline"),
+        ("events", "redra timeline"),
+        ("version", "redra --version"),
+        ("help why", "redra COMMAND --help"),
+        ("whi", "Did you mean 'why'?"),
+        ("blast drain/worker-1", "'drain/worker-1' names no history; name what changes with"),
+        ("blast node/worker-1 --history prod", "'node/worker-1' names no history"),
+    ],
+)
+def test_words_of_kubectl_lead_to_those_of_redra(words: str, text: str) -> None:
+    code, out, error = redra(*words.split())
+    assert (code, out) == (2, "")
+    assert text in " ".join(error.split())
+
+
+@pytest.mark.parametrize("words", ["", "why", "histories create"])
+def test_short_option_for_help_prints_what_the_long_one_prints(words: str) -> None:
+    assert redra(*words.split(), "-h") == redra(*words.split(), "--help")
 
 
 def test_reading_from_a_mistyped_folder_makes_no_database_there(tmp_path: Path) -> None:

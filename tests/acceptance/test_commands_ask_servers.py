@@ -638,6 +638,25 @@ def test_histories_are_created_and_deleted_by_a_named_server(server: ServerProce
     assert names_at(server) == before
 
 
+def test_fleet_of_a_named_server_is_in_the_history_that_is_named(server: ServerProcess) -> None:
+    """Without the history in its URL the option had no effect, and the default history grew."""
+    fleet = ("fleet", "--profile", "nic")
+    assert redra("histories", "create", "racks", "--server", server.url)[0] == 0
+    with server.client() as client:
+        before = client.get("/redra/v1/histories/default").json()["revision"]
+        code, out, error = redra(*fleet, "--history", "racks", "--server", server.url)
+        assert (code, error) == (0, "")
+        assert "1 node made" in out
+        code, out, _ = redra(*fleet, "--history", "racks", "--server", f"{server.url}/h/racks")
+        assert (code, "0 nodes made" in out) == (0, True)
+        assert client.get("/redra/v1/histories/default").json()["revision"] == before
+    other = redra(*fleet, "--history", "racks", "--server", f"{server.url}/h/prod")
+    assert other == (2, "", "redra: the history is named twice, 'prod' and 'racks'; name it once\n")
+    code, _, error = redra(*fleet, "--history", "nowhere", "--server", server.url)
+    assert (code, 'history "nowhere" not found' in error) == (2, True)
+    assert redra("histories", "delete", "racks", "--yes", "--server", server.url)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

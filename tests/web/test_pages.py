@@ -2,9 +2,13 @@
 
 import pytest
 
+from app.analysis.device_map import DeviceMapRequest
 from app.analysis.explain.reasons import Reason
-from app.web.frame import PARTS, linked
-from app.web.pages import why
+from app.analysis.map_answers import DeviceMap
+from app.domain.log.doubts import Affects, Doubt
+from app.web.frame import PARTS, Frame, linked
+from app.web.links import Links
+from app.web.pages import devices, why
 from tests import draws
 from tests.api.serving import CLAIMS, claim, pod, serving
 from tests.web.planted import PODS, plant
@@ -207,6 +211,20 @@ async def test_each_page_says_below_its_title_what_it_shows(part):
         main = (await page(server, f"{UI}/{'' if part == 'findings' else part}")).one("main")
         first, second = [one for one in main.children if isinstance(one, Node)][:2]
         assert (first.tag, second.attributes.get("class")) == ("h1", "lead")
+
+
+@pytest.mark.parametrize("kinds", [(), ("pods",), ("pods", "nodes")])
+def test_what_a_recording_lacks_is_one_note_that_unfolds(kinds):
+    doubts = tuple(
+        Doubt(code="gap", affects=Affects.CONTENT, kind=kind, count=3, text="not recorded")
+        for kind in kinds
+    )
+    answer = DeviceMap(history="h", revision=0, pools=(), doubts=doubts)
+    frame = Frame(links=Links(history="h"), part="map")
+    root = read(devices.page(frame, answer, DeviceMapRequest(), ()).decode())
+    lines = [one.text for each in root.all(class_="note") for one in each.all("li")]
+    assert lines == [f"{kind}: not recorded (3)" for kind in kinds]
+    assert len(root.all(class_="note")) == bool(kinds)
 
 
 async def test_noun_of_an_object_is_singular():

@@ -555,3 +555,8 @@ def test_of_very_many_names_the_likeliest_are_compared(
     assert scope.alike("trainer-0712-x7kp2", [*names, meant], compared_max=20) == [meant]
     assert compared == [20]
     assert scope.alike("0042", names, compared_max=20) == [names[42]]
+
+
+def test_kind_with_one_name_for_one_and_many_is_proposed_once() -> None:
+    proposed = str(scope.no_kind("taints")).partition("do you mean ")[2].removesuffix("?")
+    assert proposed.split(" or ").count("endpoints") == 1
