@@ -43,6 +43,10 @@ class Visit:
     """The labels of the tables that are cut, by width of the window."""
     unprinted: list[str]
     """The parts that a sheet of paper cuts off."""
+    controls: dict[str, list[str]]
+    """The controls that the keyboard does not reach, and those that do not show its focus."""
+    measure: dict[str, int]
+    """Its size in bytes, its shapes, its pictures, and its tables that repeat pictures in words."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,41 @@ def visit(page, story, address):
         )  # fmt: skip
     sized(page, TELEPHONE)
     overflow = page.evaluate("document.documentElement.scrollWidth") - TELEPHONE
-    return Visit(overflow, cut, unprinted_parts(page))
+    return Visit(overflow, cut, unprinted_parts(page), controls(page), page.evaluate(MEASURE))
+
+
+MEASURE = """() => ({
+  bytes: new Blob([document.documentElement.outerHTML]).size,
+  shapes: document.querySelectorAll("svg *").length,
+  pictures: document.querySelectorAll(".picture, .strip-picture").length,
+  tables: document.querySelectorAll("main table").length,
+})"""
+
+
+def controls(page):
+    """What a reader without a mouse does not get to, or does not see to be there.
+
+    A shape in a picture has no place in the order of the keyboard: its row in the table has.
+    """
+    sized(page, WIDTHS[-1])
+    page.keyboard.press("Tab")
+    return page.evaluate(
+        """() => {
+            const named = (one) => one.outerHTML.slice(0, 120)
+            const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), "
+                + "select, textarea, summary, [tabindex], [onclick], [role=button]")]
+            const shown = all.filter((one) => one.checkVisibility() && !one.closest("svg"))
+            const unseen = shown.filter((one) => {
+                one.focus()
+                const style = getComputedStyle(one)
+                return document.activeElement === one && one.id !== "main"
+                    && (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2)
+            })
+            const unreached = shown.filter((one) => one.tabIndex < 0 && one.id !== "main")
+            document.activeElement?.blur()
+            return { unreached: unreached.map(named), unseen: unseen.map(named) }
+        }"""
+    )
 
 
 def judged(page, address):
@@ -150,6 +188,12 @@ def test_keyboard_alone_is_enough(story):
         page.keyboard.press("[")
         page.wait_for_url("**/default@*/")
         page.wait_for_selector("text=As of")
+        for key in ("{", "]", "["):
+            link = page.locator(f"a[data-key='{key}']")
+            target = link.get_attribute("href")
+            page.keyboard.press(key)
+            page.wait_for_url(f"**{target}")
+            page.wait_for_selector(f".shown strong >> text={target.rpartition('@')[2].strip('/')}")
         page.keyboard.press("/")
         page.keyboard.type("pod/waits-0")
         # What was found for the beginning of the name is replaced when the rest is typed.
@@ -203,6 +247,18 @@ def test_pages_fit_a_telephone(visits):
     too_wide = {address: one.overflow for address, (one, _) in visits.items() if one.overflow > 0}
     assert too_wide == {}
     assert len(visits) == len(ADDRESSES)
+
+
+def test_each_control_is_reached_by_the_keyboard_and_shows_it(visits):
+    unusual = {address: one.controls for address, (one, _) in visits.items()}
+    assert unusual == {address: {"unreached": [], "unseen": []} for address in ADDRESSES}
+
+
+def test_pages_are_small_and_each_picture_has_a_table(visits):
+    sizes = {address: one.measure for address, (one, _) in visits.items()}
+    assert [address for address, one in sizes.items() if one["bytes"] > 150_000] == []
+    assert [address for address, one in sizes.items() if one["shapes"] > 2_000] == []
+    assert [address for address, one in sizes.items() if one["pictures"] > one["tables"]] == []
 
 
 def test_pages_fit_on_paper(visits):
