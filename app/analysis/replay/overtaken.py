@@ -62,7 +62,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rank:
-    """What determines the place of a new pod in the queue."""
+    """The place of a new pod in the queue: what it is determined by."""
 
     key: ObjectKey
     made: Instant

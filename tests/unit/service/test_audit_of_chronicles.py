@@ -42,7 +42,8 @@ async def audited(
 ) -> list[str]:
     """The problems that an audit has with what is kept."""
     head = (await log.head(info.id)).revision
-    begin, _ = await chronicles._beginning(cast(HistoryRuntime, Reader(log, info, head, store)))
+    reader = cast(HistoryRuntime, Reader(log, info, head, store))
+    begin = (await chronicles._beginning(reader)).make
     audit = ChronicleAudit(ChronicleStore(views=store, log=log, info=info), begin)
     await audit.begin(head)
     assert audit.is_needed

@@ -179,7 +179,7 @@ def _pool(cluster: Cluster, pool: Pool) -> Broken:
 
 
 def _draws(pool: Pool, counter: CounterId) -> Iterator[Use]:
-    """What the holders of devices draw from a counter, each device once."""
+    """The uses of a counter by holders of devices, each device once."""
     for name, held in pool.holders.items():
         amount = drawn_by(pool.devices.get(name), counter)
         for claim, _ in held:

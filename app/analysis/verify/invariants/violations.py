@@ -133,7 +133,7 @@ class Cause(Enum):
 
 
 class Use(NamedTuple):
-    """What one result of a claim takes of a device or counter.
+    """The part of a device or counter that one result of a claim takes.
 
     A `device` counts once, whatever the number of its holders; empty: each result counts.
     """
