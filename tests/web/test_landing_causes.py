@@ -278,8 +278,11 @@ def played(objects):
     return made, list(playing.play(made, IncidentVariant.BROKEN).events)
 
 
-async def recorded(objects, message=""):
-    """What a recording of another scheduler has of it: no decisions, and its conditions."""
+async def recorded(objects, message="", without=""):
+    """What a recording of another scheduler has of it: no decisions, and its conditions.
+
+    A cut recording is without an object.
+    """
     made, events = played(objects)
     store = MemoryStore()
     log = MemoryLog(store, MemoryWakeUp().grown)
@@ -290,7 +293,8 @@ async def recorded(objects, message=""):
     )
     sealed, previous = [], created.hash
     for event in events:
-        if event.is_about_object and event.key.resource != "events":
+        is_lacking = without == f"{event.key.resource}/{event.key.name}"
+        if event.is_about_object and event.key.resource != "events" and not is_lacking:
             text = event.body.decode().replace("cannot allocate all claims", message or REFUSED)
             draft = Draft(type=event.type, key=event.key, uid=event.uid, stamp=event.stamp,
                           tree=msgspec.json.decode(text))  # fmt: skip
@@ -323,6 +327,21 @@ async def test_landing_page_names_request_cause_and_devices(row):
 async def test_recording_without_decisions_has_the_same_causes(row):
     objects, expected = ROWS[row]
     assert await causes_on(await recorded(objects)) == expected
+
+
+async def test_class_that_a_cut_recording_lacks_is_not_called_absent():
+    """Who says of nodes that they cannot allocate claims knew the class."""
+    made = [*hardware(each=lambda _: SMALL), *wanting(ask("c", selectors=LARGE))]
+    async with serving(store=await recorded(made, without="deviceclasses/c")) as server:
+        history = "/redra/v1/histories/default"
+        why = await server.get(f"{history}/why?kind=pod&namespace=lab&name=job")
+        (waiting,) = (await server.get(f"{history}/findings"))["items"][:1]
+    assert why["text"] == (
+        "refused by the recorded scheduler; DeviceClass c was not recorded, so it cannot be tried "
+        "again"
+    )
+    for text in (waiting["text"], *waiting["causes"], *texts(why["reasons"])):
+        assert "does not exist" not in text
 
 
 async def test_known_issue_because_of_which_binding_fails_is_named():

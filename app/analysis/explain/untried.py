@@ -13,6 +13,7 @@ from app.analysis import scope
 from app.analysis.explain import node_answers, quota_use, waits
 from app.analysis.explain.nearby import names, volumes
 from app.analysis.explain.reasons import Reason, listed
+from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key
@@ -72,11 +73,12 @@ def shared_causes(
     *,
     reads_events: bool,
     unseen: Collection[str] = (),
+    is_recorded: bool = False,
 ) -> Callable[[JsonObject], str]:
     """The cause of a pod without the names that differ between pods with the same cause.
 
     There is none where the pod needs an object of an `unseen` resource, of which a recording may
-    lack objects.
+    lack objects, nor where the recorded scheduler knew a class that the recording lacks.
 
     Pods that have their claims and wait for their binding have a cause, too. If a claim cannot be
     created, an Event about the pod has the reason of the refusal.
@@ -88,6 +90,8 @@ def shared_causes(
         if _is_left(tree, rules):
             return left_to(core.scheduler_name(tree))
         if unseen and _needs_unseen(views, tree, unseen):
+            return ""
+        if is_recorded and _was_tried(tree) and missing_classes(views, tree):
             return ""
         text = cause(views, tree, rules)
         if not text:
@@ -101,6 +105,12 @@ def shared_causes(
         return f"{text}: {_OF_CLAIM.split(core.event_object(refusal.object).message, 1)[-1]}"
 
     return shared
+
+
+def _was_tried(tree: JsonObject) -> bool:
+    """Whether a scheduler looked for devices for the pod, and so knew the classes."""
+    placed = meta.condition(tree, condition_types.POD_SCHEDULED)
+    return placed is not None and CANNOT_ALLOCATE in placed.message
 
 
 def _needs_unseen(views: Views, tree: JsonObject, unseen: Collection[str]) -> bool:

@@ -408,7 +408,13 @@ class Answers:
         workload_kinds = [*filter(sees_all, workloads.KINDS)]
         unseen = uncertainty.unseen(doubts)
         unasked = partial(
-            untried.shared_causes, views, rules, now, reads_events=reads_events, unseen=unseen
+            untried.shared_causes,
+            views,
+            rules,
+            now,
+            reads_events=reads_events,
+            unseen=unseen,
+            is_recorded=runtime.info.is_recorded,
         )
         causes = PodCauses(
             unasked=lambda _: "",

@@ -18,6 +18,7 @@ from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.verdicts import SchedulerMessage
+from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
@@ -74,7 +75,7 @@ async def without_unrecorded(
 
     The words of the recorded scheduler stay.
     """
-    what = await _first_unrecorded(evidence, tree, placed)
+    what = await _first_unrecorded(evidence, tree, placed, verdict)
     if not what or (verdict is not None and not placed.nodes and placed.text in verdict.message):
         return placed
     blind = without_devices(placed.nodes)
@@ -101,10 +102,19 @@ def _instead(placed: PodFindings, what: str) -> tuple[Reason, ...]:
 
 
 async def _first_unrecorded(
-    evidence: ExplainedMoment, tree: JsonObject, placed: PodFindings
+    evidence: ExplainedMoment,
+    tree: JsonObject,
+    placed: PodFindings,
+    verdict: SchedulerMessage | None,
 ) -> str:
-    """The first object that the pod needs, of a kind of which objects may be missing."""
+    """The first object that the pod needs, of a kind of which objects may be missing.
+
+    A class without which the recorded scheduler could not have looked at devices is missing.
+    """
     pod = pods.facts(tree)
+    lacks = {*evidence.lacks}
+    if verdict is not None and CANNOT_ALLOCATE in verdict.message:
+        lacks.add(api_resources.DEVICE_CLASSES[1])
     wanted = [
         (claim_key(pod.namespace, each.name), f"ResourceClaim {pod.namespace}/{each.name}")
         for each in pods.named_claims(pod)
@@ -115,7 +125,7 @@ async def _first_unrecorded(
         for name in untried.missing_classes(evidence.views, tree)
     ]
     for key, noun in wanted:
-        if key.resource not in evidence.lacks or evidence.views.objects.get(key) is not None:
+        if key.resource not in lacks or evidence.views.objects.get(key) is not None:
             continue
         if not any(event.is_about_object for event in await evidence.observed(key)):
             return f"{noun} was not recorded"
