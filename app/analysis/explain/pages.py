@@ -29,7 +29,7 @@ KEPT_TEXT_MAX = 300
 
 _TEXT_STEPS = (600, 300, 200, 140, 100)
 _CHILDREN_STEPS = (1_000, 40, 20, 12, 8, 5, 3)
-_ONLY_REVISION = re.compile(r"\(revision \d+\)")
+_ONLY_REVISION = re.compile(r"(\(revision )?\d+\)")
 _AT_REVISION = re.compile(r"(at )?\S+ \(revision \d+\)$")
 _JOINT = "\x00"
 """The character between words that stay on one line while a text is wrapped."""
