@@ -272,9 +272,6 @@ def columns(line: Sequence[str], widths: Sequence[int]) -> str:
     return "   ".join(padded).rstrip()
 
 
-WIDTH_MIN = 40
-"""The fewest columns to which lines are wrapped."""
-
 HEAD = "1"
 """The style of the head of an answer: bold, as a terminal code."""
 
@@ -292,33 +289,14 @@ def styled(text: str, style: str) -> str:
 
 def width() -> int:
     """The columns of the terminal, or COLUMNS; 100 if neither is known."""
-    return _known_width() or 100
+    return known_width() or 100
 
 
-def _known_width() -> int:
+def known_width() -> int:
     """The columns of the terminal, or COLUMNS; 0 if neither is known."""
     import shutil
 
     return shutil.get_terminal_size((0, 0)).columns
-
-
-def say_wrapped(line: str) -> None:
-    """Print a line, wrapped between words where the width is known; what follows is indented."""
-    import textwrap
-
-    columns = max(_known_width(), WIDTH_MIN)
-    if columns >= len(line) or not _known_width():
-        say(line)
-        return
-    begin = line[: len(line) - len(line.lstrip())]
-    for part in textwrap.wrap(
-        line,
-        columns,
-        subsequent_indent=f"{begin}    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    ):
-        say(part)
 
 
 def is_unread() -> bool:

@@ -104,10 +104,32 @@ def findings(
             console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
             return
         for line in findings_lines(shown, defects, source.history(place)):
-            console.say_wrapped(line)
+            _say_wrapped(line)
         if not scanned:
             console.note("known defects were not searched for here; redra scan does that")
 
+
+def _say_wrapped(line: str) -> None:
+    """Print a line, wrapped between words where the width is known; what follows is indented."""
+    import textwrap
+
+    columns = max(console.known_width(), WIDTH_MIN)
+    if len(line) <= columns or not console.known_width():
+        console.say(line)
+        return
+    following = f"{line[: len(line) - len(line.lstrip())]}    "
+    for part in textwrap.wrap(
+        line,
+        columns,
+        subsequent_indent=following,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        console.say(part)
+
+
+WIDTH_MIN = 40
+"""The fewest columns to which lines are wrapped."""
 
 MapWords = Annotated[
     list[str] | None,
