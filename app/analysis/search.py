@@ -18,7 +18,7 @@ from projections.timeline import Entry
 HITS_MAX = 50
 """The number of objects in one answer."""
 
-DELETIONS_MAX = 30_000
+DELETIONS_MAX = 5_000
 """The number of deletions of a kind that are looked at."""
 
 _DELETED = "Deleted"

@@ -63,7 +63,9 @@ def test_word_before_the_name_is_a_kind_or_a_namespace(query: str, names: list[s
     assert [f"{hit.namespace}/{hit.name}" for hit in answer.items] == names
 
 
-def test_deleted_objects_are_found_with_who_deleted_them_and_when() -> None:
+def test_deleted_objects_are_found_with_who_deleted_them_and_when(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = Cluster(namespaces=("default", "other"))
     for name in ("web", "web-2", "back", "stays-web"):
         cluster.pod(name)
@@ -90,3 +92,5 @@ def test_deleted_objects_are_found_with_who_deleted_them_and_when() -> None:
     assert (hit.revision, hit.by) == (event.revision, event.stamp.actor.user)
     assert hit.time == timestamps.micro_text(event.stamp.time)
     assert search.deleted(chronicle, view, "web", lambda key: key.name != "web") == (hit,)
+    monkeypatch.setattr(search, "DELETIONS_MAX", 2)
+    assert found("web") == ["web"]
