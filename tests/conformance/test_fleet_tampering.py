@@ -24,6 +24,17 @@ pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
 
 ACCUSING = (Agreement.UNEXPLAINED, Agreement.IMPOSSIBLE)
+AGAIN = tuple(
+    draws.repeated(alter, seed, 40)
+    for alter, seeds in (
+        (wrongs_of_fleets.place_again_otherwise, (37, 38, 39, 40, 42, 43, 44, 45)),
+        (wrongs_of_fleets.leave_untried_under_a_lease, (31, 32, 33, 34, 36, 37, 38, 40)),
+        (wrongs_of_fleets.leave_attempts_out, (37, 40, 41, 44, 45, 50)),
+    )
+    for seed in seeds
+)
+"""Wrongs that look most like what `decide` excuses: they are named in each such world."""
+
 ROWS = (
     (fleet_tampering.give_held_device, 33, 60),
     (fleet_tampering.give_held_device_elsewhere, 37, 60),
@@ -50,6 +61,11 @@ ROWS = (
     (wrongs_of_fleets.generate_claim_twice, 36, 25),
     (wrongs_of_fleets.leave_deletion_out, 36, 25),
     (wrongs_of_fleets.leave_untried_at_the_end, 42, 25),
+    (wrongs_of_fleets.leave_refusal_out, 23, 60),
+    (wrongs_of_fleets.place_again_otherwise, 41, 40),
+    (wrongs_of_fleets.leave_untried_under_a_lease, 30, 40),
+    (wrongs_of_fleets.leave_attempts_out, 39, 40),
+    *AGAIN,
     draws.repeated(wrongs_of_fleets.leave_deletion_out, 62, 60),
     draws.repeated(wrongs_of_fleets.overfill_share, 36, 25),
     draws.repeated(wrongs_of_fleets.reserve_for_too_many, 36, 25),

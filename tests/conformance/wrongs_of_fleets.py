@@ -10,7 +10,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 
+from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.tampering import Allocated, Lines, allocations, bodies, results_in
 
 MANAGER = "system:serviceaccount:kube-system:"
@@ -396,6 +398,203 @@ def leave_untried_at_the_end(lines: Lines, draw: random.Random) -> str:
     return ""
 
 
+def leave_refusal_out(lines: Lines, draw: random.Random) -> str:
+    """That a quota refuses the claim of a pod is not said, and the pod is deleted within a minute.
+
+    Seconds before that, the claim controller worked for younger pods.
+    """
+    said = (line for line in _of(lines, "events") if _reason(line) == "FailedResourceClaimCreation")
+    for place in _drawn(sorted({_subject(line) for line in said}), draw):
+        mine = [line for line in _of(lines, "pods") if _place(line) == place]
+        end = copy.deepcopy(mine[-1]) if mine else {}
+        if end.get("verb") != "delete" or _claims(lines, place):
+            continue
+        younger = [
+            line
+            for line in _of(lines, "resourceclaims")
+            if line["user"]["username"] == _CLAIMS
+            and line["verb"] == "create"
+            and timedelta(seconds=3) < _time(line) - _time(mine[0]) < timedelta(seconds=52)
+        ]
+        if not younger or end["responseObject"]["kind"] == "Status":
+            continue
+        about = (line for line in _of(lines, "events") if _subject(line) == place)
+        left_out = [*mine[1:], *about]
+        at = _time(younger[-1]) + timedelta(seconds=2.5)
+        tree = end["responseObject"]
+        if "deletionTimestamp" in tree["metadata"]:
+            marked = at - timedelta(seconds=1)
+            tree["metadata"]["deletionTimestamp"] = marked.strftime("%Y-%m-%dT%H:%M:%SZ")
+        before = [number for number, line in enumerate(lines) if _time(line) < at]
+        newest = max(before, key=lambda number: _version(lines[number]))
+        line = _line_after(lines, newest, end, tree, end["user"]["username"], "delete")
+        line["user"] = end["user"]
+        line["requestReceivedTimestamp"] = line["stageTimestamp"]
+        _move(line, at - _time(line))
+        lines.insert(before[-1] + 1, line)
+        lines[:] = [line for line in lines if not any(line is each for each in left_out)]
+        _close_gaps(lines, left_out, step=10)
+        return f"{place[1]} is not refused"
+    return ""
+
+
+def place_again_otherwise(lines: Lines, draw: random.Random) -> str:
+    """A claim that is allocated again gets a later device than a free one that is as good."""
+    placed: dict[tuple[str, str], list[tuple[int, list[dict]]]] = {}
+    for number, line in enumerate(lines):
+        is_one = _about(line) == "resourceclaims" and line["user"]["username"] == _SCHEDULER
+        if is_one and (results := _results(line["responseObject"])):
+            placed.setdefault(_place(line), []).append((number, results))
+    again = [(place, time) for place, times in placed.items() for time in range(1, len(times))]
+    for place, time in _drawn(sorted(again), draw):
+        number, results = placed[place][time]
+        if len(results) != 1:
+            continue
+        driver, pool, device = (results[0][name] for name in ("driver", "pool", "device"))
+        held = _held(lines[:number])
+        later = sorted(
+            each
+            for of_pool, each in _published(lines, driver)
+            if of_pool == pool
+            and each > device
+            and each.rpartition("-")[0] == device.rpartition("-")[0]
+            and (pool, each) not in held
+        )
+        if not later:
+            continue
+        following = placed[place][time + 1 :]
+        until = following[0][0] if following else len(lines)
+        for line in lines[max(0, number - 6) : until]:
+            if _about(line) == "resourceclaims" and _place(line) == place:
+                for tree in bodies(line):
+                    for each in (*_results(tree), *_status(tree).get("devices", ())):
+                        if (each["pool"], each["device"]) == (pool, device):
+                            each["device"] = later[0]
+        return f"{place[1]} gets {later[0]}"
+    return ""
+
+
+def _results(tree: dict) -> list[dict]:
+    allocation = _status(tree).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or []
+
+
+def _held(lines: Lines) -> set[tuple[str, str]]:
+    """The pools and devices that claims have after the last of the lines."""
+    held: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for line in _of(lines, "resourceclaims"):
+        tree = line["responseObject"] or {}
+        if line["verb"] == "delete" and not tree.get("metadata", {}).get("finalizers"):
+            held.pop(_place(line), None)
+        elif isinstance(tree.get("status"), dict):
+            held[_place(line)] = [(each["pool"], each["device"]) for each in _results(tree)]
+    return {each for devices in held.values() for each in devices}
+
+
+def leave_untried_under_a_lease(lines: Lines, draw: random.Random) -> str:
+    """A pod that fitted is not tried when the log ends three seconds later.
+
+    All the time one process has the Lease of the scheduler.
+    """
+    bound: dict[tuple[str, str], dict] = {}
+    for line in lines:
+        if line["objectRef"].get("subresource") == "binding":
+            bound.setdefault(_place(line), line)
+    for place, binding in _drawn(sorted(bound.items(), key=lambda each: each[0]), draw):
+        mine = [line for line in _of(lines, "pods") if _place(line) == place]
+        if _time(binding) - _time(mine[0]) > timedelta(seconds=1):
+            continue
+        claims = _claims(lines, place)
+        log = [line for line in lines if _time(line) - _time(binding) <= timedelta(seconds=3)]
+        ours = [
+            line
+            for line in log
+            if line["user"]["username"] in (_SCHEDULER, _KUBELETS)
+            and (place in (_place(line), _subject(line)) or _place(line) in claims)
+        ]
+        rest = [line for line in log if not any(line is each for each in ours)]
+        others = (line for line in _of(rest, "pods") if _place(line) == place)
+        users = (
+            consumer["name"]
+            for line in _of(rest, "resourceclaims")
+            for tree in bodies(line)
+            for consumer in _status(tree).get("reservedFor") or ()
+        )
+        if any(map(_shows_more, others)) or place[1] in users:
+            continue
+        near = [copy.deepcopy(binding) for _ in range(2)]
+        _move(near[1], timedelta(seconds=2.5))
+        near += [rest[0], *(line for line in rest if line["user"]["username"] == _SCHEDULER)]
+        _close_gaps(rest, ours)
+        rest += [lease_line(line, 0) for line in near]
+        lines[:] = sorted(rest, key=lambda line: line["stageTimestamp"])
+        return f"{place[1]} is not tried"
+    return ""
+
+
+def leave_attempts_out(lines: Lines, draw: random.Random) -> str:
+    """A pod is not tried for nine minutes in which its next attempt says something new."""
+    tries: dict[tuple[str, str], list[dict]] = {}
+    for line in _of(lines, "pods"):
+        if line["user"]["username"] == _SCHEDULER and _refusal(line["responseObject"]):
+            tries.setdefault(_place(line), []).append(line)
+    for place, made in _drawn(sorted(tries.items(), key=lambda each: each[0]), draw):
+        for before, first in pairwise(made):
+            old, new = (_refusal(line["responseObject"]) for line in (before, first))
+            number = next(number for number, line in enumerate(lines) if line is first)
+            end = next(
+                (
+                    line
+                    for line in lines[number:]
+                    if _about(line) == "pods"
+                    and _place(line) == place
+                    and (line["verb"] == "delete" or _is_other_try(line, new))
+                ),
+                lines[-1],
+            )
+            if old == new or _time(end) - _time(first) < timedelta(minutes=9):
+                continue
+            left_out = [
+                line
+                for line in lines
+                if line["user"]["username"] == _SCHEDULER
+                and place in (_place(line), _subject(line))
+                and line is not end
+                and timedelta(seconds=-1) < _time(line) - _time(first)
+                and _time(end) - _time(line) > timedelta(seconds=1)
+                and not (_about(line) == "pods" and _is_other_try(line, new))
+            ]
+            for line in lines[number : lines.index(end)]:
+                if _about(line) == "pods" and _place(line) == place:
+                    for tree in bodies(line):
+                        for condition in _status(tree).get("conditions", ()):
+                            if condition.get("message") == new:
+                                condition["message"] = old
+            lines[:] = [line for line in lines if not any(line is each for each in left_out)]
+            _close_gaps(lines, left_out)
+            return f"{place[1]} is not tried again"
+    return ""
+
+
+def _refusal(tree: dict) -> str:
+    """The message of the condition of a pod that was not placed."""
+    return next(
+        (
+            condition["message"]
+            for condition in _status(tree or {}).get("conditions", ())
+            if condition["type"] == "PodScheduled" and condition["status"] == "False"
+        ),
+        "",
+    )
+
+
+def _is_other_try(line: dict, message: str) -> bool:
+    """Whether the scheduler's line is about an attempt that came to something else."""
+    is_theirs = line["user"]["username"] == _SCHEDULER
+    is_binding = line["objectRef"].get("subresource") == "binding"
+    return is_theirs and (is_binding or _refusal(line["responseObject"]) not in ("", message))
+
+
 def _shows_more(line: dict) -> bool:
     """Whether a line shows a pod that was tried."""
     return any(
@@ -466,6 +665,26 @@ def _pods(lines: Lines) -> set[tuple[str, str]]:
     return {_place(line) for line in _of(lines, "pods") if line["verb"] == "create"}
 
 
+def _claims(lines: Lines, place: tuple[str, str]) -> set[tuple[str, str]]:
+    """The claims that a pod owns."""
+    return {
+        _place(line)
+        for line in _of(lines, "resourceclaims")
+        for owner in (line["responseObject"] or {}).get("metadata", {}).get("ownerReferences", ())
+        if owner["name"] == place[1] and line["objectRef"]["namespace"] == place[0]
+    }
+
+
+def _version(line: dict) -> int:
+    return int(line["auditID"].rpartition("-")[2])
+
+
+def _reason(line: dict) -> str:
+    """The reason that an Event gives."""
+    reason: str = (line["responseObject"] or {}).get("reason", "")
+    return reason
+
+
 def _users(one: Allocated) -> set[str]:
     return {
         consumer["name"] for tree in one.trees for consumer in tree["status"].get("reservedFor", ())
@@ -511,13 +730,13 @@ def _line_after(lines: Lines, number: int, like: dict, tree: dict, user: str, ve
     return line
 
 
-def _close_gaps(lines: Lines, left_out: Iterable[dict]) -> None:
-    """Counts versions anew without those of lines that are left out.
+def _close_gaps(lines: Lines, left_out: Iterable[dict], step: int = 1) -> None:
+    """Counts versions anew without those of lines that are left out; `step` is that of versions.
 
     A version without a line is that of a lost line, which excuses what nothing is said of.
     """
-    gone = sorted(int(line["auditID"].rpartition("-")[2]) for line in left_out)
-    _renumber(lines, lambda version: version - bisect_left(gone, version))
+    gone = sorted(step * _version(line) for line in left_out)
+    _renumber(lines, lambda version: version - step * bisect_left(gone, version))
 
 
 def _make_room(lines: Lines) -> None:

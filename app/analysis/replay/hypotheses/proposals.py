@@ -232,7 +232,12 @@ class Proposals:
             for each in _late_reports(uid):
                 detail = f"the pod was tried at each recorded attempt, and {each.detail}"
                 yield replace(each, detail=detail, field=f"tried+{each.field}")
-        if uid in self._recorded.removed and self._is_unsynced(sides, again, uid):
+        gone, slack = self._recorded.removed.get(uid), self._waits.slack
+        if (
+            gone is not None
+            and self._is_unsynced(sides, again, uid)
+            and not removals.was_looked_at(sides, gone, self._recorded, slack)
+        ):
             yield Hypothesis(
                 reason=DifferenceClass.RACE,
                 detail="the pod was gone before the claim controller looked",

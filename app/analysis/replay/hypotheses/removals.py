@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
+from app.analysis.replay.lags import Waits
 from app.analysis.replay.traces import Trace
+from app.analysis.replay.writers import short_name
 from app.domain.values import api_resources
+from app.domain.values.timestamps import Instant
 
 _OF_HARDWARE = (api_resources.NODES, api_resources.RESOURCE_SLICES)
 
@@ -51,6 +55,24 @@ def claims_removed_last(pod: str, recorded: Trace) -> Iterator[Hypothesis]:
             field="removed_last",
             target=removed,
         )
+
+
+def was_looked_at(sides: Sides, gone: Instant, recorded: Trace, slack: int) -> bool:
+    """Whether the claim controller surely looked at a pod before it was gone.
+
+    It takes keys in their order, so it had looked at this one when it sent a request, without a
+    wait for the limit of its client, after it could have acted here. It may only just have begun.
+    """
+    acts = sorted(
+        step.time
+        for steps in recorded.writes.values()
+        for step in steps
+        if step.writer == short_name(CLAIMS)
+    )
+    due = min((step.time for step in sides.only_again), default=gone) + slack
+    until = gone - tolerances.TABLE.act_after - slack
+    waits = Waits((), acts)
+    return any(due <= each <= until and due <= waits.longest(each) for each in acts)
 
 
 def removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
