@@ -10,6 +10,7 @@ import pytest
 
 from app.adapters import schemas
 from app.analysis.replay import facts
+from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.hypotheses.proposals import Proposals
@@ -17,6 +18,7 @@ from app.analysis.replay.lags import Refused, Waits
 from app.analysis.replay.lateness import Process, successions
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Hold, Succession, Variant
+from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
 
@@ -770,3 +772,22 @@ def test_pod_that_nobody_synced_was_not_placed_for_that(
     proposed = Proposals(recorded).local(sides, again)
     changes = [each.change for each in proposed if each.field == "unsynced"]
     assert changes == ([("unsynced", POD)] if is_proposed else [])
+
+
+@pytest.mark.parametrize(
+    ("acts", "is_excused"),
+    [([], True), ([59], True), ([65], True), ([64, 65], False), ([97], False), ([99], True)],
+)
+def test_pod_was_looked_at_before_it_was_gone_if_requests_came_between(acts, is_excused) -> None:
+    """The pod could be looked at from the sixtieth second on, and was gone in the hundredth.
+
+    A single request may have waited for a slow limit; another one just before it shows the limit.
+    """
+    recorded, again = traces(removed=True)
+    recorded.writes["claim"] = [
+        step(CLAIM, facts.Created(), at=at, writer=short_name(CLAIMS)) for at in acts
+    ]
+    ours = (step(POD, REFUSED_CLAIM, at=60),)
+    sides = Sides(aspect=Aspect.SAID, uid="pod", recorded=[], again=["said"], only_again=ours)
+    proposed = Proposals(recorded).local(sides, again)
+    assert any(each.field == "unsynced" for each in proposed) is is_excused
