@@ -136,7 +136,9 @@ def test_numbers_and_headings_are_not_broken_on_paper(visits):
 PAPER = 718
 """The width of a page of A4 within the margins that browsers set, in pixels of CSS."""
 
-BROKEN = """() => [...document.querySelectorAll("main thead th:not(.name), main td.number")].flatMap(cell => {
+BROKEN = """() => [
+  ...document.querySelectorAll("main thead th:not(.name), main td.number")
+].flatMap(cell => {
   const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];
   while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/\\S+/g)) {
     const range = document.createRange();
