@@ -66,7 +66,8 @@ class KindReport:
     """One kind: the number of records per operation, of losses, and the range of times.
 
     `incomplete` counts the records of existing objects that contain a part of the object, or only
-    its identity.
+    its identity. `odd_time` is the first one whose times contradict the order: its place and
+    object.
     """
 
     group: str
@@ -78,6 +79,7 @@ class KindReport:
     first_version: str
     last_version: str
     incomplete: int = 0
+    odd_time: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +191,22 @@ class _KindCounts:
     last_time: Instant | None = None
     first_version: str = ""
     last_version: str = ""
+    odd_time: str = ""
     incomplete: int = 0
     undated: int = 0
     """Requests without an effect, and reports of a component, that have no time."""
 
 
 _COUNTERS = ("ops", "losses", "times", "qualities")
-_PLAIN = ("first_time", "last_time", "first_version", "last_version", "incomplete", "undated")
+_PLAIN = (
+    "first_time",
+    "last_time",
+    "first_version",
+    "last_version",
+    "odd_time",
+    "incomplete",
+    "undated",
+)
 
 
 class FidelityCollector:
@@ -265,6 +276,8 @@ class FidelityCollector:
         kind.ops[op] += 1
         for loss in record.losses:
             kind.losses[loss] += 1
+        if not kind.odd_time and Loss.TIMES_CONTRADICT in record.losses:
+            kind.odd_time = f"{record.place}: {record.key}"
         time = record.observed_at
         if time is not None:
             if kind.first_time is None or time < kind.first_time:
@@ -311,6 +324,7 @@ class FidelityCollector:
                     first_version=kind.first_version,
                     last_version=kind.last_version,
                     incomplete=kind.incomplete,
+                    odd_time=kind.odd_time,
                 )
                 for (group, resource), kind in sorted(self._kinds.items())
             ),
@@ -429,6 +443,7 @@ def _kind_json(kind: KindReport) -> JsonObject:
         "firstVersion": kind.first_version,
         "lastVersion": kind.last_version,
         "incomplete": kind.incomplete,
+        **({"oddTime": kind.odd_time} if kind.odd_time else {}),
     }
 
 

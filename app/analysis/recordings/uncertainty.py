@@ -198,6 +198,8 @@ def _of_kind(kind: JsonObject, contradictions: Mapping[str, str]) -> Iterator[Do
         if count := json_tree.integer(losses, loss.value) or 0:
             if loss in _CONTRADICTIONS and name in contradictions:
                 text = f"{text}: {contradictions[name]}"
+            elif loss is Loss.TIMES_CONTRADICT and (first := _text(kind, "oddTime")):
+                text = f"{text}, first {first}"
             yield Doubt(code=loss.value, affects=affects, kind=name, count=count, text=text)
     if count := json_tree.integer(kind, "incomplete") or 0:
         yield Doubt(

@@ -190,6 +190,12 @@ def test_answer_before_the_creation_of_its_object_contradicts_the_times(tmp_path
     records, report = read(log)
     assert [Loss.TIMES_CONTRADICT in record.losses for record in records] == [False, True]
     assert "1 time contradicts the order of changes" in report.verdicts[2].reasons
+    (text,) = (
+        doubt.text
+        for doubt in uncertainty.of_report(report.to_json())
+        if doubt.code == Loss.TIMES_CONTRADICT.value
+    )
+    assert text == f"times contradict the order of changes, first a.jsonl:2: {records[1].key}"
 
 
 def test_later_version_answered_long_before_an_earlier_one_contradicts_the_times(tmp_path):
