@@ -62,7 +62,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rank:
-    """The place of a new pod in the queue: what it is determined by."""
+    """The facts that determine the place of a new pod in the queue."""
 
     key: ObjectKey
     made: Instant

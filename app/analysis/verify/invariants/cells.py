@@ -28,9 +28,9 @@ from app.analysis.verify.invariants.violations import (
     IN_FLIGHT,
     Cause,
     Finding,
+    HeldPart,
+    HeldParts,
     Place,
-    Use,
-    Uses,
     ViolationKind,
 )
 from app.domain.log import ObjectKey
@@ -110,10 +110,10 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
             had_enough = partial(_had_capacity, device, capacity, amount)
             finding = _weighed(cluster, had_enough, holders, message, pool.id)
             parts = (
-                Use(claim.key, billionths(result.consumed_capacity[capacity]))
+                HeldPart(claim.key, billionths(result.consumed_capacity[capacity]))
                 for claim, result in holders
             )
-            yield place, replace(finding, reads_patches=True, uses=Uses((*parts,), limit))
+            yield place, replace(finding, reads_patches=True, uses=HeldParts((*parts,), limit))
         else:
             yield (
                 place,
@@ -174,21 +174,21 @@ def _pool(cluster: Cluster, pool: Pool) -> Broken:
         )
         had_enough = partial(_had_counter, pool.id, counter)
         finding = _weighed(cluster, had_enough, holders, message, pool.id)
-        uses = Uses((*_draws(pool, counter),), limit)
+        uses = HeldParts((*_draws(pool, counter),), limit)
         yield ("counters-not-overdrawn", pool.id, *counter), replace(finding, uses=uses)
 
 
-def _draws(pool: Pool, counter: CounterId) -> Iterator[Use]:
-    """The uses of a counter by holders of devices, each device once."""
+def _draws(pool: Pool, counter: CounterId) -> Iterator[HeldPart]:
+    """The amounts that the holders of devices draw from a counter, each device once."""
     for name, held in pool.holders.items():
         amount = drawn_by(pool.devices.get(name), counter)
         for claim, _ in held:
-            yield Use(claim.key, amount, device=name)
+            yield HeldPart(claim.key, amount, device=name)
 
 
-def _shares(held: Iterable[Held]) -> Uses:
+def _shares(held: Iterable[Held]) -> HeldParts:
     """The results that have one device."""
-    return Uses(tuple(Use(claim.key, 1, result.share_id) for claim, result in held))
+    return HeldParts(tuple(HeldPart(claim.key, 1, result.share_id) for claim, result in held))
 
 
 def _blamed(held: Iterable[Held], message: str, pools: tuple[PoolId, ...]) -> Finding:

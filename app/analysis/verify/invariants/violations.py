@@ -132,7 +132,7 @@ class Cause(Enum):
     FOUND = "found"
 
 
-class Use(NamedTuple):
+class HeldPart(NamedTuple):
     """The part of a device or counter that one result of a claim takes.
 
     A `device` counts once, whatever the number of its holders; empty: each result counts.
@@ -145,10 +145,13 @@ class Use(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
-    """All that is taken of a device or counter, and its limit; None: of a device for one claim."""
+class HeldParts:
+    """The parts of a device or counter that are taken, and its limit.
 
-    uses: tuple[Use, ...]
+    None is that of a device that one claim may have.
+    """
+
+    uses: tuple[HeldPart, ...]
     limit: int | None = None
 
     def fit_without(self, claims: Collection[ObjectKey]) -> bool:
@@ -184,7 +187,7 @@ class Finding:
     unless: frozenset[str] = frozenset()
     reads_times: bool = False
     unread: tuple[ObjectKey, ...] = ()
-    uses: Uses | None = None
+    uses: HeldParts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +218,7 @@ class Violation:
     begin: Moment
     end: Moment | None
     doubt: str = ""
-    uses: Uses | None = None
+    uses: HeldParts | None = None
 
     def __str__(self) -> str:
         last = "" if self.end is None else str(self.end.revision)

@@ -30,10 +30,10 @@ from app.analysis.verify.invariants.violations import (
     LATE_AFTER,
     Cause,
     Finding,
+    HeldParts,
     Moment,
     Place,
     Silences,
-    Uses,
     Violation,
     ViolationKind,
     blame,
@@ -100,7 +100,7 @@ class _OpenViolation:
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
-    uses: Uses | None = None
+    uses: HeldParts | None = None
     by: Event | None = None
     is_known: bool = False
 
