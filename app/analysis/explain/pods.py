@@ -160,8 +160,8 @@ def waiting(
     follow, evicting = outcomes.evictions(views, tree, fitting, rules.quirks, now)
     children = (*_beside(rules, views, tree, fitting, now), *vain, *follow, *merge_nodes(fitting))
     helps: list[JsonObject] = []
-    if help and all(reason.text for reason in fitting):
-        ends = erring if rules.quirks.c16 else None
+    ends = erring if rules.quirks.c16 else None
+    if help and (ends or all(reason.text for reason in fitting)):  # an error ends all (C16)
         helpful, helps = yield from _help(list(refused.values()), ends, fitting, bounds)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
