@@ -60,7 +60,7 @@ def node_with_the_devices_has_no_cpu_left(new):
     hog = new("web")
     return Invented(
         about="job",
-        told=(rf"node {here} has 16 cpu, of which its pod requests 15500m; this pod requests 1\b",
+        told=(rf"node {here} has 16 cpu, of which its pod requests 15\.5; this pod requests 1\b",
               WOULD_DO),
         steps=(
             {"apply": [*hardware(driver, here, others=others), filler(hog, "15500m", here)]},

@@ -196,14 +196,14 @@ def node_that_lacks_three_resources():
 
 
 ROWS = [
-    (node_that_lacks_three_resources, "pod/job", " of which its pod requests 15500m; this pod "),
+    (node_that_lacks_three_resources, "pod/job", " of which its pod requests 15.5; this pod "),
     (node_that_lacks_three_resources, "pod/job", " of which its pod requests 1Gi; this pod "),
     (node_that_lacks_three_resources, "pod/job", "node m has 64Gi memory; this pod "),
     (node_that_lacks_three_resources, "pod/job",
      "nodes m, n offer no x.test/card; this pod requests 1"),
     (node_without_processors_left, "pod/job",
-     "node n has 16 cpu, of which its pod requests 15500m; this pod requests 1"),
-    (node_without_processors_left, "pod/job", "pod lab/big requests 15500m"),
+     "node n has 16 cpu, of which its pod requests 15.5; this pod requests 1"),
+    (node_without_processors_left, "pod/job", "pod lab/big requests 15.5"),
     (class_that_was_deleted, "deviceclass/c", "1 pod waits for it: lab/job"),
     (namespace_without_its_label, "resourceclaimtemplate/see", "1 pod names it: job"),
     (namespace_without_its_label, "resourceclaimtemplate/see",
