@@ -1217,6 +1217,41 @@ def pod_whose_claim_nobody_makes() -> Asked:
     return cluster, "pod", "p"
 
 
+def class_of_many_pools() -> Asked:
+    return base(12, 1), "deviceclass", "gpu"
+
+
+def holder_whose_pod_is_gone() -> Asked:
+    """The claim controller is away, so the reservations stay."""
+    cluster = using(base(1), "a", "b")
+    cluster.stop("claims")
+    cluster.kill("a")
+    return asking(cluster, count=1)
+
+
+def holders_whose_pods_are_gone() -> Asked:
+    cluster = using(base(1), "a", "b")
+    cluster.stop("claims")
+    for name in ("a", "b"):
+        cluster.kill(name)
+    return asking(cluster, count=2)
+
+
+def tolerations_that_do_not_fit_the_taint() -> Asked:
+    cluster = base(1)
+    taints = [{"key": "team", "value": "x", "effect": "NoSchedule"}]
+    cluster.patch("nodes", "n0", {"spec": {"taints": taints}})
+    tolerations = [
+        {"key": "team", "operator": "Equal", "value": "y"},
+        {"key": "team", "operator": "Exists", "effect": "NoExecute"},
+        {"operator": "Exists", "effect": "NoExecute"},
+        {"key": "teams", "operator": "Exists"},
+    ]
+    cluster.claim("c")
+    cluster.pod("p", claim="c", tolerations=tolerations)
+    return cluster, "pod", "p"
+
+
 STATES: dict[str, Callable[[], Asked]] = {
     world.__name__: world
     for world in (
@@ -1341,6 +1376,10 @@ WORLDS = STATES | {
         pod_that_was_tried_twice_alike,
         devices_are_used_by_pods_with_templates,
         pod_whose_claim_nobody_makes,
+        class_of_many_pools,
+        holder_whose_pod_is_gone,
+        holders_whose_pods_are_gone,
+        tolerations_that_do_not_fit_the_taint,
     )
 }
 """All questions; those after the states ask for something else in one of these."""

@@ -23,7 +23,9 @@ def lines_of(reason: Reason, depth: int = 0) -> Iterator[str]:
     marks = [f"{reason.count} things"] if reason.count != 1 else []
     marks += [f"revision {reason.revision}"] if reason.revision else []
     if reason.about is not None:
-        marks.append(f"{reason.about.resource}/{reason.about.name}")
+        space = reason.about.namespace
+        place = "" if space in ("", "default") else f"{space}/"
+        marks.append(f"{reason.about.resource}/{place}{reason.about.name}")
     marks += [*reason.issues, *(["kept"] if reason.is_kept else [])]
     yield "  " * depth + reason.text + (f" | {', '.join(marks)}" if marks else "")
     for child in reason.children:
