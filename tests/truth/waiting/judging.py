@@ -82,7 +82,7 @@ async def help_differences(
             wrong.append(f"{one['changes']} does not help on {one['node']}")
         # Who releases a claim is gone, and this pod may want to run beside it.
         is_lived = number < lived_max and "podAffinity" not in model.pod["spec"].get("affinity", {})
-        if is_lived and not _comes_true(made(seed), state, after):
+        if is_lived and not comes_true(made(seed), state, after):
             wrong.append(f"{one['changes']} was done, and the pod waits")
     if not is_known or not all(one["text"] for one in answer["nodes"]):
         return wrong
@@ -93,7 +93,7 @@ async def help_differences(
         # Its own looks may keep devices from the pod (known issue Q9), and a search may meet an
         # error before it comes to devices that would do: then it is tried.
         is_certain = not _looks_beside_others(model) and not remedies.has_errors(after)
-        return is_certain or _comes_true(made(seed), state, after)
+        return is_certain or comes_true(made(seed), state, after)
 
     is_missed = min((len(one["changes"]) for one in helps), default=9) > 1
     if is_missed and any(helps_indeed((sentence,)) for _, sentence in singles):
@@ -116,7 +116,7 @@ def _counts(answer: dict) -> Iterator[str]:
             yield f"tried on {tried} of {count} nodes, {refusing} refuse the pod"
 
 
-def _comes_true(twin: SmallWorld, before: State, after: State) -> bool:
+def comes_true(twin: SmallWorld, before: State, after: State) -> bool:
     """Whether the pod runs in a twin of the world once the changes are made."""
     carry_out(twin.cluster, before, after)
     return "nodeName" in twin.cluster.must("pods", "p")["spec"]

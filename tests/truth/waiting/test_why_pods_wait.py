@@ -8,6 +8,7 @@ import functools
 import itertools
 import re
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,12 +17,18 @@ from tests.cluster import Cluster
 from tests.truth.facts import results
 from tests.truth.waiting import alternatives, comparing, extended, remedies, surroundings
 from tests.truth.waiting.extended_worlds import ExtendedWorld
-from tests.truth.waiting.judging import asked, help_differences, model_of, world_differences
+from tests.truth.waiting.judging import (
+    asked,
+    comes_true,
+    help_differences,
+    model_of,
+    world_differences,
+)
 from tests.truth.waiting.model import wishes
 from tests.truth.waiting.odd_worlds import OddWorld
 from tests.truth.waiting.prioritized import PrioritizedWorld
 from tests.truth.waiting.privileged import PrivilegedWorld
-from tests.truth.waiting.worlds import SELECT_LARGE, SmallWorld
+from tests.truth.waiting.worlds import SELECT_LARGE, SELECT_STRICTLY, SmallWorld
 from tests.unit.service.test_explaining import asking, texts
 
 WORLDS = 8
@@ -295,6 +302,33 @@ async def test_changes_after_which_a_selector_fails_do_not_help():
     state = model.facts.state
     assert all(remedies.has_errors(functools.reduce(remedies.changed, one, state)) for one in pairs)
     assert await help_differences(47, ExtendedWorld) == []
+
+
+def failing_beside(nodes):
+    """A node would take pod `p`, and on so many others its selector fails."""
+    cluster = Cluster()
+    cluster.node("n0")
+    cluster.device_class()
+    cluster.slice("n0", [{"name": "d", "attributes": {"model": {"string": "large"}}}])
+    for number in range(nodes):
+        cluster.node(f"bad-{number}")
+        cluster.slice(f"bad-{number}", 1)
+    cluster.claim("want", selectors=[{"cel": {"expression": SELECT_STRICTLY}}])
+    cluster.pod("p", claim="want")
+    return SimpleNamespace(cluster=cluster.settle())
+
+
+@pytest.mark.parametrize(("nodes", "kinds"), [(1, {"drop", "set"}), (2, {"drop"})])
+async def test_changes_beside_an_error_come_true(nodes, kinds):
+    """An error ends the attempt on the node that would do (C16); an attribute helps one node."""
+    world = failing_beside(nodes)
+    async with asking(world.cluster) as ask:
+        helps = (await ask("pod", "p", help=True)).to_json()["helps"]
+    assert {one["changes"][0].split()[0] for one in helps} == kinds
+    state = model_of(world).facts.state
+    for one in helps:
+        after = functools.reduce(remedies.changed, one["changes"], state)
+        assert comes_true(failing_beside(nodes), state, after), one
 
 
 @pytest.mark.parametrize("seed", [3153])
