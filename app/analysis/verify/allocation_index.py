@@ -163,7 +163,8 @@ class AllocationIndex:
         key = event.key
         if event.stamp.origin is not None:
             self.lost.follow(event)
-        self.ends_at = Instant(max(self.ends_at, event.stamp.time))
+        if event.stamp.time > self.ends_at:
+            self.ends_at = event.stamp.time
         if isinstance(parts, RawPod):
             self._note_node(event.uid, parts.spec.node_name)
             self._nominations.note(event, parts, is_placed=is_placed(event))

@@ -154,7 +154,7 @@ class ConsistencyWatch:
     _is_forked: bool = False
     _is_imported: bool = False
     _is_decided_elsewhere: bool = False
-    _before: tuple[object, ...] = ()
+    _before: Event | None = None
     _decider: str = ""
 
     def __post_init__(self) -> None:
@@ -175,7 +175,7 @@ class ConsistencyWatch:
         for problem in self._own_problems(event, whole):
             if len(self._section) < KEPT_MAX:
                 self._section.append((event.revision, _at(event, problem)))
-        self._before = _append_of(event)
+        self._before = event
         return problems
 
     @property
@@ -230,7 +230,8 @@ class ConsistencyWatch:
         """
         with suppress(msgspec.DecodeError, RecursionError):
             subject = _subject(event.body)
-            is_first = self._before != _append_of(event) or self._decider != subject.controller
+            before = None if self._before is None else _append_of(self._before)
+            is_first = before != _append_of(event) or self._decider != subject.controller
             if is_first and subject.cause != event.stamp.cause:
                 yield "the cause of the decision is not that of its append"
             self._decider = subject.controller

@@ -22,7 +22,7 @@ from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import Event, EventType
 from app.domain.log.raw_parts import RawPod
 from app.domain.log.records import IMPORTER_USER, TimeQuality
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import EARLIEST, SECOND, Instant
 
 AT_ONCE = 5 * SECOND
 """The time within which a client that does not wait learns of a change, or has its answer."""
@@ -49,27 +49,33 @@ _COMPARED = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 SENT = frozenset(("pods", "resourceclaims", "events"))
 """The kinds that a scheduler writes."""
 
+_DELETED, _REQUEST = EventType.OBJECT_DELETED, EventType.REQUEST_OBSERVED
+
 
 class _Queue:
     """The writes of one user since the last pause in which nothing can have waited.
 
     `steps` has, for each of them, the longest step that the writes after it allow. It `is_whole` as
-    long as it has the first write of the user, who may have had another name before.
+    long as it has the first write of the user, who may have had another name before. `last` is the
+    instant of the newest write.
     """
 
-    __slots__ = ("_is_named", "_sent", "_steps", "is_whole")
+    __slots__ = ("_is_named", "_sent", "_steps", "is_whole", "last")
 
     def __init__(self, *, is_named: bool) -> None:
         self._is_named = is_named
         self.is_whole = True
+        self.last = Instant(EARLIEST - 1)
         self._sent: deque[Instant] = deque()
         self._steps: deque[int] = deque()
 
     def add(self, now: Instant) -> None:
-        """Adds the next write. Without a name, the writes of several clients are mixed."""
+        """Adds the next write, which is later than `last`.
+
+        Without a name, the writes of several clients are mixed.
+        """
+        self.last = now
         sent, steps = self._sent, self._steps
-        if sent and now <= sent[-1]:
-            return
         longest = STEP_MAX if self._is_named else PAUSE_MAX
         if sent and now - sent[-1] > longest + OVERTAKEN_BY:
             sent.clear()
@@ -136,10 +142,11 @@ class Queues:
         now, kind = event.stamp.time, event.type
         if now - self._stored[1] >= SECOND and event.is_about_object:
             self._stored = self._stored[1], now
-        if event.key.resource not in SENT and kind is not EventType.REQUEST_OBSERVED:
+        if event.key.resource not in SENT and kind is not _REQUEST:
             return
-        self._note_slow(event)
-        if kind is EventType.OBJECT_DELETED:
+        if kind is _DELETED or event.stamp.origin is not None:
+            self._note_slow(event)
+        if kind is _DELETED:
             self._plain.discard(event.uid)
         elif isinstance(parts, RawPod) and parts.spec.resource_claims and _is_plain(parts):
             self._plain.add(event.uid)
@@ -147,8 +154,11 @@ class Queues:
         queue = self._of.get(user)
         if queue is None:
             queue = self._of[user] = _Queue(is_named=user != IMPORTER_USER)
-        queue.add(now)
-        self._all.add(now)
+        # Most writes come with others of the same instant.
+        if now > queue.last:
+            queue.add(now)
+        if now > self._all.last:
+            self._all.add(now)
 
     def decided_from(self, event: Event, pods: Iterable[str] = ()) -> Instant:
         """The earliest instant at which a write may have been decided; it was noted before.
