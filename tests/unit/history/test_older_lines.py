@@ -1,6 +1,7 @@
 """Lines that components log in sentences, judged by the same line with a message and fields."""
 
 import json
+import re
 
 import pytest
 
@@ -23,6 +24,9 @@ SAME = {
     ),
     "Unable to schedule shop/web-1: no nodes are registered to the cluster; waiting": (
         f'"Unable to schedule pod; no nodes are registered to the cluster; waiting" {POD}'
+    ),
+    "Unable to schedule shop/web-1: possibly due to node not found: it is gone; waiting": (
+        f'"Unable to schedule pod, possibly due to node not found; waiting" {POD} err="it is gone"'
     ),
     "Error scheduling shop/web-1: timed out; retrying": (
         f'"Error scheduling pod; retrying" {POD} err="timed out"'
@@ -69,6 +73,13 @@ def test_sentence_of_an_older_component_says_what_its_fields_say_today(tmp_path,
         old, new = (said(tmp_path, each) for each in wrapped)
         assert old == new
         assert len(old) == (2 if "web-2" in sentence else 1)
+
+
+@pytest.mark.parametrize("sentence", [*SAME, *SAME.values()])
+def test_line_whose_number_somebody_left_out_says_the_same(tmp_path, sentence):
+    shortened = re.sub(r"(?<=\.go:)\d+(?=\])", "...", klog(sentence))
+    assert shortened != klog(sentence)
+    assert said(tmp_path, shortened) == said(tmp_path, klog(sentence)) != []
 
 
 def test_failed_attempt_of_a_release_up_to_1_7_is_one(tmp_path):

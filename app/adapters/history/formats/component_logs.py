@@ -79,7 +79,7 @@ SCHEDULER = Actor(user="system:kube-scheduler")
 
 _LINE = re.compile(
     r"(?<!\w)(?P<level>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6})\s+\d+ "
-    r"(?P<file>[\w./-]+\.go):\d+\] (?P<rest>.*)"
+    r"(?P<file>[\w./-]+\.go):(?:\d+|\.\.\.)\] (?P<rest>.*)"
 )
 _STAMP = re.compile(
     r"(?<!\S)\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\S*"
@@ -94,7 +94,7 @@ _PARTS = re.compile(
 _MESSAGE = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"')
 _FIELD = re.compile(r'\b(?P<name>\w+)=(?:"(?P<text>(?:[^"\\]|\\.)*)"|(?P<bare>\S+))')
 _BEGINS = re.compile(
-    rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:\d+\] "
+    rb"(?<![^\s\"'`:;(|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+\.go:(?:\d+|\.\.\.)\] "
 )
 _CUT_JSON = re.compile(r'\{"[^\n]{0,200}?"msg":')
 """The beginning of a line of klog in JSON."""
@@ -123,6 +123,7 @@ _ATTEMPTS = {
     "Attempting to schedule pod": "attempt",
     "Unable to schedule pod; no fit; waiting": "unschedulable",
     "Unable to schedule pod; no nodes are registered to the cluster; waiting": "unschedulable",
+    "Unable to schedule pod, possibly due to node not found; waiting": "error",
     "Error scheduling pod; retrying": "error",
     "Successfully bound pod to node": "bound",
     "Attempting to bind pod to node": "bind",

@@ -28,6 +28,11 @@ _ATTEMPTS = (
         "unschedulable",
         "Unable to schedule pod; no nodes are registered to the cluster; waiting",
     ),
+    (
+        r"Unable to schedule {pod}: possibly due to node not found: (?P<why>.+); waiting",
+        "error",
+        "Unable to schedule pod, possibly due to node not found; waiting",
+    ),
     # The pod gets the condition Unschedulable then, whatever went wrong.
     (r"Failed to schedule pod: {pod}", "unschedulable", "Failed to schedule pod"),
     (r"Error scheduling {pod}: (?P<why>.+); retrying", "error", "Error scheduling pod; retrying"),
@@ -61,7 +66,7 @@ _UNMOUNTED = re.compile(
 )
 
 _MENTIONED = re.compile(
-    rb"\.go:\d+\] (?:(?:Attempting|Failed) to schedule pod: |Attempting to bind |"
+    rb"\.go:(?:\d+|\.\.\.)\] (?:(?:Attempting|Failed) to schedule pod: |Attempting to bind |"
     rb"Unable to (?:schedule|attach|mount) |Error (?:scheduling|syncing pod) |"
     rb"pod \S{1,320} is bound successfully |Status after running PostFilter plugins for pod |"
     rb"SyncLoop \((?:ADD|DELETE|REMOVE|PLEG)\b)"
