@@ -241,6 +241,36 @@ def test_dump_with_a_damaged_value_gives_the_rows_before_and_says_so(tmp_path, w
         assert [why for _, why in recorded.refused_places] == [BROKEN]
 
 
+RULE = bytes.fromhex(
+    "6b3873000a2b0a187265736f757263652e6b38732e696f2f7631616c70686133120f4465766963655461696e7452756c65"
+    "1287010a3b0a096770752d332d656363"
+    "2a2433663063396435652d303030302d343030302d383030302d303030303030303030303031380142060880f2d6ca06"
+    "12480a20120f6770752e6578616d706c652e636f6d1a066e6f64652d6122056770752d3312240a0f6578616d706c652e"
+    "636f6d2f6563631a094e6f4578656375746522060880f2d6ca061a002200"
+)
+"""Vector 20.1 of history-formats.md."""
+
+
+def test_objects_below_another_prefix_are_read_and_what_others_store_there_is_not(tmp_path):
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    profile = {"apiVersion": "projectcalico.org/v3", "kind": "Profile", "metadata": {"name": "p"}}
+    rows = [
+        ("/registry-prod/devicetaintrules/gpu-3-ecc", RULE),
+        ("/registry-prod/example.com/widgets/n/w", msgspec.json.encode(widget)),
+        ("/calico/resources/v3/projectcalico.org/profiles/p", msgspec.json.encode(profile)),
+        ("/registry-prod/ranges/serviceips", RULE),
+        ("/cilium/state/nodes/v1/default/n1", b'{"Name": "n1"}'),
+    ]
+    table = [(at, name, 1, 0, 0, content) for at, (name, content) in enumerate(rows, start=2)]
+    table.append((7, rows[0][0], 0, 1, 2, RULE))
+    records = read_records(database(tmp_path / "state.db", table))
+    assert [(record.op, record.name) for record in records] == [
+        (Op.ADDED, "gpu-3-ecc"),
+        (Op.ADDED, "w"),
+        (Op.DELETED, "gpu-3-ecc"),
+    ]
+
+
 def test_value_that_an_export_shows_as_it_is_names_the_way_to_export_it(tmp_path):
     path = _exported(tmp_path / "kine.csv", lambda content: content.decode()[1:])
     with pytest.raises(InputError, match=r"not in digits, as hex\(value\) gives them"):

@@ -5,9 +5,10 @@ Parity: history-formats.md 11.
 
 import hashlib
 import mmap
+import re
 import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
@@ -26,6 +27,7 @@ from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, compa
 from app.domain.objects import registry
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.protobuf import MAGIC
 
 DIGEST_BYTES = 32
 PREFIXES = ("/registry/", "/kubernetes.io/", "/openshift.io/")
@@ -109,7 +111,7 @@ def entry_records(
     """
     position = f"{entry.main}/{entry.sub}" if entry.main else str(entry.sub)
     place = f"{source.name}:{position}"
-    path = _path(entry.key)
+    path = _path(entry.key) or _path_elsewhere(entry, known)
     if not path or path.startswith(NOT_OBJECTS):
         notes.count("keys of the store that are not objects")
         return
@@ -200,6 +202,22 @@ def _unreadable(
 def _path(key: str) -> str:
     """The key of an object without its prefix; empty for other keys."""
     return next((key[len(prefix) :] for prefix in PREFIXES if key.startswith(prefix)), "")
+
+
+def _path_elsewhere(entry: EtcdEntry, known: Mapping[str, Record]) -> str:
+    """The key of an object below a prefix that somebody chose; empty for what others store there.
+
+    An API server stores protobuf, which no other program does, or a custom resource below its
+    group: `/registry-prod/example.com/widgets/shop/a`.
+    """
+    path = entry.key[1:].partition("/")[2] if entry.key.startswith("/") else ""
+    if entry.value is None:
+        return path if entry.key in known else ""
+    if entry.value.startswith(MAGIC):
+        return path
+    group = path.partition("/")[0]
+    version = rb'"apiVersion"\s*:\s*"' + re.escape(group).encode() + b"/"
+    return path if "." in group and re.search(version, entry.value) is not None else ""
 
 
 def _path_key(key: str) -> ObjectKey:
