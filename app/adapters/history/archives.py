@@ -240,11 +240,11 @@ def _sparse_size(
     info: tarfile.TarInfo, name: str, limits: ImportLimits
 ) -> compression.UnpackedSize | None:
     """The count of a file whose bytes of zero are left out of the archive; None for others."""
-    if info.sparse is None:
+    # The places and lengths of what is stored; typeshed has another type for them.
+    parts = cast("list[tuple[int, int]] | None", info.sparse)
+    if parts is None:
         return None
-    # The library's stubs call it bytes; it is a list of pairs, where a piece begins and its length.
-    pieces = cast("list[tuple[int, int]]", info.sparse)
-    stored = sum(length for _, length in pieces)
+    stored = sum(length for _, length in parts)
     return compression.UnpackedSize(name, limits, max(1, stored))
 
 
