@@ -18,9 +18,11 @@ from app.adapters.cluster.requests import RequestBounds
 from app.api.identity.authentication import Credentials
 from app.domain.errors import InputError, Unauthorized
 from app.domain.log import Actor
+from app.domain.values.timestamps import SECOND, Instant
 from tests.patience import PATIENCE_SECONDS
 from tests.recording.recording import check_same, recording_of
 from tests.recording.source import serving_source
+from tests.virtual_clock import VirtualClock
 
 READER = Actor(user="reader", groups=("system:authenticated",))
 LOCKED = Credentials(tokens={"good": READER}, uids={}, anonymous=None)
@@ -98,6 +100,49 @@ async def test_watch_goes_on_while_its_token_is_refused_to_others(tmp_path):
             ended.set()
             with anyio.fail_after(PATIENCE_SECONDS):
                 assert await anext(lines) == b"last"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("fails_", [False, True])
+async def test_plugin_whose_credentials_are_refused_runs_after_pauses_that_grow(tmp_path, fails_):
+    """However many watches and comparisons ask: a plug-in may open a browser."""
+
+    async def refuse(stream):
+        async with stream:
+            await stream.receive()
+            await stream.send(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n")
+
+    async def ask():
+        for _ in range(5):
+            with pytest.raises(InputError if fails_ and runs() > 1 else Unauthorized):
+                await requests.get("/api/v1/pods")
+        return runs()
+
+    def runs():
+        return len((tmp_path / "runs").read_text().split())
+
+    version = "client.authentication.k8s.io/v1"
+    status = json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t"}})
+    end = "[ $(wc -l < runs) -gt 1 ] && exit 3" if fails_ else ""
+    program = tmp_path / "plugin.sh"
+    program.write_text(f"#!/bin/sh\ncd {tmp_path}\necho run >> runs\n{end}\necho '{status}'\n")
+    program.chmod(0o700)
+    plugin = {"apiVersion": version, "command": str(program), "interactiveMode": "Never"}
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(kubeconfig_of(f"http://127.0.0.1:{port}", {"exec": plugin})))
+    clock = VirtualClock()
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, refuse)
+        async with open_requests(str(path), "", clock, RequestBounds()) as requests:
+            # Once, and again at the first refusal; then after one second, two and four.
+            with pytest.raises(InputError if fails_ else Unauthorized):
+                await requests.get("/api/v1/pods")
+            assert await ask() == 2
+            for seconds, expected in ((1, 3), (1, 3), (1, 4), (3, 4), (1, 5)):
+                clock.advance_to(Instant(clock.now() + seconds * SECOND))
+                assert await ask() == expected
         tasks.cancel_scope.cancel()
 
 

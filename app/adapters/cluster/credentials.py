@@ -35,10 +35,13 @@ from app.adapters.cluster import exec_plugins, proxies
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
 from app.domain.values import timestamps
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock
 
 _BEARER = "BearerToken"
+_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 1, 64
+"""The time between two readings of credentials that the server refuses, and the longest one."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LISTS = ("clusters", "contexts", "users")
 
@@ -116,7 +119,8 @@ class Login:
 class ClusterCredentials:
     """The credentials of one context. `login` reads them, again after a refusal or at their end.
 
-    An exec plug-in is waited for `seconds`.
+    What was read and is refused at once is read again after a pause, which doubles: an exec plug-in
+    may open a browser. An exec plug-in is waited for `seconds`.
     """
 
     def __init__(self, kubeconfig: str, context: str, clock: Clock, *, seconds: float) -> None:
@@ -127,6 +131,8 @@ class ClusterCredentials:
         self._lock = asyncio.Lock()
         self._logins: list[Login] = []
         self._users = Counter[int]()
+        self._pause = _PAUSE_SECONDS
+        self._again = self._clock.steady()
         self._failures = 0
         self._failure: InputError | None = None
 
@@ -149,14 +155,32 @@ class ClusterCredentials:
             current = self._logins[-1] if self._logins else None
             if current is not None and self._is_usable(current, refused):
                 return current
+            if current is not None and self._clock.steady() < self._again:
+                if self._failure is None:
+                    return current
+                problem = self._failure
+                raise InputError(problem.problem, place=problem.place, cure=problem.cure)
             try:
                 fresh = await self._read(0 if current is None else current.number + 1)
             except InputError as problem:
                 self._failures, self._failure = self._failures + 1, problem
+                self._put_off()
                 raise
             self._logins.append(fresh)
+            self._failure = None
+            if current is not None:
+                self._put_off()
             await self._close_unused()
             return fresh
+
+    def _put_off(self) -> None:
+        self._again = self._clock.steady() + self._pause * SECOND
+        self._pause = min(self._pause * 2, _PAUSE_SECONDS_MAX)
+
+    def accept(self, login: Login) -> None:
+        """Note that the server accepts a reading, which is then read anew at once when refused."""
+        if self._logins and login.number == self._logins[-1].number:
+            self._again, self._pause = self._clock.steady(), _PAUSE_SECONDS
 
     @asynccontextmanager
     async def held(self, login: Login) -> AsyncIterator[None]:

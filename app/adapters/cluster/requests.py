@@ -202,11 +202,15 @@ class Requests:
             await held.enter_async_context(self._credentials.held(login))
             answer = await self._ask(login, path, parameters, timeouts, accept)
             if answer.status == Unauthorized.code:
-                answer.close()
-                await held.aclose()
-                login = await self._credentials.login(refused=login)
-                await held.enter_async_context(self._credentials.held(login))
-                answer = await self._ask(login, path, parameters, timeouts, accept)
+                fresh = await self._credentials.login(refused=login)
+                if fresh.number != login.number:
+                    answer.close()
+                    await held.aclose()
+                    login = fresh
+                    await held.enter_async_context(self._credentials.held(login))
+                    answer = await self._ask(login, path, parameters, timeouts, accept)
+            if answer.status != Unauthorized.code:
+                self._credentials.accept(login)
             left = self._bounds.retry_seconds_max
             while (pause := _retry_pause(answer)) and pause <= left:
                 answer.close()
