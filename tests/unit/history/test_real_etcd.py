@@ -7,7 +7,7 @@ import pytest
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.adapters.history.storage.etcd_log import LoggedRequests, LoggedStore, StoredKey, writes
+from app.adapters.history.storage.write_logs import EtcdKeys, LoggedRequests, StoredKey, writes
 from app.domain.errors import InputError
 from app.domain.log.records import Op
 from tests.unit.history.real_etcd import FOLDER
@@ -124,7 +124,7 @@ def test_log_that_lacks_an_entry_gives_the_writes_before_it_and_says_so():
 def test_request_that_asks_for_more_than_is_known_of_a_key_ends_the_reading():
     # A transaction that compares the value of the key `a`.
     compared_value = bytes.fromhex("32090a0710031a01613a00")
-    store = LoggedStore(5, {"a": StoredKey(2, 5, 1, 0)}, set())
+    store = EtcdKeys(5, {"a": StoredKey(2, 5, 1, 0)}, set())
     with pytest.raises(InputError, match="compares values, and what follows is not known"):
         list(writes(store, [compared_value], "wal"))
 

@@ -17,9 +17,9 @@ import msgspec
 
 from app.adapters.history import kinds
 from app.adapters.history.reading import Notes, object_record
-from app.adapters.history.storage import etcd_log, stored_values
+from app.adapters.history.storage import stored_values, write_logs
 from app.adapters.history.storage.bbolt import BoltFile
-from app.adapters.history.storage.etcd_log import EtcdEntry, LoggedRequests, LoggedStore
+from app.adapters.history.storage.write_logs import EtcdEntry, EtcdKeys, LoggedRequests
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
@@ -332,13 +332,13 @@ def _and_logged(
         requests.read(log.whole())
     applied = next((_INDEX.unpack(each)[0] for each in _meta(bolt, _APPLIED)), 0)
     leases = {_INDEX.unpack(key)[0] for key, _ in bolt.bucket(b"lease") if len(key) == _INDEX.size}
-    store = LoggedStore(compacted, {}, leases)
+    store = EtcdKeys(compacted, {}, leases)
     for entry in entries:
         yield entry
         store.note(entry)
     place, count = logs[-1].name, 0
     try:
-        for entry in etcd_log.writes(store, requests.after(applied, place), place):
+        for entry in write_logs.writes(store, requests.after(applied, place), place):
             count += 1
             yield entry
     except InputError as problem:

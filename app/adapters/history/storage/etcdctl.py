@@ -23,7 +23,7 @@ from app.adapters.history import documents
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes
 from app.adapters.history.storage import etcd, stored_values
-from app.adapters.history.storage.etcd_log import EtcdEntry
+from app.adapters.history.storage.write_logs import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Record

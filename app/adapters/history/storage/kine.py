@@ -15,8 +15,8 @@ from pathlib import Path
 from app.adapters.history import json_text
 from app.adapters.history.reading import Notes
 from app.adapters.history.storage import etcd, kine_sql
-from app.adapters.history.storage.etcd_log import EtcdEntry
 from app.adapters.history.storage.kine_sql import KineRow
+from app.adapters.history.storage.write_logs import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
 from app.adapters.private_folders import PrivateFolder
 from app.domain.errors import InputError
