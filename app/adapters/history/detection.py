@@ -147,7 +147,7 @@ def begins_bundle(head: bytes) -> bool:
 
 
 def closed(head: bytes) -> tuple[str, str]:
-    """Problem of a file that redra does not open, and the cure, by its first bytes."""
+    """The problem of a file that redra does not open, and the cure, by its first bytes."""
     for magic, name, cure in _CLOSED:
         if head.startswith(magic):
             return f"it is {name}, which redra does not open", cure
@@ -159,7 +159,7 @@ def closed(head: bytes) -> tuple[str, str]:
 
 
 def beside_others(name: str, head: bytes) -> str:
-    """Reason why a file that lies beside those with objects holds none itself; else empty."""
+    """The reason to leave out a file that a program writes beside those with objects; or empty."""
     if head.startswith(_PG_ARCHIVE) and name.rpartition("/")[2] == "toc.dat":
         return "the list of the tables in an archive of pg_dump"
     return ""

@@ -60,7 +60,7 @@ class EtcdEntry:
 
 @dataclass(slots=True)
 class StoredKey:
-    """What a comparison may ask of a key that exists."""
+    """The numbers of a key that exists, about which a comparison may ask."""
 
     created: int
     modified: int
