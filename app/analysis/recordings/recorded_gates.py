@@ -14,6 +14,7 @@ from app.domain.objects import registry
 from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.schema import gates as gated_fields
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _EVERYTHING = ObjectKey("", "", "", "")
@@ -44,11 +45,13 @@ class ShownGates:
 
     Objects from before the recording show nothing, because a gate may have been switched off since.
     Nor does a write that follows a state which was not recorded whole, because an object keeps the
-    fields that it has. Parity: objects.md 12.
+    fields that it has. `oldest` is the first minor release that serves the versions in which
+    objects were made: an older one had refused them. Parity: objects.md 1 and 12.
     """
 
     def __init__(self) -> None:
         self.found: set[str] = set()
+        self.oldest = 0
         self._unsure: set[ObjectKey] = set()
 
     def note(self, event: Event, before: JsonView | None) -> None:
@@ -64,6 +67,8 @@ class ShownGates:
         is_known = is_made or (before is not None and not self._is_unsure(key))
         if is_whole and is_known and event.stamp.verb != BASELINE_VERB:
             self.found |= self._shown(event, None if is_made else before)
+            if is_made:
+                self.oldest = max(self.oldest, _oldest(event))
         if is_whole:
             self._unsure.discard(key)
         else:
@@ -81,3 +86,14 @@ class ShownGates:
             return frozenset((RULES_GATE,))
         kind = registry.find(key.group, key.resource)
         return frozenset() if kind is None else gated_fields.shown_by(kind, event.object, before)
+
+
+def _oldest(event: Event) -> int:
+    """The first minor release with the versions that a new object names; 0 if none is known."""
+    kind = registry.find(event.key.group, event.key.resource)
+    served = None if kind is None else kind.served
+    if not served:
+        return 0
+    named = {meta.api_version(each) for each in meta.managed_entries(event.object)}
+    versions = {version.rpartition("/")[2] for version in named}
+    return max((served[each].since for each in versions & served.keys()), default=0)

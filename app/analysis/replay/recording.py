@@ -103,7 +103,7 @@ class Recording:
         self.overuse = OveruseAudit(views, lacks)
         self._contradictory = Contradictory()
         self._condition_times = ConditionTimes()
-        self._gates = ShownGates()
+        self.shown = ShownGates()
         self._releases = ShownReleases()
         self._objects: dict[ObjectKey, JsonObject] = {}
         self.inputs: list[Input] = []
@@ -174,7 +174,7 @@ class Recording:
         self.observations.add(event, known)
         if not self.is_over:
             self.lacks.note(event, known)
-            self._gates.note(event, self._objects.get(event.key))
+            self.shown.note(event, self._objects.get(event.key))
             before = len(self._audit.found)
             self._audit.before(event)
             if len(self._audit.found) > before:
@@ -258,11 +258,6 @@ class Recording:
     def contradictory(self) -> Mapping[ObjectKey, str]:
         """The objects that writes are about whose own content is impossible, and why."""
         return self._contradictory.problems()
-
-    @property
-    def gates_shown(self) -> Set[str]:
-        """The gates that the recorded cluster had on, by fields that were stored."""
-        return self._gates.found
 
     @property
     def minors_shown(self) -> Set[int]:

@@ -164,4 +164,6 @@ def _acts_apart(options: ControllerOptions) -> int | None:
 
 
 def _rule_version(setting: _Setting) -> str:
-    return "v1" if setting.profile.follows(profiles.RULE_VERSION) else "v1beta2"
+    if setting.profile.follows(profiles.RULE_VERSION):
+        return "v1"
+    return "v1beta2" if setting.profile.minor >= 36 else "v1alpha3"

@@ -155,6 +155,9 @@ _GATES_OF = {
     "slice-patches": ("DRAAdminControlledDeviceAttributes",),
 }
 
+_SINCE = {"rule-status": 35}
+"""The minor releases that first have a controller: up to 1.34 rules have no status."""
+
 _CONTROLLER_QUIRKS = frozenset(field.name for field in fields(ControllerQuirks))
 _ALLOCATOR_QUIRKS = frozenset(field.name for field in fields(Quirks))
 
@@ -194,12 +197,16 @@ _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "syst
 
 
 def running(profile: Profile, options: ControllerOptions = ControllerOptions()) -> tuple[str, ...]:
-    """The names of the controllers that run, in order; a controller whose gate is off does not."""
+    """The names of the controllers that run, in order.
+
+    A controller whose gate is off does not, nor one that the release does not have.
+    """
     return tuple(
         name
         for name in NAMES
         if name not in options.off
         and profile.all_enabled(*_GATES_OF.get(name, ()))
+        and profile.minor >= _SINCE.get(name, 0)
         and (name != EVENT_EXPIRY or options.event_ttl is not None)
         and (name not in CLUSTER_OBJECTS or options.cluster_objects)
     )

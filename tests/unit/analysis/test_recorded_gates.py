@@ -171,6 +171,34 @@ def test_nothing_is_ruled_out_by_a_recording_that_shows_no_gate():
 
 
 @pytest.mark.parametrize(
+    ("resource", "version", "how", "oldest"),
+    [
+        ("devicetaintrules", "v1beta2", {}, 36),
+        ("devicetaintrules", "v1alpha3", {}, 33),
+        ("devicetaintrules", "v1", {}, 37),
+        ("resourceclaims", "v1beta2", {}, 33),
+        ("resourceclaims", "v2", {}, 0),
+        ("widgets", "v1", {}, 0),
+        # written before the recording, maybe before an upgrade
+        ("devicetaintrules", "v1", {"verb": BASELINE_VERB}, 0),
+    ],
+)
+def test_version_in_which_an_object_was_made_shows_the_oldest_release(
+    resource, version, how, oldest
+):
+    owner = {"apiVersion": f"resource.k8s.io/{version}", "manager": "kubectl"}
+    tree = {"metadata": {"managedFields": [owner]}, "spec": {}}
+    shown = recorded_gates.ShownGates()
+    shown.note(created(tree, key=ObjectKey("resource.k8s.io", resource, "", "o"), **how), None)
+    assert shown.oldest == oldest
+
+
+@pytest.mark.parametrize(("oldest", "left"), [(35, OTHERS), (36, OTHERS[1:]), (38, OTHERS[2:])])
+def test_no_release_is_tried_that_does_not_serve_what_was_made(oldest, left):
+    assert tuple(possible(OTHERS, set(), oldest=oldest)) == left
+
+
+@pytest.mark.parametrize(
     ("releases", "left"),
     [
         ({36}, OTHERS[2:]),

@@ -812,11 +812,20 @@ def test_begin_from_objects_alone_remembers_what_was_evicted():
     ] == []
 
 
-def test_release_that_serves_rules_as_beta_writes_their_status_as_beta():
-    profile = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
+@pytest.mark.parametrize(
+    ("release", "version", "applied"),
+    [
+        ("1.36", "v1beta2", ["v1beta2"]),
+        ("1.36", "v1alpha3", ["v1beta2"]),
+        ("1.35", "v1alpha3", ["v1alpha3"]),
+        ("1.34", "v1alpha3", []),  # rules have a status since 1.35
+    ],
+)
+def test_status_of_a_rule_is_written_in_the_version_of_its_release(release, version, applied):
+    profile = Profile(version=release, gates={"DRADeviceTaints": True, "DRADeviceTaintRules": True})
     cluster = running(profile=profile)
     cluster.create(
-        "resource.k8s.io/v1beta2",
+        f"resource.k8s.io/{version}",
         "DeviceTaintRule",
         "rule",
         spec={
@@ -825,12 +834,14 @@ def test_release_that_serves_rules_as_beta_writes_their_status_as_beta():
         },
     )
     cluster.settle()
-    assert cluster.rule_condition()[1] == "PodsPendingEviction"
-    owners = cluster.must("devicetaintrules", "rule")["metadata"]["managedFields"]
-    applied = [found for found in owners if found["operation"] == "Apply"]
-    assert [(found["manager"], found["apiVersion"]) for found in applied] == [
-        ("device-taint-eviction-controller", "resource.k8s.io/v1beta2")
+    rule = cluster.must("devicetaintrules", "rule")
+    reasons = [each["reason"] for each in rule.get("status", {}).get("conditions", ())]
+    assert reasons == ["PodsPendingEviction" for _ in applied]
+    owners = [each for each in rule["metadata"]["managedFields"] if each["operation"] == "Apply"]
+    assert [(each["manager"], each["apiVersion"]) for each in owners] == [
+        ("device-taint-eviction-controller", f"resource.k8s.io/{each}") for each in applied
     ]
+    assert not cluster.line.refusals
 
 
 def beta_rule(cluster: Cluster) -> None:

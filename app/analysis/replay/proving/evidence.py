@@ -21,12 +21,16 @@ class Switched:
 
 
 def possible(
-    others: Iterable[Switched], shown: Set[str], releases: Set[int] = frozenset()
+    others: Iterable[Switched],
+    shown: Set[str],
+    releases: Set[int] = frozenset(),
+    oldest: int = 0,
 ) -> Iterator[Switched]:
     """Yields the switches that are possible where objects show these gates to be on.
 
     A switch that turns one of them off is not possible. A release in which one is off by default
-    had it switched on. If the controllers name their minor `releases`, there was no other one.
+    had it switched on. If the controllers name their minor `releases`, there was no other one. None
+    is older than the `oldest` minor release that serves the versions in which objects were made.
     """
     for each in others:
         switches = each.switches
@@ -36,7 +40,7 @@ def possible(
             yield each
             continue
         release = Profile(version=switches.profile)
-        if releases and release.minor not in releases:
+        if release.minor < oldest or (releases and release.minor not in releases):
             continue
         on = Switches(gates={gate: True for gate in sorted(shown) if not release.enabled(gate)})
         if on.gates:

@@ -292,8 +292,15 @@ def prover_of(
         evidence=Evidence(
             overused=recording.overused,
             forbidden=recording.violations(pace),
-            chosen=tuple(possible(proofs.chosen, recording.gates_shown)),
-            others=tuple(possible(proofs.others, recording.gates_shown, recording.minors_shown)),
+            chosen=tuple(possible(proofs.chosen, recording.shown.found)),
+            others=tuple(
+                possible(
+                    proofs.others,
+                    recording.shown.found,
+                    recording.minors_shown,
+                    recording.shown.oldest,
+                )
+            ),
             rules_seen=proofs.rules_seen,
             lacks=recording.lacks,
             impossible=impossible,
