@@ -51,6 +51,12 @@ class Act:
         return Instant(min(requested, self.known) if requested else self.known)
 
     @property
+    def words(self) -> str:
+        """What happened to the object, for reports."""
+        made, removed = EventType.OBJECT_CREATED, EventType.OBJECT_DELETED
+        return {made: "was created", removed: "was removed"}.get(self.event.type, "was changed")
+
+    @property
     def answered(self) -> Instant:
         """The instant of the answer, as far as recorded; others may have seen the write before."""
         origin = self.event.stamp.origin

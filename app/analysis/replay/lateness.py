@@ -147,7 +147,7 @@ class PacedRun:
 class Delay:
     """An act about an object that came too late: when it was due, when it came, and the proof.
 
-    It is not sure if nobody wrote anything for most of the time.
+    `act` says in words what came. It is not sure if nobody wrote anything for most of the time.
     """
 
     key: ObjectKey
@@ -156,15 +156,13 @@ class Delay:
     came: Instant
     proof: str
     is_sure: bool = True
+    act: str = "was tried"
 
     @property
     def text(self) -> str:
         """The delay as text, for reports."""
-        seconds = (self.came - self.due) / SECOND
-        return (
-            f"came {seconds:.1f} s after it was due ({timestamps.micro_text(self.due)}), and "
-            f"{self.proof}"
-        )
+        late, due = (self.came - self.due) / SECOND, timestamps.micro_text(self.due)
+        return f"{self.act} {late:.1f} s later than was due ({due}), and {self.proof}"
 
 
 class Silences:
@@ -446,8 +444,10 @@ def _delay(
         is_sure |= process.longest_at_work(since, made) > IN_FLIGHT
     if not proof:
         return None
-    event = paced.act.event
-    return Delay(key=event.key, uid=event.uid, due=ready, came=came, proof=proof, is_sure=is_sure)
+    event, act = paced.act.event, paced.act.words
+    return Delay(
+        key=event.key, uid=event.uid, due=ready, came=came, proof=proof, is_sure=is_sure, act=act
+    )
 
 
 def late_attempts(

@@ -151,7 +151,7 @@ def test_delay_that_may_be_an_outage_is_unsure_and_others_are_impossible():
         str(CLAIM): "overused",
         "nobody": "held",
     }
-    assert late.text.startswith("came 3.0 s after it was due")
+    assert late.text.startswith("was tried 3.0 s later than was due")
     facts = SimpleNamespace(broken=lambda: {other: "broken"})
     assert violations_of(recording, facts, mistimed)[str(other)] == "broken"
     assert unsure_of(mistimed) == {SILENT: 1}

@@ -1,7 +1,9 @@
 """Which delays of acts a recording explains; the rows were written before the judge."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from app.analysis.replay import facts, tolerances
@@ -283,7 +285,27 @@ def test_delay_is_said_in_seconds_from_when_it_was_due():
         proof="why",
     )
     due = "1970-01-01T00:00:10.000000Z"
-    assert delay.text == f"came 2.2 s after it was due ({due}), and why"
+    assert delay.text == f"was tried 2.2 s later than was due ({due}), and why"
+
+
+@pytest.mark.parametrize(
+    ("type_", "words"),
+    [
+        (EventType.OBJECT_CREATED, "was created"),
+        (EventType.OBJECT_UPDATED, "was changed"),
+        (EventType.OBJECT_DELETED, "was removed"),
+    ],
+)
+def test_delay_of_an_act_says_what_came_late(type_, words):
+    made = act("a", 30)
+    event = msgspec.structs.replace(made.event, type=type_)
+    paced = [
+        PacedAct(queue="eviction", ready=instant(10), act=replace(made, event=event)),
+        PacedAct(queue="eviction", ready=instant(10), act=act("b", 10.02)),
+    ]
+    beside = [act("a", 30.001), *(act("other", came, CLAIMS) for came in BUSY)]
+    (delay,) = late_acts(paced, [*(each.act for each in paced), *beside], ())
+    assert delay.text.startswith(f"{words} 20.0 s later than was due (1970-01-01T00:00:10.000000Z)")
 
 
 def look(*key: str, ready: float = 1) -> KeyLook:
