@@ -235,8 +235,6 @@ class Explainer:
         if key.resource == "deviceclasses":
             children += untried.waiting_for_class(evidence.views, key.name)
         outcome = "Terminating" if is_open else "Deleted"
-        if decision is not None:
-            outcome = decision_body.read(decision.object).outcome
         if key.resource == "pods" and not is_open and disruption.is_evicted(last.object):
             outcome = "Evicted"
         return ObjectExplanation(
