@@ -1384,6 +1384,29 @@ WORLDS = STATES | {
 }
 """All questions; those after the states ask for something else in one of these."""
 
+WIDE = STATES | {
+    world.__name__: world
+    for world in (
+        pod_that_ends_on_a_node_that_is_silent,
+        device_in_three_claims,
+        shares_of_a_device,
+        quota_of_memory_in_other_units,
+        claim_that_a_finalizer_keeps,
+        claim_whose_devices_have_values_in_common,
+        claim_whose_constraints_hold_no_longer,
+        claim_whose_device_is_published_no_more,
+        pod_for_which_another_is_preempted,
+        slices_for_more_missing_nodes_than_are_named,
+        slices_by_labels_that_no_node_has,
+        devices_are_for_other_nodes,
+        fields_that_are_not_stored,
+        pod_about_which_others_speak,
+        devices_are_used_by_pods_with_templates,
+        holders_whose_pods_are_gone,
+    )
+}
+"""Worlds in which everything is asked about."""
+
 HELPED: dict[str, Callable[[], Asked]] = {
     f"{world.__name__}_helped": world
     for world in (

@@ -1,9 +1,13 @@
 """Whole answers: every line, with what it counts, where it leads and which issues took part.
 
+One question of each world is kept with all its lines. Of the answers about every other object of
+it, those lines are kept that no answer before has, with what stands in the JSON beside the reasons.
+
 `REDRA_REWRITE=1 pytest tests/unit/analysis/explain/test_whole_answers.py` writes them anew; then
 read the difference.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +16,16 @@ import pytest
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import Reason
 from tests.unit.analysis import kept_texts
-from tests.unit.analysis.explain.answered_worlds import HELPED, WORLDS
-from tests.unit.service.test_explaining import asking
+from tests.unit.analysis.explain.answered_worlds import HELPED, WIDE, WORLDS
+from tests.cluster import Cluster
+from tests.unit.service.test_explaining import asking, views_up_to
 
 FILE = Path(__file__).with_name("whole_answers.txt")
+
+OTHERS_FILE = Path(__file__).with_name("answers_about_others.txt")
+
+_ELSEWHERE = ("blast", "helps")
+"""Details that are kept by the tests of their own."""
 
 
 def lines_of(reason: Reason, depth: int = 0) -> Iterator[str]:
@@ -27,6 +37,9 @@ def lines_of(reason: Reason, depth: int = 0) -> Iterator[str]:
         place = "" if space in ("", "default") else f"{space}/"
         marks.append(f"{reason.about.resource}/{place}{reason.about.name}")
     marks += [*reason.issues, *(["kept"] if reason.is_kept else [])]
+    marks += [f"rests on {key.resource}/{key.name}" for key in reason.rests_on]
+    marks += [f"denied by {resource}" for resource in reason.denies]
+    marks += [f"decided by {reason.marked!r}"] if reason.marked else []
     yield "  " * depth + reason.text + (f" | {', '.join(marks)}" if marks else "")
     for child in reason.children:
         yield from lines_of(child, depth + 1)
@@ -39,6 +52,26 @@ def written(answer: ObjectExplanation) -> str:
         f"on {one['node']}: {'; '.join(one['changes'])}" for one in answer.details.get("helps", ())
     )
     return "\n".join((heading, *children, *helps))
+
+
+def detailed(answer: ObjectExplanation) -> Iterator[str]:
+    """The details beside the reasons, one line for each entry of a list."""
+    for name, value in answer.details.items():
+        if name not in _ELSEWHERE:
+            for entry in value if isinstance(value, list) else [value]:
+                yield f"{name}: {json.dumps(entry, sort_keys=True)}"
+
+
+def subjects(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    """Every object that ever was, every device and every pool, as kind and name."""
+    events = cluster.line.events
+    for key in sorted({event.key for event in events if event.is_about_object}):
+        if key.resource not in ("events", "namespaces"):
+            yield key.resource, key.name
+    slices = views_up_to(events, len(events), cluster.profile).inventory.slices()
+    devices = sorted({device.id for one in slices for device in one.devices})
+    yield from (("device", "/".join(device)) for device in devices)
+    yield from (("pool", "/".join(pool)) for pool in sorted({device[:2] for device in devices}))
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -57,5 +90,17 @@ async def test_what_would_help_reads_the_same(name: str) -> None:
     kept_texts.check(FILE, name, text, [*WORLDS, *HELPED])
 
 
+@pytest.mark.parametrize("name", WIDE)
+async def test_answers_about_all_others_read_the_same(name: str) -> None:
+    cluster, *_ = WIDE[name]()
+    lines: dict[str, None] = {}
+    async with asking(cluster.settle()) as ask:
+        for subject in subjects(cluster):
+            answer = await ask(*subject)
+            lines |= dict.fromkeys((*written(answer).splitlines(), *detailed(answer)))
+    kept_texts.check(OTHERS_FILE, name, "\n".join(lines), WIDE)
+
+
 def test_every_answer_has_its_world() -> None:
     assert list(kept_texts.kept(FILE)) == [*WORLDS, *HELPED]
+    assert list(kept_texts.kept(OTHERS_FILE)) == list(WIDE)
