@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from app.analysis import scheduler_messages
-from app.analysis.explain import lives, stuck, waits
+from app.analysis.explain import lives, sources, stuck, waits
 from app.analysis.explain.nearby import affinities, dropped, extended, ports, updates
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
@@ -120,12 +120,11 @@ def _passed_over(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
     for (patch, text), passed in problems.items():
         names = list(passed)
         key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", patch)
-        event = views.objects.event(key)
         subject = f"patch {patch} changes nothing on {devices_text(len(names))}"
         yield Reason(
             text=f"{subject} ({listed(names, len(names))}): {text}",
             count=len(names),
-            revision=0 if event is None else event.revision,
+            revision=sources.revision_of(views.objects, key),
             about=key,
             is_kept=True,
         )
@@ -156,11 +155,10 @@ def useless_holders(views: LiveViews, holders: Iterable[str]) -> Iterator[Reason
         shown = [f"{key.namespace}/{key.name}" for key in keys]
         text = f"{counts.plural(len(keys), 'claim')} {listed(shown, len(shown))} "
         text += f"{counts.verb(len(keys), 'holds')} devices that nobody uses: {way}"
-        event = views.objects.event(keys[0])
         yield Reason(
             text=text,
             count=len(keys),
-            revision=0 if event is None or len(keys) > 1 else event.revision,
+            revision=0 if len(keys) > 1 else sources.revision_of(views.objects, keys[0]),
             about=keys[0] if len(keys) == 1 else None,
             children=tuple(ending[key] for key in keys if key in ending)[:NAMES_MAX],
             is_kept=True,
@@ -173,10 +171,9 @@ def _ending(views: LiveViews, key: ObjectKey, tree: JsonView) -> Reason:
     text = f"claim {key.namespace}/{key.name} was deleted and waits for "
     text += f"{counts.plural(len(finalizers), 'finalizer')} {listed(finalizers, len(finalizers))}"
     text += f"; it is reserved for {listed(users, len(users))}" if users else ""
-    event = views.objects.event(key)
     return Reason(
         text=text,
-        revision=0 if event is None else event.revision,
+        revision=sources.revision_of(views.objects, key),
         about=key,
         children=tuple(
             stuck.foreign(key, each) for each in finalizers if each != well_known.CLAIM_PROTECTION
@@ -270,12 +267,11 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
         older = [one for one in everywhere if one not in current]
         for one in older[:NAMES_MAX]:
             key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
-            event = views.objects.event(key)
             names = [other.name for other in current]
             yield Reason(
                 text=f"slice {one.name} of generation {one.generation} is passed over, because it "
                 f"is older: {state} (slice {listed(names, len(names))})",
-                revision=0 if event is None else event.revision,
+                revision=sources.revision_of(views.objects, key),
                 about=key,
                 is_kept=True,
             )
@@ -487,13 +483,12 @@ def _for_no_node(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reas
             yield Reason(text=f"no node fits {left} of nodes in slices")
             return
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", slices[0])
-        event = views.objects.event(key)
         is_one = len(slices) == 1
         text = f"{counts.plural(len(slices), 'slice')} {listed(slices, len(slices))} "
         yield Reason(
             text=text + f"{'is' if is_one else 'are'} for {where}",
             count=len(slices),
-            revision=0 if event is None or not is_one else event.revision,
+            revision=sources.revision_of(views.objects, key) if is_one else 0,
             about=key if is_one else None,
             children=tuple(names_nearby.labels(choices[where], known)),
             is_kept=True,

@@ -106,11 +106,10 @@ def held_twice(
                 continue
             namespace, _, name = holder.rpartition("/")
             key = claim_key(namespace, name)
-            event = views.objects.event(key)
             text = f"{result.text} is allocated to claim {holder} too: one device in two claims"
             yield Reason(
                 text=text,
-                revision=0 if event is None else event.revision,
+                revision=sources.revision_of(views.objects, key),
                 about=key,
                 is_kept=True,
                 holds=partial(_holds, result.id),

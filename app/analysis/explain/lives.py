@@ -406,9 +406,8 @@ def _lacking(views: LiveViews, tree: JsonView, unseen: Collection[str]) -> Itera
             text = f"claim {named.name} is allocated but not reserved for the pod, {refused}{users}"
         else:
             continue
-        event = views.objects.event(key)
         yield Reason(
-            text=text, revision=0 if event is None else event.revision, about=key, is_kept=True
+            text=text, revision=sources.revision_of(views.objects, key), about=key, is_kept=True
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.log import ObjectKey
 from app.domain.log.doubts import Doubt
-from app.domain.values import counts
+from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NAMES_MAX = 3
@@ -119,6 +119,11 @@ class Reason:
     def size(self) -> int:
         """The number of reasons in the branch."""
         return 1 + sum(child.size() for child in self.children)
+
+
+def only_node(names: Sequence[str]) -> ObjectKey | None:
+    """The node that a line is about; None where it is about several."""
+    return ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None
 
 
 def as_recorded(text: str, denies: Iterable[str], unseen: Collection[str]) -> str:

@@ -9,6 +9,7 @@ from app.analysis.explain.reasons import Reason
 from app.domain.log import Event, EventType, ObjectKey, doubts, records
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.objects.printing import durations
+from app.domain.objects.reader import ObjectsReader
 from app.domain.values import timestamps
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
@@ -28,6 +29,12 @@ def since(events: Sequence[Event], holds: Callable[[JsonView], bool]) -> Event |
             return first
         first = event
     return first if first is not None and first.type is EventType.OBJECT_CREATED else None
+
+
+def revision_of(objects: ObjectsReader, key: ObjectKey) -> int:
+    """The revision of the last event of an object; 0 if it does not exist."""
+    event = objects.event(key)
+    return 0 if event is None else event.revision
 
 
 def creation(events: Sequence[Event]) -> Event | None:

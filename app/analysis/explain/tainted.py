@@ -117,9 +117,8 @@ def origin(views: LiveViews, place: DeviceId, taint: Taint, slice_key: str) -> T
         key = ObjectKey(*api_resources.RESOURCE_SLICES, "", slice_key)
         text = f"the driver, slice {slice_key}"
         holds = partial(_slice_taints, place, taint)
-    event = views.objects.event(key)
     return TaintSource(
-        text=text, about=key, revision=0 if event is None else event.revision, holds=holds
+        text=text, about=key, revision=sources.revision_of(views.objects, key), holds=holds
     )
 
 
@@ -232,13 +231,12 @@ def _evicting(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
         if not count:
             continue
         key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", name)
-        event = views.objects.event(key)
         text = f"the scheduler of this release does not see rule {name}, which taints "
         text += f"{counts.of(count, 'device')} {rule.taint.text}: where a change leads to one of "
         yield Reason(
             text=f"{text}them, the pod is placed there and evicted again",
             count=count,
-            revision=0 if event is None else event.revision,
+            revision=sources.revision_of(views.objects, key),
             about=key,
             issues=("C24",),
             is_kept=True,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from app.analysis import profiles
 from app.analysis.explain.node_reasons import NodeReason
-from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.reasons import Reason, listed, only_node
 from app.analysis.explain.tallies import (
     CauseTally,
     common_prefix,
@@ -24,8 +24,7 @@ from app.analysis.explain.tallies import (
 )
 from app.domain.allocation.quirks import numbers_of
 from app.domain.allocation.reasons.explanation import RequestReason
-from app.domain.log import ObjectKey
-from app.domain.values import api_resources, counts
+from app.domain.values import counts
 
 ENTRIES_MAX = 32
 """The target number of reasons in a tree of nodes; grouping may not reach it."""
@@ -163,7 +162,7 @@ def _group(nodes: Sequence[NodeReason], *, is_brief: bool = False) -> Reason:
         text += " (the others alike)"
     # A page without the answers of the nodes would not say why the pod waits.
     text = f"{subject}: {text}"
-    about = ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None
+    about = only_node(names)
     return Reason(text=text, children=tuple(children), count=len(nodes), about=about, is_kept=True)
 
 
@@ -229,7 +228,7 @@ def _if_open(nodes: Sequence[NodeReason]) -> list[Reason]:
     for text, names in nodes_of.items():
         subject = "but for that" if len(nodes) == 1 else f"but for that, on {_names(names)}"
         outcome = f"it would not fit, either: {text}" if text else "the pod would fit"
-        about = ObjectKey(*api_resources.NODES, "", names[0]) if len(nodes) == 1 else None
+        about = only_node([one.node for one in nodes])
         made.append(
             Reason(text=f"{subject} {outcome}", count=len(names), about=about, is_kept=not text)
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from app.analysis.explain import tainted
+from app.analysis.explain import sources, tainted
 from app.analysis.explain.hardware.biography import shown
 from app.analysis.explain.nearby import nodes
 from app.analysis.explain.reasons import Reason
@@ -35,14 +35,13 @@ def patched(
         was = published.get(applied.name, published.get(short))
         value = "removed" if applied.removed else f"is {shown(now)}"
         key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", applied.patch)
-        event = views.objects.event(key)
         patch = views.inventory.patches().get(applied.patch)
         priority = f", priority {patch.priority}" if patch is not None else ""
         noun = "attribute" if applied.field == "attributes" else "capacity"
         yield Reason(
             text=f"{noun} {applied.name} {value} by patch {applied.patch}{priority}; the driver "
             f"published {shown(was)}",
-            revision=0 if event is None else event.revision,
+            revision=sources.revision_of(views.objects, key),
             about=key,
             is_kept=True,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from app.analysis.explain import sources
 from app.analysis.explain.hardware.biography import shown
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.tallies import devices_text
@@ -118,11 +119,10 @@ def _line(views: LiveViews, effect: _Effect) -> Reason:
     names = ", ".join(effect.devices[:NAMES_MAX])
     subject = names if count <= NAMES_MAX else f"{devices_text(count)}, such as {names}"
     key = ObjectKey(*api_resources.RESOURCE_SLICE_PATCHES, "", effect.winner)
-    event = views.objects.event(key) if effect.winner else None
     return Reason(
         text=f"{subject}: {effect.text}",
         count=count,
-        revision=0 if event is None else event.revision,
+        revision=sources.revision_of(views.objects, key) if effect.winner else 0,
         about=key if effect.winner else None,
         is_kept=bool(effect.winner),
     )

@@ -68,14 +68,14 @@ def of_slice(
     newest = pools.newest(everywhere)
     if newest and newest[0].generation > generation:
         names = [resource_slice.name for resource_slice in newest]
-        event = views.objects.event(ObjectKey(*api_resources.RESOURCE_SLICES, "", names[0]))
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", names[0])
         older = [one for one in views.old_pools(place, quirks) if meta.name(tree) in one.slices]
         end = "" if older else "; its devices are not allocated any more"
         yield Reason(
             text=f"obsolete: it is of generation {generation} of pool {'/'.join(place)}, and "
             f"generation {newest[0].generation} is there (slice {listed(names, len(names))}){end}",
             children=tuple(map(not_noticed, older)),
-            revision=0 if event is None else event.revision,
+            revision=sources.revision_of(views.objects, key),
             is_kept=True,
         )
     else:

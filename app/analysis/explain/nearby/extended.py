@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from app.analysis import scheduler_messages
+from app.analysis.explain import sources
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.views import LiveViews
@@ -73,8 +74,7 @@ def served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) ->
             text += "that name the newest counts"
             if meta.creation_timestamp(views.objects.get(key) or {}) in others.values():
                 text += ", and of those created in the same second the first by name"
-        event = views.objects.event(key)
-        revision = 0 if event is None else event.revision
+        revision = sources.revision_of(views.objects, key)
         lines = [
             Reason(text=f"request {request}{container_text(pod, request)} wants {needs}")
             for request, needs in needed.items()

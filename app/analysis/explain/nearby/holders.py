@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
+from app.analysis.explain import sources
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers.resources import claim_key
@@ -46,8 +47,7 @@ def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterat
         text += listed(consumers, len(consumers))
         if len(consumers) == 1:
             text += _whereabouts(views, consumers[0])
-        event = views.objects.event(key)
-        revision = 0 if event is None else event.revision
+        revision = sources.revision_of(views.objects, key)
         yield Reason(text=text, revision=revision, about=key, is_kept=True)
         count += 1
         if count == NAMES_MAX:

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from app.analysis.explain import lives, waits
+from app.analysis.explain import lives, sources, waits
 from app.analysis.explain.nearby import origins
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, only_node
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
 from app.domain.devices import patches
@@ -80,7 +80,7 @@ def short(
         yield Reason(
             text=f"{text}; this pod requests {requested}",
             count=len(names),
-            about=ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None,
+            about=only_node(names),
             is_kept=True,
         )
 
@@ -244,13 +244,12 @@ def renewed(views: LiveViews, names: Sequence[str]) -> Iterator[Reason]:
             if count > NAMES_MAX:
                 return
             key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
-            event = views.objects.event(key)
             text = f"slice {one.name} of generation {one.generation} with "
             text += f"{counts.of(len(one.devices), 'device')} is passed over, because pool "
             text += f"{'/'.join(place)} has generation {pool.generation} "
             yield Reason(
                 text=f"{text}({counts.plural(len(newer), 'slice')} {listed(newer, len(newer))})",
-                revision=0 if event is None else event.revision,
+                revision=sources.revision_of(views.objects, key),
                 about=key,
                 is_kept=True,
             )

@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, sources
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed, only_node
 from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes
 from app.domain.log import Event, ObjectKey
@@ -314,7 +314,7 @@ def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reaso
         yield Reason(
             text=f"it wants no pod on {noun} {listed(names, len(names))}: {cause}",
             count=len(names),
-            about=ObjectKey(*api_resources.NODES, "", names[0]) if len(names) == 1 else None,
+            about=only_node(names),
             is_kept=cause != daemon_nodes.OTHER_LABELS,
         )
 

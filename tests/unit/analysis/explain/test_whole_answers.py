@@ -15,9 +15,9 @@ import pytest
 
 from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import Reason
+from tests.cluster import Cluster
 from tests.unit.analysis import kept_texts
 from tests.unit.analysis.explain.answered_worlds import HELPED, WIDE, WORLDS
-from tests.cluster import Cluster
 from tests.unit.service.test_explaining import asking, views_up_to
 
 FILE = Path(__file__).with_name("whole_answers.txt")
