@@ -369,6 +369,7 @@ _RESOURCES = {
     "Pod": "pods",
     "Event": "events",
     "Service": "services",
+    "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "StorageClass": "storageclasses",
     "PriorityClass": "priorityclasses",

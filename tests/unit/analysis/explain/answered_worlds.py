@@ -1252,6 +1252,179 @@ def tolerations_that_do_not_fit_the_taint() -> Asked:
     return cluster, "pod", "p"
 
 
+# what was otherwise before
+
+
+def devices_that_changed_away() -> Asked:
+    """The slice of each node had a device for the pod before; one node and one slice are gone."""
+    cluster = base(4, 0)
+    for node in ("n0", "n1", "n2", "n3"):
+        cluster.slice(node, models("a", "b"))
+    cluster.settle().wait(5)
+    for node, names in (("n0", "cb"), ("n1", "b")):
+        tree = deepcopy(cluster.must("resourceslices", f"{node}-slice"))
+        tree["spec"]["devices"] = models(*names)
+        cluster.update("resourceslices", tree)
+    cluster.delete("resourceslices", "n2-slice")
+    cluster.delete("resourceslices", "n3-slice")
+    cluster.delete("nodes", "n3")
+    cluster.settle().wait(5)
+    return asking(cluster, selectors=of_model("a"))
+
+
+def class_that_selected_otherwise() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", models("a", "b"))
+    cluster.device_class("some", of_model("a")[0]["cel"]["expression"])
+    using(cluster)
+    cluster.claim("kept", class_name="some")
+    cluster.pod("kept", claim="kept")
+    cluster.settle().wait(5)
+    spec = {"selectors": of_model("c")}
+    cluster.patch("deviceclasses", "some", {"spec": spec})
+    return asking(cluster, class_name="some")
+
+
+def claim_that_its_class_would_not_get() -> Asked:
+    cluster, *_ = class_that_selected_otherwise()
+    return cluster, "resourceclaim", "kept"
+
+
+def devices_that_a_patch_takes_away() -> Asked:
+    cluster = base(2, 0)
+    for node in ("n0", "n1"):
+        cluster.slice(node, models("a", "b"))
+    cluster.claim("kept", selectors=of_model("a"))
+    cluster.pod("kept", claim="kept")
+    cluster.settle().wait(5)
+    spec = {
+        "filter": {"deviceClassName": "gpu", "selectors": of_model("a")},
+        "attributes": {f"{DRIVER}/model": {"string": "z"}},
+    }
+    version = "resource.k8s.io/v1alpha3"
+    cluster.create(version, "ResourceSlicePatch", "away", spec={"devices": spec})
+    return asking(cluster.settle().wait(5), selectors=of_model("a"))
+
+
+def devices_of_a_driver_with_another_name() -> Asked:
+    """The slices of one driver went, and another one publishes devices of the same names."""
+    cluster = base(2, 3)
+    cluster.claim("a", count=2)
+    cluster.pod("a", claim="a", nodeSelector={"zone": "a"})
+    cluster.settle().wait(5)
+    for node in ("n0", "n1"):
+        cluster.delete("resourceslices", f"{node}-slice")
+    for number, name in enumerate(("one", "two", "far")):
+        spec = {
+            "driver": "anew.example.com", "nodeName": f"n{number // 2}",
+            "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"gpu-{number % 2}"}, {"name": "spare"}],
+        }  # fmt: skip
+        cluster.create("resource.k8s.io/v1", "ResourceSlice", f"slice-{name}", spec=spec)
+    return cluster.settle(), "resourceclaim", "a"
+
+
+# what a kubelet, a volume or a node keeps away
+
+
+def pod_that_nobody_scheduled() -> Asked:
+    """One claim is missing, one has no devices, one is another pod's, one was never made."""
+    cluster = using(base(2), "a")
+    cluster.claim("free")
+    cluster.template("unused")
+    entries = [*named("gone", "free", "a"), {"name": "t", "resourceClaimTemplateName": "none"}]
+    cluster.pod("p", resourceClaims=entries, nodeName="n1")
+    return cluster.settle().wait(5), "pod", "p"
+
+
+def volumes_that_are_for_other_nodes() -> Asked:
+    cluster = base(3)
+    for number, zones in enumerate((["a"], ["b", "c"], [])):
+        terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": zones}]}]
+        required = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if zones else {}
+        size = {"storage": "1Gi"}
+        cluster.create("v1", "PersistentVolume", f"v{number}", spec={
+            "accessModes": ["ReadWriteOnce"], "capacity": size,
+            "hostPath": {"path": "/v"}, **required,
+        })  # fmt: skip
+        cluster.create("v1", "PersistentVolumeClaim", f"d{number}", spec={
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": size},
+            "volumeName": f"v{number}",
+        })  # fmt: skip
+    names = ("d0", "d1", "d2")
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in names]
+    cluster.pod("p", volumes=volumes)
+    return cluster, "pod", "p"
+
+
+def pods_of_a_node_that_is_gone() -> Asked:
+    cluster = using(base(2), "a", "b")
+    cluster.patch("pods", "b", {"metadata": {"finalizers": ["example.com/hold"]}})
+    for name in ("a", "b"):
+        cluster.delete("pods", name, grace_seconds=30)
+    for node in ("n0", "n1"):
+        cluster.delete("nodes", node)
+    return cluster, "pod", "a"
+
+
+def node_that_was_booted_anew() -> Asked:
+    cluster = base(1)
+    status = {"nodeInfo": {"bootID": "one"}}
+    cluster.patch("nodes", "n0", {"status": status}, subresource="status")
+    using(cluster, "a")
+    status = {"nodeInfo": {"bootID": "two"}}
+    cluster.patch("nodes", "n0", {"status": status}, subresource="status")
+    return cluster.wait(20), "pod", "a"
+
+
+def daemonset_that_leaves_nodes_out() -> Asked:
+    cluster = base(4)
+    for node in ("n0", "n1", "n2"):
+        taints = [{"key": "own", "effect": "NoSchedule"}]
+        cluster.patch("nodes", node, {"spec": {"taints": taints if node != "n2" else []}})
+    labels = {"app": "d"}
+    containers = [{"name": "m", "image": "i"}]
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": containers, "nodeSelector": {"zone": "a"}},
+    }
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    cluster.create("apps/v1", "DaemonSet", "d", spec=spec)
+    return cluster.settle(), "daemonset", "d"
+
+
+def evicted_although_a_budget_allowed_none() -> Asked:
+    cluster = using(base(1), "a")
+    cluster.patch("pods", "a", {"metadata": {"labels": {"app": "w"}}})
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "w"}}}
+    cluster.create("policy/v1", "PodDisruptionBudget", "keep", spec=spec)
+    cluster.settle().wait(5)
+    cluster.rule("r", key="k", value="v")
+    return cluster.settle().wait(5), "pod", "a"
+
+
+def node_with_more_pools_than_are_named() -> Asked:
+    cluster = base(2, 0)
+    for number in range(7):
+        cluster.slice("n0", 1, name=f"s{number}", pool=f"p{number}")
+    for number in range(6):
+        pool = {"name": f"all{number}", "generation": 1, "resourceSliceCount": 1}
+        spec = {
+            "driver": DRIVER, "allNodes": True, "pool": pool, "devices": [{"name": f"d{number}"}]
+        }  # fmt: skip
+        cluster.create("resource.k8s.io/v1", "ResourceSlice", f"all{number}", spec=spec)
+    return cluster, "node", "n0"
+
+
+def many_pods_that_a_cordon_keeps_out() -> Asked:
+    cluster = base(1, 6)
+    cordon(cluster, "n0")
+    for number in range(6):
+        cluster.claim(f"c{number}")
+        cluster.pod(f"p{number}", claim=f"c{number}")
+    return cluster.settle(), "node", "n0"
+
+
 STATES: dict[str, Callable[[], Asked]] = {
     world.__name__: world
     for world in (
@@ -1316,6 +1489,18 @@ STATES: dict[str, Callable[[], Asked]] = {
         claim_that_was_chosen_for_a_pod_that_is_gone,
         pod_that_waited_until_it_was_deleted,
         budget_that_allows_no_eviction,
+        devices_that_changed_away,
+        class_that_selected_otherwise,
+        devices_that_a_patch_takes_away,
+        devices_of_a_driver_with_another_name,
+        pod_that_nobody_scheduled,
+        volumes_that_are_for_other_nodes,
+        pods_of_a_node_that_is_gone,
+        node_that_was_booted_anew,
+        daemonset_that_leaves_nodes_out,
+        evicted_although_a_budget_allowed_none,
+        node_with_more_pools_than_are_named,
+        many_pods_that_a_cordon_keeps_out,
     )
 }
 
@@ -1380,6 +1565,7 @@ WORLDS = STATES | {
         holder_whose_pod_is_gone,
         holders_whose_pods_are_gone,
         tolerations_that_do_not_fit_the_taint,
+        claim_that_its_class_would_not_get,
     )
 }
 """All questions; those after the states ask for something else in one of these."""
@@ -1428,6 +1614,13 @@ HELPED: dict[str, Callable[[], Asked]] = {
         pod_that_wants_a_device_of_three_claims,
         template_is_refused_by_a_quota,
         pod_whose_class_fails,
+        devices_are_not_ready,
+        volumes_that_are_for_other_nodes,
+        class_that_selected_otherwise,
+        devices_that_a_patch_takes_away,
+        class_that_is_missing,
+        volume_claims,
+        gate_that_is_set,
     )
 }
 """Waiting pods that are also asked about with what would help."""
