@@ -355,7 +355,8 @@ def _misplaced(
 ) -> Mapping[Place, Finding]:
     """Whether the allocation of a claim selects the pod's node, as of when the two came together.
 
-    Labels that were found in the initial list may have been different before.
+    Labels that were found in the initial list may have been different before. Who creates a pod on
+    a node has chosen the node, not a scheduler.
     """
     node = pod.node
     if selector.reads_labels:
@@ -371,8 +372,9 @@ def _misplaced(
     if answer is True:
         return SOUND
     node_key = ObjectKey("", "nodes", "", node)
+    broken = ViolationKind.OUTSIDE if pod.came_bound else ViolationKind.BROKEN
     finding = Finding(
-        kind=ViolationKind.BROKEN if answer is False else ViolationKind.UNSURE,
+        kind=broken if answer is False else ViolationKind.UNSURE,
         objects=(pod.key, claim.key, node_key),
         unread=() if selector.reads_labels else (node_key,),
         message=f"the pod is on node {node}, which the allocation of its claim {claim.key.name} "

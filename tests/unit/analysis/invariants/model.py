@@ -1644,7 +1644,8 @@ class Judge:
                 fit = self.fits(number, key, claim_key)
                 if fit != "fits":
                     node_key = type(key)("", "nodes", "", node)
-                    kind = "unsure" if fit == "unknown" else "broken"
+                    kind = "outside" if came_bound else "broken"
+                    kind = "unsure" if fit == "unknown" else kind
                     objects = {key, claim_key, node_key}
                     broken["pod-on-allocated-node", key, claim_key] = (kind, objects)
         return broken

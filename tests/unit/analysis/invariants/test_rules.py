@@ -1217,6 +1217,19 @@ def bound_to_another_node(story):
     return [("pod-on-allocated-node", "broken", "n,q,x", begin, end)]
 
 
+def made_on_another_node(story):
+    """Who makes a pod with a node has chosen the node."""
+    story.put(key_of("nodes", "n"), NODE, after=1)
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"), node=selector(node="m"))
+    begin = story.pod("q", "x", node="n")
+    end = story.remove(key_of("pods", "q"), after=1)
+    return [
+        ("bound-pod-has-claims", "outside", "q,x", begin, end),
+        ("pod-on-allocated-node", "outside", "n,q,x", begin, end),
+    ]
+
+
 def bound_to_a_node_of_another_zone(story):
     zone = {"key": "zone", "operator": "In", "values": ["b"]}
     begin = bound(story, selector(zone))
