@@ -5,6 +5,7 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import typer
@@ -295,3 +296,16 @@ def test_no_line_stands_twice_on_a_page() -> None:
         page: [each for each in lines if len(each) > LONG_LINE] for page, lines in twice.items()
     }
     assert {page: lines for page, lines in long.items() if lines} == {}
+
+
+def test_no_entry_stands_twice_in_the_changelog_or_the_track_record() -> None:
+    """Nor in a shorter form, which merging leaves beside the longer one."""
+    changes = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    entries = [line.rstrip(".") for line in changes if line.startswith("- ")]
+    rows = (ROOT / "docs" / "testing.md").read_text().splitlines()
+    bugs = [line.split(" | ")[0] for line in rows if line.startswith("| ")]
+    assert len(entries) > 100
+    assert len(bugs) > 1_000
+    for texts in (sorted(entries), sorted(bugs)):
+        beside = [(one, two) for one, two in pairwise(texts) if len(one) > LONG_LINE]
+        assert [one for one, two in beside if two.startswith(one)] == []

@@ -48,11 +48,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.errors import Forbidden, InputError, Rejected
 from app.domain.log import ObjectKey
 from app.domain.objects import first_objects
-from app.domain.objects.write.commands import (
-    CreateObject,
-    FieldValidation,
-    WriteOptions,
-)
+from app.domain.objects.write.commands import CreateObject, FieldValidation, WriteOptions
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
@@ -360,7 +356,7 @@ class _Placing:
     """The copies placed so far, which later ones see. On exit the state is as it was."""
 
     def __init__(self, world: World, rules: SchedulerRules) -> None:
-        self.world = self._world = world
+        self.world = world
         self._rules = replace(rules, summary=None)
         self._nodes, devices = prospects.survey(world.objects, rules.profiles)
         self._assumed = Assumptions(self._nodes, devices)
@@ -379,7 +375,7 @@ class _Placing:
 
     def place(self, pod: JsonObject, nodes: Counter[str], bounds: FitBounds) -> Limit | None:
         """Creates a copy and places it; None when it gets a node, else its limit."""
-        world = self._world
+        world = self.world
         try:
             tree = self._create(pod)
         except Forbidden as refusal:
@@ -433,12 +429,12 @@ class _Placing:
 
     def _is_full(self, claim: ObjectKey) -> bool:
         """Whether the claim has as many consumers as it can have, with the copies so far."""
-        consumers = dra.consumers(self._world.objects.get(claim) or {})
+        consumers = dra.consumers(self.world.objects.get(claim) or {})
         return len(consumers) + self._reserved[claim] >= pods.RESERVED_MAX
 
     def _create(self, pod: JsonObject) -> JsonObject:
         """The pod as stored, with claims created from templates. Raises Rejected, InputError."""
-        world = self._world
+        world = self.world
         namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         key = pod_key(namespace, name)
         world.apply(CreateObject(key=key, version="v1", tree=pod, options=_OPTIONS), "create")
@@ -450,7 +446,7 @@ class _Placing:
 
     def _claims(self, key: ObjectKey) -> Iterator[None]:
         """Does the claim controller's work for a pod, write by write."""
-        world, gates, quirks = self._world, self._rules.gates, self._rules.quirks
+        world, gates, quirks = self.world, self._rules.gates, self._rules.quirks
         while True:
             tree = world.objects.get(key)
             assert tree is not None, "nobody deletes it"
