@@ -6,7 +6,7 @@ grows: the timeline up to a revision is a prefix of the timeline up to a later o
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -185,6 +185,11 @@ class Chronicle:
         return self._watch.evictors.get(revision, ())
 
     @property
+    def all_evictors(self) -> Mapping[Revision, tuple[Evictor, ...]]:
+        """The taints that evicted pods, by the revisions at which these were marked."""
+        return self._watch.evictors
+
+    @property
     def states(self) -> Spans | ChosenSpans:
         """The states over time of all objects if they were worked out, else of chosen ones."""
         if self._is_applied:
@@ -309,6 +314,8 @@ class Chronicle:
         """
         watch = graphs.load(forms.decompressed(state.watch), kept_watch.FORMS)
         self._timeline.load_present(state.timeline)
+        if self.revision != state.stretches[-1][0]:
+            raise UnknownForm("the kept timeline is that of another revision")
         if stretches is None:
             self._before = state.count
         else:

@@ -12,6 +12,7 @@ from functools import cache
 from hashlib import sha256
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import pairwise
 
 import anyio.to_thread
 
@@ -239,7 +240,10 @@ def _state_of(chronicle: Chronicle, revision: Revision, data: bytes) -> forms.Ke
         state = forms.state_of(encoded)
     except UnknownForm:
         return None
-    return state if state.stretches and chronicle.fits(state, revision) else None
+    # The last stretch ends where the state is kept: an audit begins there, as a server does.
+    ends = [end for end, _ in state.stretches]
+    is_whole = ends[-1:] == [revision] and all(one < two for one, two in pairwise(ends))
+    return state if is_whole and chronicle.fits(state, revision) else None
 
 
 def _of_this_program(data: bytes) -> bytes | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from anyio import lowlevel
 
 from app.analysis.chronicle import Chronicle
-from app.analysis.keeping import comparing
+from app.analysis.keeping import comparing, forms
 from app.domain.log import Event, Revision
 from app.domain.values.timestamps import Instant
 from app.service.folding.kept_chronicles import CHANGES, ENTRIES, ChronicleStore
@@ -35,6 +35,7 @@ class ChronicleAudit:
         self._anew = begin_chronicle()
         self._kept: Chronicle | None = None
         self._ends: list[Revision] = []
+        self._compared = 0
         self._entries: list[bytes] = []
         self._changes: list[bytes] = []
         self.problems: list[str] = []
@@ -63,14 +64,15 @@ class ChronicleAudit:
         """Fold events, and compare a stretch where it ends."""
         if self._kept is None:
             return
-        begin = 0
+        begin, next_end = 0, self._next_end()
         for end, event in enumerate(events, start=1):
-            is_end = event.revision in self._ends
+            is_end = event.revision == next_end
             if is_end or end - begin == TURN_MAX or end == len(events):
                 self._fold(self._kept, events[begin:end])
                 begin = end
                 if is_end:
-                    self._compare_stretch(self._ends.index(event.revision))
+                    self._compare_stretch()
+                    next_end = self._next_end()
                 await lowlevel.checkpoint()
 
     def finish(self) -> None:
@@ -83,11 +85,13 @@ class ChronicleAudit:
             (
                 each.violations(until=last, now=_LATE),
                 each.doubts((), until=last),
+                each.all_evictors,
                 [each.row(entry) for entry in each.entries[anew.until(self._ends[-1]) :]],
             )
             for each in (kept, anew)
         ]
-        if said[0] != said[1]:
+        rest, changes = kept.stretch().changes, anew.stretch().changes
+        if said[0] != said[1] or not comparing.are_same_changes(forms.dump(rest), changes):
             self._note(self._ends[-1])
 
     def _fold(self, kept: Chronicle, events: Sequence[Event]) -> None:
@@ -100,8 +104,13 @@ class ChronicleAudit:
             # Any error means that the value is not a state of a chronicle.
             self._note(self._ends[-1])
 
-    def _compare_stretch(self, number: int) -> None:
-        stretch = self._anew.stretch()
+    def _next_end(self) -> Revision | None:
+        """The end of the stretch under way; None after the last one."""
+        return self._ends[self._compared] if self._compared < len(self._ends) else None
+
+    def _compare_stretch(self) -> None:
+        number, stretch = self._compared, self._anew.stretch()
+        self._compared += 1
         if not (
             comparing.are_same_entries(self._entries[number], stretch.entries)
             and comparing.are_same_changes(self._changes[number], stretch.changes)

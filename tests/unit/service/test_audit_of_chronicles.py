@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryViewStore
-from app.analysis.keeping import forms
+from app.analysis.keeping import forms, graphs, kept_watch
 from app.analysis.keeping.span_changes import SpanChange
 from app.bootstrap.stores import view_tables
 from app.domain.log import Event, HistoryInfo, Revision
@@ -139,6 +139,18 @@ async def alter(
     await snapshots.keep(store, info.id, place, revision, event.hash, marked)
 
 
+async def state_at(
+    log: MemoryLog, info: HistoryInfo, store: MemoryViewStore, number: int
+) -> forms.KeptState:
+    """One of the kept states, in their order."""
+    place = kept_chronicles.place(STATE)
+    revision = sorted(store._snapshots[info.id, *place])[number]
+    (event,) = await log.read(info.id, after=Revision(revision - 1), limit=1)
+    kept = await snapshots.load_exact(store, info.id, place, revision, event.hash)
+    assert kept is not None
+    return forms.state_of(kept.partition(b"\n")[2])
+
+
 @pytest.mark.parametrize("what", ALTERED)
 async def test_part_that_was_altered_with_its_digest_is_named(what: str) -> None:
     log, info, store = await kept_world(1)
@@ -152,13 +164,51 @@ async def test_part_that_was_altered_with_its_digest_is_named(what: str) -> None
 async def test_state_of_an_earlier_moment_is_named(seed: int) -> None:
     """What was lost with it shows in what happens later."""
     log, info, store = await kept_world(seed)
-    place = kept_chronicles.place(STATE)
-    earlier = min(store._snapshots[info.id, *place])
-    (event,) = await log.read(info.id, after=Revision(earlier - 1), limit=1)
-    kept = await snapshots.load_exact(store, info.id, place, earlier, event.hash)
-    assert kept is not None
-    state = forms.state_of(kept.partition(b"\n")[2])
+    state = await state_at(log, info, store, 0)
     await alter(log, info, store, STATE, lambda newest: replace(newest, watch=state.watch))
+    assert len(await audited(log, info, store, 50)) == 1
+
+
+async def begun_with(log: MemoryLog, info: HistoryInfo, store: MemoryViewStore) -> int:
+    """The revision at which a server begins that has just started."""
+    head = (await log.head(info.id)).revision
+    reader = cast(HistoryRuntime, Reader(log, info, head, store))
+    begin = (await chronicles._beginning(reader)).make
+    kept, _ = await ChronicleStore(views=store, log=log, info=info).restored(begin, head)
+    return kept.revision
+
+
+def of_later_timeline(newest: forms.KeptState, _: forms.KeptState) -> forms.KeptState:
+    revision, *present = msgspec.msgpack.decode(newest.timeline)
+    return replace(newest, timeline=msgspec.msgpack.encode([revision + 1, *present]))
+
+
+def without_last_stretch(newest: forms.KeptState, before: forms.KeptState) -> forms.KeptState:
+    return replace(newest, stretches=before.stretches, count=before.count)
+
+
+@pytest.mark.parametrize("change", [without_last_stretch, of_later_timeline])
+async def test_state_that_does_not_end_where_it_is_kept_is_not_begun_with(
+    change: Callable[[forms.KeptState, forms.KeptState], forms.KeptState],
+) -> None:
+    """An audit would begin with another one than a server."""
+    log, info, store = await kept_world(1)
+    assert await begun_with(log, info, store) > 0
+    before = await state_at(log, info, store, -2)
+    await alter(log, info, store, STATE, lambda newest: change(newest, before))
+    assert await begun_with(log, info, store) == 0
+
+
+async def test_taints_that_evicted_pods_are_those_of_the_log() -> None:
+    log, info, store = await kept_world(2)
+
+    def by_others(state: forms.KeptState) -> forms.KeptState:
+        watch = graphs.load(forms.decompressed(state.watch), kept_watch.FORMS)
+        assert watch.evictors
+        watch.evictors.pop(min(watch.evictors))
+        return replace(state, watch=forms.compressed(graphs.dump(watch, kept_watch.FORMS)))
+
+    await alter(log, info, store, STATE, by_others)
     assert len(await audited(log, info, store, 50)) == 1
 
 
