@@ -1,8 +1,7 @@
 """The ports: what the service needs from the outside world, as protocols with their contracts.
 
-Packages of `adapters` implement these protocols. Contract suites under `tests/contracts` run
-against all implementations of the stores. Times are instants in microseconds UTC. Every wait has a
-bound that the caller gives.
+`adapters` implements these protocols; suites under `tests/contracts` run against all stores. Times
+are instants in microseconds UTC. Every wait has a bound that the caller gives.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -234,10 +233,7 @@ class Leases(Protocol):
     async def acquire(
         self, history: HistoryId, name: str, holder: str, *, seconds: float
     ) -> LeaseToken | None:
-        """Take the lease when it is free, expired or ours; None when another holds it.
-
-        Each change of holder gives a higher epoch.
-        """
+        """Take a free, expired or own lease, a new holder with a higher epoch; None otherwise."""
         ...
 
     async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
@@ -339,6 +335,10 @@ class ViewStore(Protocol):
         self, history: HistoryId, projection: str, version: int, *, until: Revision
     ) -> tuple[Revision, bytes] | None:
         """The newest kept state that is not after `until`."""
+        ...
+
+    async def kept_versions(self, history: HistoryId, projection: str) -> Sequence[int]:
+        """The versions of a projection of which states are kept, sorted."""
         ...
 
 

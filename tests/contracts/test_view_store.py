@@ -168,6 +168,18 @@ async def test_newest_snapshot_not_after_the_revision_is_loaded(open_stores: Ope
         assert await stores.views.load_snapshot(history, "devices", 2, until=Revision(99)) is None
 
 
+async def test_versions_of_which_states_are_kept_are_listed(open_stores: OpenStores) -> None:
+    async with open_stores() as stores:
+        history, other = await stores.history(), await stores.history("other")
+        for place in ((history, "a", 7), (history, "a", 2), (history, "b", 5), (other, "a", 9)):
+            for revision in (3, 4):
+                await stores.views.save_snapshot(*place, Revision(revision), b"state")
+        assert await stores.views.kept_versions(history, "a") == [2, 7]
+        await stores.views.clear(history, "a", 7)
+        assert await stores.views.kept_versions(history, "a") == [2]
+        assert await stores.views.kept_versions(history, "c") == []
+
+
 async def test_state_of_another_view_is_not_used(open_stores: OpenStores) -> None:
     async with open_stores() as stores:
         history = await stores.history()

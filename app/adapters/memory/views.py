@@ -125,6 +125,11 @@ class MemoryViewStore:
         newest = max((revision for revision in kept if revision <= until), default=None)
         return None if newest is None else (newest, kept[newest])
 
+    async def kept_versions(self, history: HistoryId, projection: str) -> list[int]:
+        """The versions of a projection of which snapshots are kept, sorted."""
+        places = sorted(place for place, kept in self._snapshots.items() if kept)
+        return [version for *place, version in places if place == [history, projection]]
+
     def _rows_of(self, history: HistoryId, table: str) -> dict[_Key, dict[str, object]]:
         return self._rows.setdefault((history, self._tables[table].name), {})
 

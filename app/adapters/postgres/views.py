@@ -80,6 +80,11 @@ ORDER BY revision DESC LIMIT 1
 """
 """The newest snapshot at or before a revision."""
 
+KEPT_VERSIONS = """
+SELECT DISTINCT version FROM snapshots WHERE history = $1 AND projection = $2 ORDER BY version
+"""
+"""The versions of a projection of which there are snapshots."""
+
 
 FETCHED = 1_000
 """Rows that are fetched at a time to hash them."""
@@ -325,6 +330,12 @@ class PostgresViewStore:
         async with self._database.connection() as connection:
             row = await connection.fetchrow(LOAD_SNAPSHOT, history, projection, version, until)
         return None if row is None else (Revision(row["revision"]), row["state"])
+
+    async def kept_versions(self, history: HistoryId, projection: str) -> list[int]:
+        """The versions of a projection of which snapshots are kept, sorted."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(KEPT_VERSIONS, history, projection)
+        return [row["version"] for row in rows]
 
     async def _remove_rows(
         self, connection: PoolConnectionProxy, history: HistoryId, projection: str

@@ -27,6 +27,8 @@ from app.service.folding import snapshots
 STATE, ENTRIES, CHANGES = "chronicle", "chronicle-entries", "chronicle-changes"
 """The views as which states, entries and changes are kept; their version is that of the program."""
 
+_NAMES = STATE, ENTRIES, CHANGES
+
 PROGRAMS = ("chronicle-programs", 1)
 """The view, with its version, as which the programs that keep a chronicle are kept."""
 
@@ -191,23 +193,25 @@ class ChronicleStore:
             return not keeping.is_new and newest[0] == keeping.revision
         if not keeping.is_new and keeping.revision > self.info.parent_revision:
             return False
-        await self._clear(_version())
+        await remove(self.views, self.info.id)
         await self._note_program()
         keeping.is_new = False
         return True
 
     async def _note_program(self) -> None:
-        """Note that this program keeps the chronicle, and remove that of the oldest ones."""
+        """Note that this program keeps the chronicle, and remove that of those not listed then.
+
+        Of two that begin at once only one may be listed; the other one is removed later.
+        """
         stored = await self.views.load_snapshot(self.info.id, *PROGRAMS, until=Revision(0))
         others = [each for each in _programs(stored) if each != _version()]
-        for version in others[PROGRAMS_MAX - 1 :]:
-            await self._clear(version)
         programs = (_version(), *others[: PROGRAMS_MAX - 1])
+        for name in _NAMES:
+            for version in await self.views.kept_versions(self.info.id, name):
+                if version not in programs:
+                    await self.views.clear(self.info.id, name, version)
         encoded = " ".join(map(str, programs)).encode()
         await self.views.save_snapshot(self.info.id, *PROGRAMS, Revision(0), encoded)
-
-    async def _clear(self, version: int) -> None:
-        await _remove(self.views, self.info.id, version)
 
     async def _save(self, name: str, revision: Revision, last: bytes, data: bytes) -> None:
         marked = (_program() + b"\n", data)
@@ -254,12 +258,8 @@ def _of_this_program(data: bytes) -> bytes | None:
 
 async def remove(views: ViewStore, history: HistoryId) -> None:
     """Remove what this program keeps of the chronicle of a history."""
-    await _remove(views, history, _version())
-
-
-async def _remove(views: ViewStore, history: HistoryId, version: int) -> None:
-    for name in (STATE, ENTRIES, CHANGES):
-        await views.clear(history, name, version)
+    for name in _NAMES:
+        await views.clear(history, *place(name))
 
 
 def place(name: str) -> tuple[str, int]:

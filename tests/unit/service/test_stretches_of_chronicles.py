@@ -386,6 +386,27 @@ async def test_programs_of_two_versions_keep_a_chronicle_each(
     assert len(versions) == kept_chronicles.PROGRAMS_MAX
 
 
+async def test_what_a_program_kept_that_is_not_listed_is_removed(
+    events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that began at once, one overwrote the list of the other."""
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), len(events)
+
+    async def ask(program: bytes) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(kept_chronicles, "_program", lambda: program)
+            await kept_on(log, info, last, store)
+
+    await ask(b"older")
+    listed = dict(store._snapshots[info.id, *kept_chronicles.PROGRAMS])
+    await ask(b"newer")
+    store._snapshots[info.id, *kept_chronicles.PROGRAMS] = listed
+    await ask(b"third")
+    for name in (kept_chronicles.STATE, kept_chronicles.ENTRIES, kept_chronicles.CHANGES):
+        assert len(await store.kept_versions(info.id, name)) == kept_chronicles.PROGRAMS_MAX
+
+
 async def test_list_of_programs_that_was_harmed_is_written_anew(
     events: Sequence[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
