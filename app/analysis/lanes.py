@@ -135,10 +135,7 @@ def of(
     bounds: LaneBounds = LaneBounds(),
 ) -> Lanes:
     """The lanes up to a revision, whose instant is `now`, without marks that are not `visible`."""
-    window = _Window(
-        wanted.since if wanted.since is not None else Instant(0),
-        now if wanted.until is None else min(now, wanted.until),
-    )
+    window = _window(wanted, now)
     if window.begin > window.end:
         return _nothing(history, chronicle, until, window.end)
     lanes: list[Lane] = []
@@ -189,6 +186,15 @@ def of(
     )
 
 
+def in_steps(
+    chronicle: Chronicle, until: Revision, now: Instant, wanted: LanesRequest
+) -> Iterator[None]:
+    """The steps in which the states of the objects are worked out that a filter of `of` reads."""
+    if wanted != LanesRequest():
+        for _ in _looked_at(chronicle, until, wanted, _window(wanted, now)):
+            yield
+
+
 def _nothing(history: str, chronicle: Chronicle, until: Revision, now: Instant) -> Lanes:
     text = timestamps.micro_text(now)
     examined = Revision(min(chronicle.revision, until))
@@ -221,6 +227,13 @@ class _Window:
         """The duration of the state within the window."""
         end = self.end if span.end is None else min(self.end, span.end[1])
         return max(0, end - max(self.begin, span.begin[1]))
+
+
+def _window(wanted: LanesRequest, now: Instant) -> _Window:
+    return _Window(
+        wanted.since if wanted.since is not None else Instant(0),
+        now if wanted.until is None else min(now, wanted.until),
+    )
 
 
 def _gaps(chronicle: Chronicle, until: Revision, window: _Window) -> Iterator[Blind]:
@@ -262,43 +275,50 @@ def _meant(
 
     A pod also matches when one of its claims or devices does.
     """
-    folded = chronicle.states
-    is_open = not wanted.namespace
+    return filter(None, _looked_at(chronicle, until, wanted, window))
+
+
+def _looked_at(
+    chronicle: Chronicle, until: Revision, wanted: LanesRequest, window: _Window
+) -> Iterator[ObjectKey | None]:
+    """The objects of `_meant`, and None for each that is looked at and does not match."""
     is_timed = wanted.since is not None or wanted.until is not None
-    if wanted.name:
-        for key in _named(chronicle, until, wanted):
-            if not is_timed or _is_within(chronicle, key, until, window):
-                yield key
-        return
+    objects = _named if wanted.name else _of_namespace
+    for key in objects(chronicle, until, wanted):
+        is_shown = key is None or not is_timed or _is_within(chronicle, key, until, window)
+        yield key if is_shown else None
+
+
+def _of_namespace(
+    chronicle: Chronicle, until: Revision, wanted: LanesRequest
+) -> Iterator[ObjectKey | None]:
+    """The pods, claims without a pod and nodes of a namespace, or of all; None for others."""
+    folded = chronicle.states
     for place in _PLACES:
         for number in range(folded.count_begun(place, until) - 1, -1, -1):
             key = folded.begun_key(place, number)
-            if folded.pods_of(key, until) or (
-                is_timed and not _is_within(chronicle, key, until, window)
-            ):
-                continue
-            if (
-                is_open
-                or wanted.matches(key)
-                or any(wanted.matches(other) for other, _ in _group(chronicle, until, key))
-            ):
-                yield key
+            # The claims of a pod are in its namespace; devices are in none.
+            yield key if wanted.matches(key) and not folded.pods_of(key, until) else None
 
 
-def _named(chronicle: Chronicle, until: Revision, wanted: LanesRequest) -> list[ObjectKey]:
+def _named(
+    chronicle: Chronicle, until: Revision, wanted: LanesRequest
+) -> Iterator[ObjectKey | None]:
     """The objects that match by a name, of their own or of a claim or device, in their order."""
     folded = chronicle.states
     meant: dict[ObjectKey, None] = {}
     for place in (*_PLACES, spans.DEVICES):
         for key in filter(wanted.matches, folded.named(place, wanted.name)):
+            yield None
             if not _has_begun(chronicle, key, until):
                 continue
             holders = folded.holders_of(key, until) if place == spans.DEVICES else (key,)
             for each in holders:
                 meant.update(dict.fromkeys(folded.pods_of(each, until) or (each,)))
+                yield None
     ordered = [key for key in meant if _has_begun(chronicle, key, until)]
     ordered.sort(key=lambda key: (_PLACES.index(key[:2]), -folded.lane(key)[0].begin[0]))
-    return ordered
+    yield from ordered
 
 
 def _has_begun(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:

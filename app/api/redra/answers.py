@@ -296,6 +296,7 @@ class Answers:
         if since is not None and until is not None and until < since:
             raise BadRequest("until is before since")
         now = await self._last_time(inquiry, views)
+        timed = replace(wanted, since=since, until=until)
 
         def lanes_of(chronicle: Chronicle) -> Lanes:
             return lane_picture.of(
@@ -303,12 +304,15 @@ class Answers:
                 chronicle,
                 views.revision,
                 now,
-                replace(wanted, since=since, until=until),
+                timed,
                 _visible(reader, chronicle),
                 self._limits.lanes,
             )
 
-        answer, chronicle, doubts = await self.chronicles.with_states(runtime, lanes_of)
+        def steps(chronicle: Chronicle) -> Iterator[None]:
+            return lane_picture.in_steps(chronicle, views.revision, now, timed)
+
+        answer, chronicle, doubts = await self.chronicles.with_states(runtime, lanes_of, steps)
         return recorded_doubts.doubted(answer, chronicle.doubts(doubts, until=views.revision))
 
     async def trace(self, inquiry: Inquiry) -> ViewerTrace:

@@ -12,12 +12,14 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryViewStore
 from app.adapters.telemetry import Telemetry
-from app.analysis import starts
+from app.analysis import lanes, starts
+from app.analysis.chosen_spans import ChosenSpans
 from app.analysis.chronicle import Chronicle
+from app.analysis.lanes import Lanes, LanesRequest
 from app.analysis.spans import Spans
 from app.analysis.starts import StartPace
 from app.domain.errors import LogUnavailable
-from app.domain.log import Event, Head, HistoryInfo, Revision
+from app.domain.log import Event, Head, HistoryInfo, ObjectKey, Revision
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.chronicles import Chronicles, keep_next
@@ -493,6 +495,55 @@ async def test_answer_about_very_many_objects_is_that_from_all_states(
     folded.fold(events)
     assert answer == pace_of(folded)
     assert answer.count > 1
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        LanesRequest(namespace="ns"),
+        LanesRequest(namespace="other"),
+        LanesRequest(name="1"),
+        LanesRequest(since=Instant(0)),
+        LanesRequest(namespace="ns", name="p", until=Instant(2**51)),
+    ],
+    ids=str,
+)
+async def test_objects_of_a_filter_of_lanes_are_worked_out_in_steps(
+    events: Sequence[Event], wanted: LanesRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other requests are answered between the steps, which work out a few objects each."""
+    log, info = await history_of(events)
+    store, last = MemoryViewStore({}), Revision(len(events))
+    await asked(log, info, last, store)
+    worked_out: list[int] = [0]
+    work_out = ChosenSpans._worked_out
+
+    def counted(chosen: ChosenSpans, kept: Any, key: ObjectKey, fold: Any) -> Spans:
+        worked_out[-1] += kept.recent(key) is None
+        return work_out(chosen, kept, key, fold)
+
+    def lanes_of(chronicle: Chronicle) -> Lanes:
+        return lanes.of("h", chronicle, last, Instant(2**51), wanted, lambda _: True)
+
+    def steps(chronicle: Chronicle) -> Iterator[None]:
+        for _ in lanes.in_steps(chronicle, last, Instant(2**51), wanted):
+            worked_out.append(0)
+            yield
+
+    monkeypatch.setattr(ChosenSpans, "_worked_out", counted)
+    reader = cast(HistoryRuntime, Reader(log, info, last, store))
+    chronicles = Chronicles(kept_max=1, events_max=WHOLE, stretch=STRETCH)
+    answer, chronicle, _ = await chronicles.with_states(reader, lanes_of, steps)
+    assert isinstance(chronicle.states, ChosenSpans)
+    folded = Chronicle()
+    folded.fold(events)
+    for _ in folded.spans_in_steps():
+        pass
+    assert answer == lanes_of(folded)
+    assert len(worked_out) > 4
+    assert max(worked_out[:-1]) <= 4
+    is_none = wanted.namespace == "other"
+    assert (not answer.lanes) == (sum(worked_out) == 0) == is_none
 
 
 class Noting(MemoryViewStore):
