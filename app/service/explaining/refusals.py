@@ -11,7 +11,8 @@ them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations
+from math import comb
 
 from msgspec import structs
 
@@ -105,14 +106,18 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
 def _unknown(verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int) -> str:
     """The nodes without which the others give the recorded answer, as text; empty if none do.
 
-    The scheduler knew `count` nodes less than the recording has. Of many choices none is named.
+    The scheduler knew `count` nodes less than the recording has, and none that takes the pod. Of
+    many choices none is named.
     """
-    if not 0 < count < len(nodes):
+    free = [one for one in nodes if not one.text]
+    others = [one for one in nodes if one.text]
+    left = count - len(free)
+    if count < 1 or not 0 <= left < len(others) or comb(len(others), left) > _CHOICES_MAX:
         return ""
     choices = [
-        left_out
-        for left_out in islice(combinations(nodes, count), _CHOICES_MAX)
-        if verdicts.agrees(verdict, [one for one in nodes if one not in left_out])
+        (*free, *left_out)
+        for left_out in combinations(others, left)
+        if verdicts.agrees(verdict, [one for one in others if one not in left_out])
     ]
     if not 0 < len(choices) <= NAMES_MAX:
         return ""
@@ -124,7 +129,7 @@ def _unknown(verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int)
 
 
 _CHOICES_MAX = 1_000
-"""The choices of nodes that are left out, one after another."""
+"""The choices of nodes to be left out that are tried; of more, none is."""
 
 
 def _of_volumes(reasons: Sequence[tuple[str, int]]) -> str:

@@ -1,15 +1,18 @@
 """Refusals of a recorded scheduler that its nodes, tried again, contradict."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 from msgspec import structs
 
 from app.analysis import scheduling_rules
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import Question
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.analysis.views import LiveViews, compiler_of
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
@@ -144,6 +147,27 @@ async def test_node_that_the_scheduler_did_not_know_is_named_where_others_agree(
     )
     text = await told(cluster, claimed)
     assert text.endswith(said), text
+
+
+@pytest.mark.parametrize(
+    ("texts", "knew", "said"),
+    [
+        (["full"] * 100 + [""] * 2, ["full"] * 100, "; without nodes 100 and 101, the"),
+        (["odd", *["full"] * 57, *["odd"] * 3], ["full"] * 57 + ["odd"] * 2, ""),
+        ([""] * 3 + ["full"], ["full"] * 2, ""),
+    ],
+    ids=["nodes that would take it", "too many choices", "more than it did not know"],
+)
+def test_of_very_many_nodes_those_are_named_that_must_be_left_out(
+    texts: Sequence[str], knew: Sequence[str], said: str
+) -> None:
+    """Where only some choices can be tried, none is named: others may agree as well."""
+    nodes = [NodeReason(node=str(number), text=text) for number, text in enumerate(texts)]
+    message = messages.unfit(len(knew), messages.counted(Counter(knew)), ())
+    event = cluster_of(nodes=1, devices=1).line.events[0]
+    verdict = SchedulerMessage(message=message, place="", event=event)
+    text = refusals._unknown(verdict, nodes, len(texts) - len(knew))
+    assert text == (said and f"{said} nodes give the recorded answer")
 
 
 @pytest.mark.parametrize(
