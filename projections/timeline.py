@@ -232,7 +232,7 @@ class TimelineProjection(PagedView):
         return number if is_known else None
 
     def _key(self, number: int) -> RowKey:
-        return (self._entries[number].revision,)
+        return (self._revisions[number],)
 
     def _row(self, number: int) -> Row:
         return self.row_of(self._entries[number])

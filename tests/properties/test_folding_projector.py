@@ -14,13 +14,13 @@ from app.adapters.postgres.database import open_database
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.views import PostgresViewStore
 from app.domain.errors import LogUnavailable
-from app.domain.log import Event, Head, HistoryId, Revision
-from app.domain.log.projection import Projection, Row, RowKey
+from app.domain.log import Event, Head, HistoryId, Revision, projection
+from app.domain.log.projection import Projection, Row, RowKey, row_part
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, StoredRows, ViewStore
 from app.service.folding.projecting import FoldingBounds, Projector
 from app.service.folding.rebuild import Rebuilt, rebuild
-from projections import all_projections
+from projections import all_projections, row_changes
 from tests import draws
 from tests.properties.event_worlds import world
 
@@ -163,6 +163,34 @@ async def test_a_restarted_projector_goes_on_where_the_last_one_ended(
     await store.append(events[stop:])
     await (await store.projector()).catch_up()
     await store.check(events)
+
+
+async def test_projector_that_goes_on_hashes_the_rows_that_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = world(3, 90)
+    hashed: list[tuple[str, RowKey]] = []
+
+    def noted(table: str, key: RowKey, row: Row) -> int:
+        hashed.append((table, key))
+        return row_part(table, key, row)
+
+    for module in (projection, row_changes):
+        monkeypatch.setattr(module, "row_part", noted)
+    by_case = []
+    for ends in (False, True):
+        store = await opened(MemoryLog(MemoryStore()), MemoryViewStore(TABLES))
+        await store.append(events[:80])
+        projector = await store.projector()
+        await projector.catch_up()
+        if ends:
+            projector = await store.projector()
+        await store.append(events[80:])
+        hashed.clear()
+        await projector.catch_up()
+        by_case.append(sorted(hashed))
+    assert by_case[0]
+    assert by_case[1] == by_case[0]
 
 
 async def test_a_projector_that_ended_between_two_views_catches_up(store: Store) -> None:

@@ -194,8 +194,10 @@ class Projector:
             )
             return _Followed(view=view, written=Revision(0), kept=Revision(0), hidden=hidden)
         followed = await self._load(view, checkpoint.revision)
+        # Rows that are taken before their hash is computed count as hashed: once, and not again
+        # with the first write.
+        view.take_changed()
         if view.revision == checkpoint.revision and view.state_hash() == checkpoint.state_hash:
-            view.take_changed()
             return followed
         # The rows were written by a fold with another meaning (a changed fold of the same version,
         # another log before a restore): they are dropped and made again from the log.
