@@ -22,8 +22,12 @@ PLAIN_MAX = 20_000
 
 
 class PackedEvent(msgspec.Struct, frozen=True, gc=False):
-    """An event compressed with another event of the kind; both are encoded as in a dump."""
+    """An event compressed with another event of the kind; both are encoded as in a dump.
 
+    Each decoded event has this key and uid, so that all who keep parts of them share the texts.
+    """
+
+    key: ObjectKey
     uid: Uid
     revision: Revision
     packed: Packed
@@ -35,7 +39,9 @@ class PackedEvent(msgspec.Struct, frozen=True, gc=False):
 
     def event(self) -> Event:
         """The event, decoded anew each time."""
-        return _decode(self.encoded)
+        event = _decode(self.encoded)
+        event.key, event.uid = self.key, self.uid
+        return event
 
 
 LastEvent = Event | PackedEvent
@@ -158,7 +164,9 @@ class LastEvents:
 
     def _pack(self, event: Event, data: bytes) -> None:
         key = event.key
-        self.held[key] = PackedEvent(event.uid, event.revision, self._packers[key[:2]].pack(data))
+        self.held[key] = PackedEvent(
+            key, event.uid, event.revision, self._packers[key[:2]].pack(data)
+        )
 
 
 _NOT_READ = (None, None)

@@ -131,10 +131,7 @@ class ObjectsProjection:
             else:
                 # One key and one uid for all events of an object, and for whoever keeps them.
                 event.uid = uid = old.uid
-                if isinstance(old, Event):
-                    event.key = key = old.key
-                elif uids.get(uid) == key:
-                    event.key = key = uids[uid]
+                event.key = key = old.key
             known[key] = event
             if uid:
                 uids[uid] = key

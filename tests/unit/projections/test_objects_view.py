@@ -176,3 +176,19 @@ def test_compressed_object_stays_so_until_its_tree_is_read() -> None:
     log.put("pod", "ns/b", spec={"nodeName": "n"})
     log.delete("pod", "ns/a")
     assert (packed(view), view.total, view.get(key)) == (1, 2, None)
+
+
+def test_events_of_a_compressed_object_share_its_key_and_uid() -> None:
+    """Each controller keeps parts of them for each object."""
+    folded, loaded = ObjectsProjection(1, plain_max=1), ObjectsProjection(1, plain_max=1)
+    log = LogOf(folded)
+    for name in "abc":
+        log.put("pod", f"ns/{name}", metadata={"uid": f"uid-of-{name}"})
+    loaded.load(folded.dump())
+    for view in (folded, loaded):
+        key = next(iter(view.keys("", "pods")))
+        first, second = view.event(key), view.event(key)
+        assert first is not second
+        assert first.key is second.key is key
+        assert first.uid is second.uid
+        assert first == second
