@@ -4,6 +4,8 @@ A decision never changes, so rows are only appended. The body is kept as bytes a
 row is read.
 """
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,8 +43,8 @@ class _StoredDecision(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class DecisionsProjection(PagedView):
     """Folds `DecisionRecorded` events.
 
-    Example: after a decision about pod `default/a` at 7 and one at 9, `about("default", "a")` is
-    `[7, 9]` and the table has the rows 7 and 9.
+    Example: after a decision about pod `default/a` at 7 and one at 9, the table has the rows 7 and
+    9, both of the pod.
     """
 
     name = "decisions"
@@ -51,8 +53,7 @@ class DecisionsProjection(PagedView):
     def __init__(self) -> None:
         self.revision = Revision(0)
         self._decided = PackedList(_StoredDecision, PLAIN_MAX)
-        self._numbers: dict[Revision, int] = {}
-        self._about: dict[tuple[str, str], list[Revision]] = {}
+        self._revisions = array("q")
         self._changes = AppendedRows(DECISIONS.name, self._key, self._row)
 
     def _take(self, page: Page) -> None:
@@ -75,14 +76,6 @@ class DecisionsProjection(PagedView):
                 )
         self._append(new)
 
-    def about(self, namespace: str, name: str) -> list[Revision]:
-        """Revisions of the decisions about an object, in order."""
-        return list(self._about.get((namespace, name), ()))
-
-    def revisions(self) -> list[Revision]:
-        """Revisions of all decisions, in order."""
-        return [decided.revision for decided in self._decided]
-
     def tables(self) -> tuple[Table, ...]:
         """One row per decision."""
         return (DECISIONS,)
@@ -93,10 +86,10 @@ class DecisionsProjection(PagedView):
 
     def row(self, table: str, key: RowKey) -> Row | None:
         """The row of the decision at that revision."""
-        number = self._numbers.get(Revision(int(key[0])))
-        if number is None or table != DECISIONS.name:
-            return None
-        return self._changes.row(number)
+        revision = int(key[0])
+        number = bisect_left(self._revisions, revision)
+        is_known = number < len(self._revisions) and self._revisions[number] == revision
+        return self._changes.row(number) if is_known and table == DECISIONS.name else None
 
     def state_hash(self) -> str:
         """The hash over all rows."""
@@ -113,14 +106,11 @@ class DecisionsProjection(PagedView):
         self.revision = revision
 
     def _append(self, decided: Sequence[_StoredDecision]) -> None:
-        first = len(self._decided)
         self._decided.extend(decided)
-        for number, one in enumerate(decided, first):
-            self._numbers[one.revision] = number
-            self._about.setdefault((one.namespace, one.name), []).append(one.revision)
+        self._revisions.extend([one.revision for one in decided])
 
     def _key(self, number: int) -> RowKey:
-        return (self._decided[number].revision,)
+        return (self._revisions[number],)
 
     def _row(self, number: int) -> Row:
         decided = self._decided[number]

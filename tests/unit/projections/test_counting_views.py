@@ -47,15 +47,18 @@ def test_a_decision_is_a_row(decisions: LogOf) -> None:
     ]
 
 
-def test_decisions_are_found_by_subject(decisions: LogOf) -> None:
-    view = decisions.view
-    assert isinstance(view, DecisionsProjection)
+def test_each_decision_about_a_pod_has_a_row(decisions: LogOf) -> None:
     first = decisions.decide("ns/a", outcome="x")
-    decisions.decide("ns/b", outcome="x")
+    other = decisions.decide("ns/b", outcome="x")
     third = decisions.decide("ns/a", outcome="y")
-    assert view.about("ns", "a") == [first, third]
-    assert view.about("ns", "z") == []
-    assert len(view.revisions()) == 3
+    decisions.put("pod", "ns/a")
+    rows = [decisions.view.row("view_decisions", (number,)) for number in range(first, third + 2)]
+    assert [row and (row["revision"], row["name"], row["outcome"]) for row in rows] == [
+        (first, "a", "x"),
+        (other, "b", "x"),
+        (third, "a", "y"),
+        None,
+    ]
 
 
 def test_an_odd_decision_is_a_row_with_blanks(decisions: LogOf) -> None:
