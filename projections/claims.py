@@ -22,6 +22,7 @@ from app.domain.values.identifiers import NO_UID, NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 from projections import outlines
+from projections.loading import shared
 from projections.packed import Packed, Packer
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import CLAIM_DEVICES, CLAIMS
@@ -121,6 +122,7 @@ class ClaimsProjection(LateRows, PagedView):
         self._claims: dict[tuple[str, str], _Claim] = {}
         self._latest: deque[tuple[tuple[str, str], _Claim]] = deque()
         self._packer = Packer()
+        self._packs = False
         self._pods: dict[tuple[str, str], _ClaimingPod] = {}
         self._noted: dict[ObjectKey, tuple[Uid, outlines.SeenPod | None]] = {}
         self._users: Multimap[tuple[str, str], str] = Multimap()
@@ -152,12 +154,14 @@ class ClaimsProjection(LateRows, PagedView):
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
         self.revision, claims, pods = _snapshot.decode(state)
-        for key, claim in claims:
+        for each in claims:
+            key, claim = _decode_claim(each)
+            key = shared(key)
             self._set_claim(key, claim)
             self._touched.add(key)
             self._touched_devices.update((*key, number) for number in range(claim.devices))
-        for key, pod in pods:
-            self._set_pod(key, pod)
+        for each in pods:
+            self._set_pod(*shared(_decode_pod(each)))
 
     def _catch_up(self) -> None:
         """Apply the noted pods; only the last state of each pod matters."""
@@ -205,10 +209,12 @@ class ClaimsProjection(LateRows, PagedView):
     def _set_claim(self, key: tuple[str, str], claim: _Claim) -> None:
         """Set a claim; of many claims, the older ones are compressed."""
         self._claims[key] = claim
-        if len(self._claims) <= PLAIN_MAX:
-            return
-        self._latest.append((key, claim))
-        if len(self._latest) > LATEST_MAX:
+        if self._packs:
+            self._latest.append((key, claim))
+        elif len(self._claims) > PLAIN_MAX:
+            self._packs = True
+            self._latest.extend(self._claims.items())
+        while len(self._latest) > LATEST_MAX:
             place, older = self._latest.popleft()
             if self._claims.get(place) is older and isinstance(older.body, bytes):
                 older.body = self._packer.pack(older.body)
@@ -365,6 +371,6 @@ _allocation = records.of_bytes(_Allocation)
 _consumers = records.of_list_bytes(dra.Consumer)
 _owners = records.of_list_bytes(meta.Owner)
 _NOTHING = _Allocation()
-_snapshot = msgspec.msgpack.Decoder(
-    tuple[Revision, list[tuple[NamespacedName, _Claim]], list[tuple[NamespacedName, _ClaimingPod]]]
-)
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[Raw], list[Raw]])
+_decode_claim = msgspec.msgpack.Decoder(tuple[NamespacedName, _Claim]).decode
+_decode_pod = msgspec.msgpack.Decoder(tuple[NamespacedName, _ClaimingPod]).decode

@@ -20,6 +20,7 @@ from app.domain.values.identifiers import DeviceId, DriverName, PoolId, PoolName
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 from projections import outlines
+from projections.loading import shared
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import COUNTERS
 
@@ -80,9 +81,9 @@ class CountersProjection(LateRows, PagedView):
         self._slices = dict(slices)
         self._pending = dict(slices)
         for name, place in places:
-            self._set_place(name, place)
-        for claim, held in claims:
-            self._set_claim(claim, held)
+            self._set_place(name, shared(place))
+        for each in claims:
+            self._set_claim(*shared(_decode_claim(each)))
 
     def _take_noted(self) -> None:
         """Apply the noted claims."""
@@ -233,11 +234,12 @@ def _has_counters(body: bytes) -> bool:
 
 _decoder = msgspec.json.Decoder()
 _encoder = msgspec.msgpack.Encoder()
+_decode_claim = msgspec.msgpack.Decoder(tuple[_Claim, tuple[DeviceId, ...]]).decode
 _snapshot = msgspec.msgpack.Decoder(
     tuple[
         Revision,
         list[tuple[_SliceName, bytes]],
         list[tuple[_SliceName, _Place]],
-        list[tuple[_Claim, tuple[DeviceId, ...]]],
+        list[msgspec.Raw],
     ]
 )

@@ -24,6 +24,9 @@ from projections.tables import DECISIONS
 PLAIN_MAX = 5_000
 """The latest decisions, which are not compressed."""
 
+LOADED_AT_ONCE = 1_000
+"""Decisions that are decoded at once when a state is loaded."""
+
 _DECIDED_TYPE = EventType.DECISION_RECORDED
 
 
@@ -101,9 +104,10 @@ class DecisionsProjection(PagedView):
 
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
-        revision, decided = _snapshot.decode(state)
-        self._append(decided)
-        self.revision = revision
+        self.revision, decided = _snapshot.decode(state)
+        for first in range(0, len(decided), LOADED_AT_ONCE):
+            part = decided[first : first + LOADED_AT_ONCE]
+            self._append([*map(_decode_decision, part)])
 
     def _append(self, decided: Sequence[_StoredDecision]) -> None:
         self._decided.extend(decided)
@@ -140,4 +144,5 @@ def _body(text: bytes) -> JsonObject:
 
 
 _encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_StoredDecision]])
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[msgspec.Raw]])
+_decode_decision = msgspec.msgpack.Decoder(_StoredDecision).decode

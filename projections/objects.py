@@ -287,6 +287,7 @@ class ObjectsProjection:
         self._unhashed |= self._changed
         for key in tuple(self._unhashed):
             self.row(OBJECTS.name, key)
+        self._unhashed.clear()
         return self._hash.text()
 
     def dump(self) -> bytes:

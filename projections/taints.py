@@ -26,6 +26,7 @@ from app.domain.values.identifiers import DeviceId, DeviceName, DriverName, Pool
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
 from projections import outlines
+from projections.loading import shared
 from projections.row_changes import NOTED_MAX, LateRows, PagedView, RowChanges
 from projections.tables import RULES, TAINTS
 
@@ -131,11 +132,11 @@ class TaintsProjection(LateRows, PagedView):
         """Restore a dumped state; the view must be empty."""
         self.revision, slices, rules, claims = _snapshot.decode(state)
         for name, resource_slice in slices:
-            self._set_slice(name, resource_slice)
+            self._set_slice(name, shared(resource_slice))
         for name, tree in rules:
             self._set_rule(name, taints.rule_of(tree))
-        for place, claim in claims:
-            self._set_claim(place, claim)
+        for each in claims:
+            self._set_claim(*shared(_decode_claim(each)))
 
     def _take_noted(self) -> None:
         """Apply the noted claims."""
@@ -397,11 +398,12 @@ def _first(item: tuple[_ClaimName, _ReservedClaim]) -> _ClaimName:
 
 
 _encoder = msgspec.msgpack.Encoder()
+_decode_claim = msgspec.msgpack.Decoder(tuple[_ClaimName, _ReservedClaim]).decode
 _snapshot = msgspec.msgpack.Decoder(
     tuple[
         Revision,
         list[tuple[str, _Slice]],
         list[tuple[str, JsonObject]],
-        list[tuple[_ClaimName, _ReservedClaim]],
+        list[msgspec.Raw],
     ]
 )

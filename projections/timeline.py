@@ -27,6 +27,7 @@ from app.domain.values import timestamps
 from app.domain.values.fields import core
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from projections import outlines, timeline_kinds
+from projections.loading import shared
 from projections.packed import Block, PackedList
 from projections.row_changes import AppendedRows, PagedView
 from projections.tables import TIMELINE
@@ -52,6 +53,9 @@ KINDS = timeline_kinds.OF_OTHER_EVENTS | {
 
 PLAIN_MAX = 20_000
 """The latest entries, which are not compressed."""
+
+LOADED_AT_ONCE = 1_000
+"""Entries that are decoded at once when a state is loaded."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -192,8 +196,12 @@ class TimelineProjection(PagedView):
     def load(self, state: bytes) -> None:
         """Restore a dumped state; the view must be empty."""
         self.revision, entries, states, gaps = _snapshot.decode(state)
-        self._append(entries)
-        self._states = dict(states)
+        for first in range(0, len(entries), LOADED_AT_ONCE):
+            part = map(_decode_entry, entries[first : first + LOADED_AT_ONCE])
+            # The others are compressed at once.
+            is_plain = first + LOADED_AT_ONCE > len(entries) - PLAIN_MAX
+            self._append([*(map(shared, part) if is_plain else part)])
+        self._states = dict(shared(_decode_state(state)) for state in states)
         self._gaps = dict(gaps)
 
     def dump_present(self) -> bytes:
@@ -328,11 +336,13 @@ _encoder = msgspec.msgpack.Encoder()
 _snapshot = msgspec.msgpack.Decoder(
     tuple[
         Revision,
-        list[Entry],
-        list[tuple[ObjectKey, State]],
+        list[msgspec.Raw],
+        list[msgspec.Raw],
         list[tuple[ObjectKey, list[Revision]]],
     ]
 )
+_decode_entry = msgspec.msgpack.Decoder(Entry).decode
+_decode_state = msgspec.msgpack.Decoder(tuple[ObjectKey, State]).decode
 _snapshot_present = msgspec.msgpack.Decoder(
     tuple[Revision, list[tuple[ObjectKey, State]], list[tuple[ObjectKey, list[Revision]]]]
 )

@@ -1,4 +1,4 @@
-"""Compressed values are those that were given; views with compressed parts show the same."""
+"""Compressed and shared values are those that were given; views with such parts show the same."""
 
 import random
 import threading
@@ -6,10 +6,11 @@ import threading
 import msgspec
 import pytest
 
-from app.domain.log import Event
+from app.domain.log import Event, ObjectKey
 from app.domain.log.pages import Page
 from app.domain.log.projection import Projection, Row, RowKey
 from projections import all_projections, claims, decisions, packed, timeline
+from projections.loading import shared
 from projections.packed import PackedList, Packer
 from tests.properties.event_worlds import world
 
@@ -122,3 +123,53 @@ def test_views_with_compressed_parts_show_the_same(monkeypatch: pytest.MonkeyPat
         assert again.state_hash() == usual.state_hash() == view.state_hash()
         assert again.dump() == usual.dump()
         assert packed_parts(view) > 3
+
+
+def test_of_many_claims_all_but_the_latest_are_compressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "PLAIN_MAX", 3)
+    monkeypatch.setattr(claims, "LATEST_MAX", 2)
+    folded, loaded = claims.ClaimsProjection(), claims.ClaimsProjection()
+    folded.fold_page(Page(world(7, 400)))
+    loaded.load(folded.dump())
+    for view in (folded, loaded):
+        bodies = [claim.body for claim in view._claims.values()]
+        assert len(bodies) > 3
+        assert sum(isinstance(body, bytes) for body in bodies) <= 2
+
+
+def test_shared_values_are_equal_and_have_their_texts_in_common() -> None:
+    def decoded(kind: type) -> object:
+        item = Item(number=7, text="text of an item")
+        value = (ObjectKey("", "pods", "ns of many", "a"), [item], (item, None, True, b"bytes"))
+        return msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=kind)
+
+    kind = tuple[ObjectKey, list[Item], tuple[Item, None, bool, bytes]]
+    before, first, second = decoded(kind), shared(decoded(kind)), shared(decoded(kind))
+    assert before == first == second
+    assert [type(part) for part in before] == [type(part) for part in first]
+    assert all(one is other for one, other in zip(first[0], second[0], strict=True))
+    assert first[2][0].text is second[2][0].text
+
+
+def test_loaded_views_have_texts_in_common() -> None:
+    names: dict[str, set[int]] = {}
+    loaded = []
+    for view in all_projections():
+        if view.name not in ("timeline", "taints", "counters", "claims"):
+            continue
+        view.fold_page(Page(world(7, 400)))
+        again = type(view)()
+        again.load(view.dump())
+        loaded.append(again)
+        for place in _places(again):
+            for text in place:
+                names.setdefault(text, set()).add(id(text))
+    assert len(loaded) == 4
+    assert len(names) > 20
+    assert {text: len(each) for text, each in names.items() if len(each) > 1} == {}
+
+
+def _places(view: Projection) -> list[tuple[str, ...]]:
+    """The keys under which a view keeps pods, claims and other objects."""
+    kept = [getattr(view, name, ()) for name in ("_states", "_claims", "_pods")]
+    return [key for part in kept for key in part]
