@@ -1,11 +1,12 @@
 """The parts of an event's claim that controllers read, each read once for all of them."""
 
+from collections.abc import Iterable
 from sys import intern
 
 import msgspec
 
 from app.domain.log import Event
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import dra, entries, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceName, DriverName, PoolName, Uid
 from app.domain.values.json_tree import JsonObject
@@ -17,6 +18,7 @@ class ClaimReading(msgspec.Struct):
     tree: JsonObject
     _owner: Uid | None = None
     _results: tuple[DeviceResult, ...] | None = None
+    _reserved: tuple[tuple[str, Uid], ...] | None = None
 
     @property
     def owner_uid(self) -> Uid:
@@ -31,6 +33,19 @@ class ClaimReading(msgspec.Struct):
         if self._results is None:
             self._results = tuple(map(_interned, dra.results(self.tree)))
         return self._results
+
+    @property
+    def reserved(self) -> tuple[tuple[str, Uid], ...]:
+        """The name and uid of each pod that the claim is reserved for."""
+        if self._reserved is None:
+            self._reserved = reserved_pods(dra.reserved_for(self.tree))
+        return self._reserved
+
+
+def reserved_pods(references: Iterable[JsonObject]) -> tuple[tuple[str, Uid], ...]:
+    """The name and uid of each pod among the consumers of a claim."""
+    pods = [ref for ref in references if ref.get("resource") == "pods"]
+    return tuple([(entries.name(ref), entries.uid(ref)) for ref in pods])
 
 
 def of_event(event: Event) -> ClaimReading:

@@ -1,17 +1,19 @@
 """Device taint eviction (controllers.md 1 and 8.1), over whole clusters in virtual time."""
 
+import msgspec
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
-from app.domain.controllers.eviction import taints
+from app.domain.controllers.eviction import TaintState, taints
 from app.domain.controllers.eviction.reconciler import EvictionReconciler, is_marked
+from app.domain.controllers.eviction.state import REFERENCES_READ_MAX
 from app.domain.controllers.eviction.taints import NoExecuteTaint
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS
 from app.domain.objects.profile import Profile
-from app.domain.values import timestamps
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import DRIVER, Cluster, check_decisions
@@ -105,6 +107,32 @@ def test_tainted_device_evicts_its_pod_at_once():
         "lastProbeTime": None,
         "lastTransitionTime": "2026-01-02T03:00:00Z",
     }
+
+
+@pytest.mark.parametrize("consumers", [0, 1, 4, 5, 9])
+def test_claim_is_followed_with_its_pods_and_without_a_short_list_of_consumers(consumers):
+    cluster = running()
+    (name,) = cluster.names("resourceclaims")
+    pods = [{"resource": "pods", "name": f"p{n}", "uid": f"u{n}"} for n in range(consumers)]
+    claim = json_tree.copy(cluster.must("resourceclaims", name))
+    claim["status"]["reservedFor"] = [{"resource": "others", "name": "o", "uid": "o"}, *pods]
+    last = cluster.line.events[-1]
+    state = TaintState()
+    place = ("default", name)
+    state.fold(
+        msgspec.structs.replace(
+            next(event for event in cluster.line.events if event.key[2:] == place),
+            revision=last.revision + 1,
+            body=msgspec.json.encode(claim),
+            tree=None,
+            reading=None,
+        )
+    )
+    tracked = state.claims[place]
+    is_short = consumers + 1 <= REFERENCES_READ_MAX
+    assert len(tracked.references) == (0 if is_short else consumers + 1)
+    assert tracked.reserved == tuple((f"p{n}", f"u{n}") for n in range(consumers))
+    assert tracked.pod_uids == {f"u{n}" for n in range(consumers)}
 
 
 def test_decision_of_an_eviction_holds_all_that_it_rested_on():
