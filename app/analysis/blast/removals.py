@@ -64,7 +64,7 @@ def releases(world: World) -> Iterator[ClaimRelease]:
     ending = {meta.uid(tree) for key in keys if (tree := world.objects.get(key)) is not None}
     ending |= {meta.uid(tree) for tree in world.touched.gone.values()}
     for place, claim in sorted(world.taints.claims.items()) if ending else ():
-        if claim.pod_uids <= ending and len(claim.reserved) == len(claim.references) > 0:
+        if claim.pod_uids <= ending and len(claim.reserved) == claim.consumers > 0:
             yield ClaimRelease(
                 namespace=place[0],
                 name=place[1],

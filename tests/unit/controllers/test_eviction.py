@@ -131,6 +131,7 @@ def test_claim_is_followed_with_its_pods_and_without_a_short_list_of_consumers(c
     tracked = state.claims[place]
     is_short = consumers + 1 <= REFERENCES_READ_MAX
     assert len(tracked.references) == (0 if is_short else consumers + 1)
+    assert tracked.consumers == consumers + 1
     assert tracked.reserved == tuple((f"p{n}", f"u{n}") for n in range(consumers))
     assert tracked.pod_uids == {f"u{n}" for n in range(consumers)}
 

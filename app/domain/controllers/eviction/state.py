@@ -81,6 +81,7 @@ class TrackedClaim:
 
     `references` is its `reservedFor` where that is long: it is read on demand, because most claims
     do not need it. A short one is read at once, since the pods take less memory than the list.
+    `consumers` is the number of its entries.
     """
 
     namespace: str
@@ -89,6 +90,7 @@ class TrackedClaim:
     owner_uid: Uid
     results: tuple[DeviceResult, ...]
     references: Sequence[JsonObject]
+    consumers: int
     eviction: Eviction | None = None
     _reserved: tuple[tuple[str, Uid], ...] | None = None
     _pod_uids: frozenset[Uid] | None = None
@@ -303,6 +305,7 @@ class TaintState:
             owner_uid=reading.owner_uid,
             results=results,
             references=() if is_short else references,
+            consumers=len(references),
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
             _reserved=reading.reserved if is_short else None,
         )
