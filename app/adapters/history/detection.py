@@ -55,6 +55,10 @@ _CLOSED = (
 )
 """First bytes, names and cures of file types that may hold objects and that redra does not open."""
 
+_DQLITE = re.compile(r"metadata[12]|\d{16}-\d{16}|open-\d+|snapshot-\d+-\d+-\d+(?:\.meta)?")
+"""The files of a database of dqlite, which all begin with the version of their form."""
+_DQLITE_BEGIN = bytes((1, 0, 0, 0, 0, 0, 0, 0))
+
 _VERSION_FIELD = re.compile(rb"apiVersion\"?\s*:")
 
 _BRACKET = re.compile(rb"\s*(?:\{|\[\s*(?:[\[{\"\]]|\Z))")
@@ -146,8 +150,11 @@ def begins_bundle(head: bytes) -> bool:
     return head[ZIP_NAME_AT:].startswith(b"manifest.json")
 
 
-def closed(head: bytes) -> tuple[str, str]:
-    """The problem of a file that redra does not open, and the cure, by its first bytes."""
+def closed(name: str, head: bytes) -> tuple[str, str]:
+    """The problem of a file that redra does not open, and the cure, mostly by its first bytes."""
+    if _is_of_dqlite(name, head):
+        problem = "it is of a database of dqlite, as MicroK8s has, which redra does not read"
+        return problem, "give the objects (microk8s kubectl get pods,resourceclaims -A -o yaml)"
     for magic, name, cure in _CLOSED:
         if head.startswith(magic):
             return f"it is {name}, which redra does not open", cure
@@ -162,7 +169,14 @@ def beside_others(name: str, head: bytes) -> str:
     """The reason to leave out a file that a program writes beside those with objects; or empty."""
     if head.startswith(_PG_ARCHIVE) and name.rpartition("/")[2] == "toc.dat":
         return "the list of the tables in an archive of pg_dump"
+    if _is_of_dqlite(name, head) and not name.endswith("metadata1"):
+        return "a further file of a database of dqlite"
     return ""
+
+
+def _is_of_dqlite(name: str, head: bytes) -> bool:
+    is_named = _DQLITE.fullmatch(name.rpartition("/")[2]) is not None
+    return is_named and head.startswith(_DQLITE_BEGIN)
 
 
 def is_wrapped_audit(source: ByteSource) -> bool:

@@ -407,11 +407,11 @@ class _Block:
 
     def _indented(self) -> bool:
         """Reads an indented YAML document that forms its own paragraph."""
-        lines = yaml_blocks.indented(self._lines, self._at)
+        lines, length = yaml_blocks.indented(self._lines, self._at)
         number = self._first + self._at
         for line_number, value in self._values(lines, number) if lines else ():
             self._take(line_number, value)
-        self._at += len(lines)
+        self._at += length
         return bool(lines)
 
     def _values(self, lines: list[str], number: int) -> list[tuple[int, Any]]:

@@ -272,7 +272,7 @@ class Finder:
         if not is_named and (reason := detection.beside_others(source.name, head)):
             self._notes.pass_over(source.name, reason)
             return
-        problem, cure = detection.closed(head)
+        problem, cure = detection.closed(source.name, head)
         if problem:
             raise InputError(problem, place=source.name, cure=cure)
         if is_named:

@@ -65,6 +65,8 @@ FOREIGN = {
     "Go, an Event": 'I1023 11:43:20.004270 1 a.go:81] New: api.Event{TypeMeta:x{Kind:""}, A:1}',
     "spew": "(*v1.Pod)(0xc000a1c000)({",
     "go-cmp": "  &v1.Pod{",
+    "Gomega, several": "    <[]v1.Pod | len:1, cap:1>: [",
+    "Gomega, one": "    <*v1beta1.ResourceClaim | 0xc000a1c000>: {",
 }
 
 
@@ -115,6 +117,51 @@ def test_change_of_a_manifest_in_a_text_is_a_loss(tmp_path, change):
 def test_other_change_is_no_loss(tmp_path, change):
     _, lost = read(tmp_path, f"```yaml\n{CLAIM}```\n```diff\n{OTHER_CHANGES[change]}```\n")
     assert lost == []
+
+
+NO_ROW_BELOW = "NAMESPACE   NAME   STATE   AGE\n"
+NO_ROWS = '{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "rows": %s}'
+
+
+@pytest.mark.parametrize("command", ["", "$ kubectl get resourceclaims -A\n"])
+def test_table_without_rows_is_refused_as_one(tmp_path, command):
+    with pytest.raises(InputError, match="without rows: there is nothing to import"):
+        read(tmp_path, command + NO_ROW_BELOW)
+
+
+@pytest.mark.parametrize("rows", ["[]", "null"])
+def test_answer_without_rows_loses_nothing(tmp_path, rows):
+    trees, lost = read(tmp_path, f"{NO_ROWS % rows}\n---\n{CLAIM}", "two.yaml")
+    assert len(trees) == 1
+    assert lost == []
+    with pytest.raises(InputError, match="a table without rows"):
+        read(tmp_path, NO_ROWS % rows, "table.json")
+
+
+SEGMENT = bytes((1, *bytes(7))) + b"\x9d" * 24
+DQLITE = ("0000000000000001-0000000000000234", "metadata1", "metadata2", "open-1", "snapshot-1-5-7")
+
+
+def test_database_of_dqlite_is_one_loss(tmp_path):
+    (tmp_path / "backend").mkdir()
+    for name in DQLITE:
+        (tmp_path / "backend" / name).write_bytes(SEGMENT)
+    (tmp_path / "claim.yaml").write_text(CLAIM)
+    with open_history([tmp_path], ReadOptions()) as history:
+        assert len(list(history.records())) == 1
+        [(place, problem)] = history.refused_places
+    assert place == "backend/metadata1"
+    assert "a database of dqlite" in problem
+
+
+@pytest.mark.parametrize("name", DQLITE)
+def test_file_of_dqlite_is_refused_as_one(tmp_path, name):
+    (tmp_path / name).write_bytes(SEGMENT)
+    with (
+        pytest.raises(InputError, match="a database of dqlite"),
+        open_history([tmp_path / name], ReadOptions()),
+    ):
+        pass
 
 
 LINES_OF_PROGRAMS = [

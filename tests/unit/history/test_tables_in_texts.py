@@ -177,6 +177,30 @@ def test_object_that_a_test_in_go_did_not_expect(tmp_path, alias, address):
     assert (record.group, record.version) == (group, alias)
 
 
+@pytest.mark.parametrize(
+    "head", ["[]v1.{} | len:2, cap:2", "[]*v1.{} | len:2, cap:4", "*v1.{}List"]
+)
+def test_objects_that_a_test_in_go_did_not_expect(tmp_path, head):
+    """Several are a list, of which each item stands without its kind."""
+    claim = yaml.safe_load(CLAIM)
+    del claim["apiVersion"], claim["kind"]
+    several = [{**claim, "metadata": {**claim["metadata"], "name": name}} for name in ("a", "b")]
+    value = {"items": several, "metadata": {}} if head.endswith("List") else several
+    shown = textwrap.indent(yaml.safe_dump(value), " " * 8)
+    text = (
+        f"Expected\n    <{head.format('ResourceClaim')}>: \n{shown}to be empty\n```\n{CLAIM}```\n"
+    )
+    path = tmp_path / "build-log.txt"
+    path.write_text(text)
+    with open_history([path], ReadOptions()) as history:
+        records = list(history.records())
+        assert history.refused_places == []
+    assert [(each.group, each.kind, each.name) for each in records] == [
+        ("resource.k8s.io", "ResourceClaim", name) for name in ("a", "b", "one")
+    ]
+    assert records[0].object["spec"] == claim["spec"]
+
+
 def test_object_of_an_unknown_type_in_go_is_text(tmp_path):
     shown = textwrap.indent(yaml.safe_dump({"metadata": {"name": "one"}}), " " * 8)
     path = tmp_path / "build-log.txt"

@@ -71,8 +71,8 @@ ENTRIES = (
         detected_by=(
             "JSON and KYAML at a bracket, stored objects in JSON also between quotes in a line of "
             "a log or over many lines behind its time, YAML at a field of an object or "
-            "below its type as a test in Go shows it (`<*v1.Pod | 0x…>:`), also several "
-            "behind each other without `---`; without colours and links "
+            "below its type as a test in Go shows it (`<*v1.Pod | 0x…>:`, `<[]v1.Pod | len:2>:`), "
+            "also several behind each other without `---`; without colours and links "
             "of a terminal, the times and names that jobs and runtimes write before lines, numbers "
             "of lines, the `>` of letters, the plus signs of a new file, the line breaks of a "
             "terminal at its edge, the frame of a terminal program around lines that end before "
@@ -243,7 +243,7 @@ ENTRIES = (
         formats=_OBJECTS,
         detected_by=(
             "the first bytes of 7z, RAR, cabinets, lz4, zlib, PDF, age, PGP, CBOR, Parquet, "
-            "Avro, journals and office programs"
+            "Avro, journals and office programs; the names of files of dqlite"
         ),
         gives="nothing: they are lost, and named as what they are",
         lacks="everything",

@@ -38,10 +38,11 @@ _INDENTED = re.compile(
     r"^(?P<indent> {2,}|\t+ *)(?:- )?(?:apiVersion|kind|metadata|items):(?:\s|$)"
 )
 _EXPECTED = re.compile(
-    r"[ \t]*<\*?(?P<version>v\d{1,3}(?:(?:alpha|beta)\d{1,3})?)\.(?P<kind>[A-Z]\w{1,62})"
-    r"(?: \| 0x[0-9a-f]{1,16})?>:[ \t]*"
+    r"[ \t]*<(?P<several>\[\])?\*?"
+    r"(?P<version>v\d{1,3}(?:(?:alpha|beta)\d{1,3})?)\.(?P<kind>[A-Z]\w{1,62}?)(?P<list>List)?"
+    r"(?: \| (?:0x[0-9a-f]{1,16}|len:\d{1,9}(?:, cap:\d{1,9})?))?>:[ \t]*"
 )
-"""The type that a test in Go shows above an object which is not as it expects."""
+"""The type that a test in Go shows above an object, or several, which are not as it expects."""
 
 _HUNK = re.compile(r"^@@ -\d")
 _HOLDER = re.compile(r"\s+(?:items|resources|result):\s*$")
@@ -89,23 +90,24 @@ def end(lines: list[str], at: int) -> int:
     return begin
 
 
-def indented(lines: list[str], at: int) -> list[str]:
+def indented(lines: list[str], at: int) -> tuple[list[str], int]:
     """The lines of an indented document that begins at a line, without its indentation.
 
     It forms its own paragraph, as code in Markdown does, or follows a line of a log or the key of a
     result. Parts of documents are indented as well, so only whole objects count, and none after a
-    hunk header of a diff. Empty where none begins.
+    hunk header of a diff. Empty where none begins. The number is that of the lines in the text.
     """
-    if (tested := _of_a_test(lines, at)) or not lines[at][:1].isspace():
-        return tested
+    tested, length = _of_a_test(lines, at)
+    if tested or not lines[at][:1].isspace():
+        return tested, length
     begin = _INDENTED.match(lines[at])
     before = lines[at - 1] if at else ""
     if begin is None or (
         before.strip() and not _LOGGED.match(before) and not _HOLDER.match(before)
     ):
-        return []
+        return [], 0
     if any(_HUNK.match(before) for before in lines[:at]):
-        return []
+        return [], 0
     indent = begin["indent"]
     end = at + 1
     is_list = lines[at].startswith(f"{indent}- ")
@@ -116,31 +118,36 @@ def indented(lines: list[str], at: int) -> list[str]:
     document = [line.removeprefix(indent) for line in lines[at:end]]
     named = fields(document)
     is_whole = named >= {"apiVersion", "kind"} and named & {"metadata", "items"}
-    return document if is_whole else []
+    return (document, len(document)) if is_whole else ([], 0)
 
 
-def _of_a_test(lines: list[str], at: int) -> list[str]:
+def _of_a_test(lines: list[str], at: int) -> tuple[list[str], int]:
     """The lines of an object below its type, which stands for the version and kind it leaves out.
 
-    <*v1.Pod | 0xc003aa2908>:
-        metadata:
-          name: a
+    <*v1.Pod | 0xc003aa2908>:           <[]v1.Pod | len:2, cap:2>:
+        metadata:                           - metadata:
+          name: a                               name: a
+
+    Several objects are a list, whose version and kind are in a line more than the text has.
     """
     head = _EXPECTED.fullmatch(lines[at])
     below = lines[at + 1] if at + 1 < len(lines) else ""
     indent = below[: len(below) - len(below.lstrip())]
-    if head is None or not indent or not below.startswith(f"{indent}metadata:"):
-        return []
+    if head is None or not indent:
+        return [], 0
+    begin = "- metadata:" if head["several"] else "items:" if head["list"] else "metadata:"
+    known = (kind for kind in registry.find_name(head["kind"]) if kind.kind == head["kind"])
+    group = next((kind.group for kind in known), None)
+    if group is None or not below.startswith(f"{indent}{begin}"):
+        return [], 0
     end = at + 1
     while end < len(lines) and (lines[end].startswith(indent) or not lines[end].strip()):
         end += 1
-    known = (kind for kind in registry.find_name(head["kind"]) if kind.kind == head["kind"])
-    group = next((kind.group for kind in known), None)
-    if group is None:
-        return []
     version = f"{group}/{head['version']}" if group else head["version"]
-    named = f"<<: {{apiVersion: {version}, kind: {head['kind']}}}"
-    return [named, *(line.removeprefix(indent) for line in lines[at + 1 : end])]
+    is_list = head["several"] or head["list"]
+    named = f"<<: {{apiVersion: {version}, kind: {head['kind']}{'List' if is_list else ''}}}"
+    shown = [line.removeprefix(indent) for line in lines[at + 1 : end]]
+    return (["items:", *shown, named] if head["several"] else [named, *shown]), end - at
 
 
 def fields(lines: list[str]) -> set[str]:

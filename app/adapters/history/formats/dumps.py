@@ -75,6 +75,9 @@ def read(
                 yield _printed(source.name, position, (number, index), tree, options, losses)
                 continue
             if tree.get("kind") == "Table":
+                if answered_tables.is_empty(tree):
+                    notes.pass_over(source.name, "a table without rows")
+                    continue
                 for row, shown in enumerate(_rows(source.name, position, tree), start=1):
                     place = f"{position}/row/{row}"
                     order = (number, index + row)

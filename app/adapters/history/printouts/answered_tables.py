@@ -24,6 +24,11 @@ _PATH = re.compile(
 )
 
 
+def is_empty(table: JsonView) -> bool:
+    """True for the answer that there is no object."""
+    return table.get("rows", []) in ([], None)
+
+
 def objects(table: JsonView) -> list[JsonObject]:
     """The parts of objects that the rows show; none where nothing tells their kind."""
     titles = [entries.name(column).upper() for column in _trees(table, "columnDefinitions")]

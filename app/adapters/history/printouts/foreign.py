@@ -5,6 +5,7 @@
 map[apiVersion:v1 kind:Pod metadata:map[name:web-1 …]]  %v of an unstructured object
 (*v1.Pod)(0xc000a1c000)({                           spew in Go
   &v1.Pod{                                          the differences that go-cmp shows
+<[]v1.Pod | len:1, cap:1>: [                        the structures that Gomega shows
 class V1Pod {                                       the client for Java
 Pod(apiVersion=v1, kind=Pod, metadata=…)            fabric8
 V1Pod {                                             the client for JavaScript
@@ -41,6 +42,7 @@ _OBJECT = re.compile(
     rf"[&.]{_KINDS}\{{(?:TypeMeta|ObjectMeta|ListMeta):"
     rf"|\((?:\*?(?:\w+\.)+{_KINDS})\) ?(?:\(0x[0-9a-f]+\))?\(?\{{"
     rf"|&(?:\w+\.)+{_KINDS}\{{\s*$"
+    rf"|<(?:\[\])?\*?v\d\w{{0,9}}\.{_KINDS}(?: \| [^>\n]{{1,40}})?>: [\[{{]\s*$"
     rf"|\{{TypeMeta:\{{Kind:|map\[apiVersion:\S+ kind:"
     rf"|^\s*(?:class )?V\d(?:(?:alpha|beta)\d)?{_KINDS} \{{\s*$"
     rf"|(?:^|\W){_KINDS}\(apiVersion="
@@ -71,6 +73,10 @@ _OUTPUTS = (
     (re.compile(rb"NAME\s+NAMESPACE\s+REVISION\s"), "output of helm list"),
     (re.compile(rb"# (?:HELP|TYPE) \w"), "metrics of Prometheus, which show no object"),
     (re.compile(rb"No resources found"), "output of kubectl that shows no object"),
+    (
+        re.compile(rb"(?:NAMESPACE +)?NAME +(?:[A-Z][A-Z()-]{0,40} +){1,20}AGE[^\n]{0,200}\s*\Z"),
+        "a table of kubectl without rows: there is nothing to import",
+    ),
     (re.compile(rb"Name: +\S+\s+Project: +\S+\s"), "output of argocd, which shows no object"),
 )
 _COMMAND = re.compile(rb"[^\n]{0,80}?\b(?:kubectl|oc) [a-z][^\n]{0,400}\r?\n")
@@ -109,7 +115,7 @@ _ADDED = "0,0"
 HUNK_LINES_MAX = 200
 """Lines of a change that are searched for fields of a manifest."""
 
-_MARKS = ("{", "(apiVersion=", "map[")
+_MARKS = ("{", "(apiVersion=", "map[", ">: [")
 
 
 def problem(line: str) -> str:
