@@ -61,7 +61,7 @@ class Recording:
                 )  # fmt: skip
                 stopped.set()
 
-            begun = len(await self.log())
+            begun, noted = len(await self.log()), len(self.notes)
             tasks.start_soon(follow)
             await started.wait()
             yield
@@ -70,14 +70,19 @@ class Recording:
             else:
                 stopped.set()
         if not is_killed:
-            self.check_said(await self.gaps(after=begun))
+            self.check_said(await self.gaps(after=begun), self.notes[noted:])
 
-    def check_said(self, gaps):
-        """Asserts that the screen names each gap, or how many more there are."""
-        said = [note for note in self.notes if note.startswith("prod: gap: ")]
-        more = any("more gap" in note for note in self.notes)
-        unsaid = {text for _, text in gaps if not any(note.endswith(text) for note in said)}
-        assert not unsaid or (more and len(said) >= GAPS_NAMED_MAX)
+    def check_said(self, gaps, notes):
+        """Asserts that the screen counts each gap, and names it or the last one like it."""
+        named = [note for note in notes if note.startswith("prod: gap: ")]
+        alike = [note for note in notes if note.startswith("prod: gap, ")]
+        more = sum(int(note.split()[1]) for note in notes if "more gap" in note)
+        like = sum(int(note.split()[2]) for note in alike)
+        assert len(named) + like + more == len(gaps)
+        shapes = [without_numbers(note) for note in named]
+        texts = {without_numbers(text) for _, text in gaps}
+        unsaid = {text for text in texts if not any(each.endswith(text) for each in shapes)}
+        assert not unsaid or (more and len(named) >= GAPS_NAMED_MAX)
 
     async def once(self):
         async with self.opened() as opened:
@@ -133,6 +138,11 @@ def recording_of(source, **choices):
         history="prod", kubeconfig=choices.pop("kubeconfig", "") or source.kubeconfig(), **choices
     )
     return Recording(wanted, Settings(**bounds))
+
+
+def without_numbers(text):
+    """What gaps that are alike have in common."""
+    return "".join(letter for letter in text if not letter.isdigit())
 
 
 def version_of(event):

@@ -9,10 +9,14 @@ import pytest
 
 from app.adapters.clock import SystemClock
 from app.api.server.limits import ApiLimits
+from app.bootstrap.recording import recorders
+from app.bootstrap.recording.recorders import ScreenGaps
 from app.domain.errors import InputError
-from app.domain.log import EventType
-from app.domain.values.timestamps import SECOND
+from app.domain.log import EventType, ObjectKey
+from app.domain.values.timestamps import SECOND, Instant
 from app.service.chronicles import Chronicles
+from app.service.recording.following import gap
+from app.service.recording.journal import GAPS_NAMED_MAX, NewGaps
 from tests import draws
 from tests.api.serving import CLAIMS, claim
 from tests.patience import PATIENCE_SECONDS
@@ -203,6 +207,63 @@ async def test_report_of_a_recorder_that_compared_everything_has_no_note(tmp_pat
 async def source_kinds(recording):
     async with recording.opened() as opened:
         return opened.kinds
+
+
+async def until(holds):
+    with anyio.fail_after(PATIENCE_SECONDS):
+        while not holds():  # noqa: ASYNC110 - a list and a count, not events
+            await anyio.sleep(0.02)
+
+
+async def test_comparisons_that_are_refused_are_said_once_while_watches_live(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorders, "_PROBLEMS_SECONDS", 0.02)
+    async with serving_source(tmp_path) as source:
+        await Writer(source, 9).write(5)
+        recording = recording_of(source, record_audit_seconds=0.05)
+
+        def said(text):
+            return [note for note in recording.notes if text in note]
+
+        async with recording.going():
+            source.past = (403, "refused with 403")
+            await until(lambda: said("comparisons with the cluster are refused: "))
+            seen = source.past_count
+            await until(lambda: source.past_count > 4 * seen)
+            source.past = None
+            await until(lambda: said("comparisons with the cluster are made again"))
+        (note,) = said("are refused")
+        assert "refused with 403" in note
+        assert not await recording.gaps()
+
+
+def new_gaps(*messages):
+    gaps = NewGaps()
+    for message in messages:
+        gaps.note(gap("", ObjectKey("", "pods", "", ""), message, Instant(0)))
+    return gaps
+
+
+def test_gaps_that_follow_one_like_them_are_said_together():
+    screen = ScreenGaps()
+    assert screen.lines(new_gaps("expired at 1", "gone"), 0.0) == ["gap: expired at 1", "gap: gone"]
+    assert screen.lines(new_gaps("expired at 2", "expired at 30"), 20.0) == []
+    assert screen.lines(new_gaps("expired at 4"), 61.0) == [
+        "gap, 3 more like it, the last: expired at 4"
+    ]
+    assert screen.lines(new_gaps("expired at 5", "gone"), 70.0) == ["gap: gone"]
+    assert screen.rest() == ["gap, 1 more like it, the last: expired at 5"]
+    assert screen.rest() == []
+    assert screen.lines(new_gaps(), 131.0) == []
+    assert screen.lines(new_gaps("expired at 6"), 200.0) == ["gap: expired at 6"]
+
+
+def test_gaps_that_are_not_alike_are_named_up_to_a_bound():
+    screen = ScreenGaps()
+    letters = [chr(ord("a") + at) for at in range(GAPS_NAMED_MAX + 2)]
+    lines = screen.lines(new_gaps(*letters, "a"), 0.0)
+    assert lines[:-1] == [f"gap: {letter}" for letter in letters[:GAPS_NAMED_MAX]]
+    assert lines[-1] == "2 more gaps; redra findings names all"
+    assert screen.rest() == ["gap, 1 more like it, the last: a"]
 
 
 class ShiftedClock(SystemClock):

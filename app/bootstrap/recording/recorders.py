@@ -27,13 +27,15 @@ from app.service import importing
 from app.service.history_creation import check_name
 from app.service.recording import recorder, resuming
 from app.service.recording.following import FollowingBounds
-from app.service.recording.journal import JournalBounds
+from app.service.recording.journal import AlikeGaps, JournalBounds, NewGaps
 from app.service.recording.recorder import FirstLook, Recorder, RecordingBounds, RecordingPorts
 from app.service.recording.snapshot import SnapshotBounds
 from app.service.recording.window import WindowBounds
 from app.settings import Settings
 
 _PROBLEMS_SECONDS = 1.0
+_TOGETHER_SECONDS = 60.0
+"""The time for which gaps that follow one like them are counted before they are said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,50 @@ async def begin(
         raise InputError(str(problem), cure="nothing was recorded; try again") from problem
 
 
+class ScreenGaps:
+    """The lines about gaps: the first of some that are alike at once, the others together.
+
+    A cluster that has lost its changes again and again, or that answers 410 to each watch, makes a
+    gap at each attempt. Gaps that follow one like them are counted for `_TOGETHER_SECONDS`.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[str, float] = {}
+        self._held: dict[str, AlikeGaps] = {}
+
+    def lines(self, gaps: NewGaps, now: float) -> list[str]:
+        """The lines to show now, after gaps that were stored since the last call."""
+        lines: list[str] = []
+        for shape, alike in gaps.alike.items():
+            count = alike.count
+            if shape not in self._said:
+                self._said[shape] = now
+                lines.append(f"gap: {alike.text}")
+                count -= 1
+            if count:
+                held = self._held.setdefault(shape, AlikeGaps("", 0))
+                held.text, held.count = alike.text, held.count + count
+        if more := gaps.count - sum(alike.count for alike in gaps.alike.values()):
+            lines.append(f"{counts.of(more, 'more gap')}; redra findings names all")
+        for shape in [each for each, at in self._said.items() if now - at >= _TOGETHER_SECONDS]:
+            if shape in self._held:
+                lines.append(_together(self._held.pop(shape)))
+                self._said[shape] = now
+            else:
+                del self._said[shape]
+        return lines
+
+    def rest(self) -> list[str]:
+        """The lines about all that is still counted, at the end."""
+        lines = [_together(held) for held in self._held.values()]
+        self._held.clear()
+        return lines
+
+
+def _together(held: AlikeGaps) -> str:
+    return f"gap, {held.count} more like it, the last: {held.text}"
+
+
 async def follow(
     store: Store,
     settings: Settings,
@@ -169,8 +215,9 @@ async def follow(
         bounds=recording_bounds(settings),
         is_new=opened.info is None,
     )
+    gaps = ScreenGaps()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_report_problems, following, info.name, note)
+        tasks.start_soon(_report_problems, following, info.name, note, gaps)
         tasks.start_soon(_stop_when, stopped, following)
         if not await following.run(started):
             reasons = "; ".join(following.problems()) or "the log did not answer"
@@ -179,7 +226,8 @@ async def follow(
                 "goes on from what is stored"
             )
         tasks.cancel_scope.cancel()
-    _say_gaps(following, info.name, note)
+    for line in [*gaps.lines(following.new_gaps(), anyio.current_time()), *gaps.rest()]:
+        note(f"{info.name}: {line}")
 
 
 def recording_text(info: HistoryInfo, opened: Opened) -> str:
@@ -192,25 +240,30 @@ async def _stop_when(stopped: anyio.Event, following: Recorder) -> None:
     following.stop()
 
 
-async def _report_problems(following: Recorder, name: str, note: Callable[[str], None]) -> None:
+async def _report_problems(
+    following: Recorder, name: str, note: Callable[[str], None], gaps: ScreenGaps
+) -> None:
     before: set[str] = set()
+    was_uncompared = False
     while True:
         await anyio.sleep(_PROBLEMS_SECONDS)
         problems = set(following.problems())
         for problem in sorted(problems - before):
             note(f"{name}: {problem}")
-        _say_gaps(following, name, note)
+        for line in gaps.lines(following.new_gaps(), anyio.current_time()):
+            note(f"{name}: {line}")
         if before and not problems:
             note(f"{name}: all kinds are recorded again")
         before = problems
-
-
-def _say_gaps(following: Recorder, name: str, note: Callable[[str], None]) -> None:
-    gaps = following.new_gaps()
-    for text in gaps.texts:
-        note(f"{name}: gap: {text}")
-    if more := gaps.count - len(gaps.texts):
-        note(f"{name}: {counts.of(more, 'more gap')}; redra findings {name} has all")
+        uncompared = following.uncompared()
+        if uncompared and not was_uncompared:
+            note(
+                f"{name}: a change that a watch loses stays unnoticed, as comparisons with the "
+                f"cluster are refused: {'; '.join(uncompared)}"
+            )
+        if was_uncompared and not uncompared:
+            note(f"{name}: comparisons with the cluster are made again")
+        was_uncompared = bool(uncompared)
 
 
 def _settings_of(beginning: FirstLook, settings: Settings) -> JsonObject:

@@ -120,7 +120,7 @@ class Follower:
         audit_budget: AuditBudget,
     ) -> None:
         self.kind = kind
-        self.problem = ""
+        self.problem = self.uncompared = ""
         self._source = source
         self._window = window
         self._known = start.known
@@ -129,7 +129,7 @@ class Follower:
         self._is_denied = start.is_denied
         self._is_listed = start.is_listed
         self._has_gap = False
-        self._is_expired = False
+        self._is_expired = self._is_refused = False
         self._reached = start.position
         self._shares_counter = start.shares_counter
         self._alive = -BACKLOG_AFTER
@@ -222,12 +222,16 @@ class Follower:
             return Audit.AGREES
         try:
             listed = await self._versions(version)
-        except (Rejected, ClusterUnreachable, InputError):
+        except (Rejected, ClusterUnreachable, InputError) as problem:
             # A watch from a version that is yet to come is silent until the cluster reaches it.
             if self._position != version or not await self._went_back(version):
+                # One refusal says little: an old version of a kind at rest may have expired.
+                self.uncompared = str(problem) if self._is_refused else ""
+                self._is_refused = True
                 return Audit.NOT_MADE
             self._relist(f"the cluster went back behind resource version {version}")
             return Audit.DIFFERS
+        self.uncompared, self._is_refused = "", False
         differing = self._differing(known, listed)
         if not differing or not self._position:
             return Audit.AGREES

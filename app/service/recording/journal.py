@@ -6,6 +6,7 @@ all changes are in the log. Once the recording has begun, the append of every ga
 so that no gap is ever without its doubt.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ RECORDING, STOPPED, FINISHED = "recording", "stopped", "finished"
 
 GAPS_NAMED_MAX = 10
 """The gaps that are kept to be named; all are counted."""
+
+_NUMBER = re.compile(r"[0-9]+")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,22 +72,39 @@ def _keep_quiet(_problem: str) -> None:
 
 
 @dataclass(slots=True)
-class NewGaps:
-    """The gaps that were stored and that nobody has read since: the first ones, and their number.
+class AlikeGaps:
+    """Gaps of one object or kind whose texts differ only in numbers: the last text, and how many.
 
-    Each is a text with the object that it is about, or with its kind alone.
+    A text names the object, or the kind alone.
     """
 
-    texts: list[str] = field(default_factory=list)
+    text: str
+    count: int = 1
+
+
+@dataclass(slots=True)
+class NewGaps:
+    """The gaps that were stored and that nobody has read since, by what they have in common.
+
+    The first `GAPS_NAMED_MAX` are kept that differ; all are counted.
+    """
+
+    alike: dict[str, AlikeGaps] = field(default_factory=dict)
     count: int = 0
 
     def note(self, record: Record) -> None:
         """Add a gap."""
         self.count += 1
-        if len(self.texts) < GAPS_NAMED_MAX:
-            name = "/".join(part for part in (record.namespace, record.name) if part)
-            about = " ".join(part for part in (record.resource, name) if part)
-            self.texts.append(f"{about}: {record.message}" if name else record.message)
+        name = "/".join(part for part in (record.namespace, record.name) if part)
+        about = " ".join(part for part in (record.resource, name) if part)
+        message = record.message or ""
+        text = f"{about}: {message}" if name else message
+        shape = f"{about}: {_NUMBER.sub('', message)}"
+        alike = self.alike.get(shape)
+        if alike is not None:
+            alike.text, alike.count = text, alike.count + 1
+        elif len(self.alike) < GAPS_NAMED_MAX:
+            self.alike[shape] = AlikeGaps(text)
 
 
 class Journal:

@@ -223,6 +223,12 @@ class Recorder:
             problems.append(self._journal.problem)
         return sorted(problems)
 
+    def uncompared(self) -> list[str]:
+        """The reasons why kinds whose watches live are not compared with the cluster, sorted."""
+        followers = [each for each in self._followers if not each.problem]
+        refused = {each.kind.name: each.uncompared for each in followers if each.uncompared}
+        return sorted(together(refused))
+
     def new_gaps(self) -> NewGaps:
         """The gaps that were stored since the last call."""
         return NewGaps() if self._journal is None else self._journal.new_gaps()
