@@ -212,7 +212,7 @@ async def source_kinds(recording):
 async def until(holds):
     with anyio.fail_after(PATIENCE_SECONDS):
         while not holds():  # noqa: ASYNC110 - a list and a count, not events
-            await anyio.sleep(0.02)
+            await anyio.sleep(0.02)  # waits: for requests, and lines on the screen
 
 
 async def test_comparisons_that_are_refused_are_said_once_while_watches_live(tmp_path, monkeypatch):
