@@ -430,11 +430,14 @@ async def test_entries_about_the_history_itself_do_not_lead_to_a_page_of_an_obje
             await page(server, link)
 
 
-async def test_deleted_object_that_is_not_found_is_on_the_timeline_that_the_page_leads_to():
+async def test_search_names_a_deleted_object_and_leads_to_the_timeline_for_other_names():
     async with serving() as server:
         await server.post(PODS, pod("gone"))
         await server.delete(f"{PODS}/gone?gracePeriodSeconds=0")
-        nothing = (await page(server, f"{UI}/find?q=pod/gone")).one("p", "nothing")
-        (link,) = nothing.links
-        rows = (await page(server, link)).one("tbody").all("tr")
+        found = (await page(server, f"{UI}/find?q=pod/gone")).one("main")
+        (hit,) = found.one("ol").all("li")
+        assert "gone was deleted at" in hit.text
+        assert found.all("p", "nothing") == []
+        (link,) = (await page(server, f"{UI}/find?q=pod/never")).one("p", "nothing").links
+        rows = (await page(server, link.replace("never", "gone"))).one("tbody").all("tr")
         assert {"gone" in row.text for row in rows} == {True}

@@ -52,7 +52,7 @@ class Act:
 
     @property
     def words(self) -> str:
-        """What happened to the object, for reports."""
+        """The fate of the object, for reports, as what is said after its name."""
         made, removed = EventType.OBJECT_CREATED, EventType.OBJECT_DELETED
         return {made: "was created", removed: "was removed"}.get(self.event.type, "was changed")
 

@@ -186,6 +186,8 @@ async def test_renewed_certificate_is_read_when_the_first_has_expired(tmp_path: 
         with pytest.raises(InputError, match="client certificate has expired at 20"):
             await credentials.login()
         renew()
+        # The refusal is repeated for a second, in which nothing is read again.
+        clock.advance_to(Instant(clock.now() + 2 * SECOND))
         second = await credentials.login()
         assert second.configuration.cert_file != first.configuration.cert_file
         assert second.expires is not None
