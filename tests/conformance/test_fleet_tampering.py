@@ -29,7 +29,7 @@ AGAIN = tuple(
     for alter, seeds in (
         (wrongs_of_fleets.place_again_otherwise, (37, 38, 39, 40, 42, 43, 44, 45)),
         (wrongs_of_fleets.leave_untried_under_a_lease, (31, 32, 33, 34, 36, 37, 38, 40)),
-        (wrongs_of_fleets.leave_attempts_out, (37, 40, 41, 44, 45, 50)),
+        (wrongs_of_fleets.leave_attempts_out, (37, 40, 41, 42, 44, 45, 50)),
     )
     for seed in seeds
 )
@@ -65,6 +65,8 @@ ROWS = (
     (wrongs_of_fleets.place_again_otherwise, 41, 40),
     (wrongs_of_fleets.leave_untried_under_a_lease, 30, 40),
     (wrongs_of_fleets.leave_attempts_out, 39, 40),
+    (wrongs_of_fleets.leave_attempts_out, 47, 40),
+    draws.repeated(wrongs_of_fleets.leave_attempts_out, 32, 60),
     *AGAIN,
     draws.repeated(wrongs_of_fleets.leave_deletion_out, 62, 60),
     draws.repeated(wrongs_of_fleets.overfill_share, 36, 25),

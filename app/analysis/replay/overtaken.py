@@ -15,6 +15,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.lateness import Delay, FirstAttempt, Timers
 from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.unmade import UnmadeAttempts
 from app.domain.controllers import pods
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import (
@@ -106,6 +107,7 @@ class WaitingPods:
     def __init__(self, recorded: RecordedPace, timers: Timers) -> None:
         self.passed_over: list[PassedOver] = []
         self.seconds: dict[str, FirstAttempt] = {}
+        self.unmade = UnmadeAttempts(recorded, timers)
         self._recorded = recorded
         self._timers = timers
         self._revision = Revision(0)
@@ -159,15 +161,17 @@ class WaitingPods:
         Where a recorded placement may show that an attempt for the pod came before it, what that
         attempt comes to is noted. It does not count, and is made again when something happens.
         """
+        look = self.unmade.next_look(pod, now, due)
         if not self._may_be_first(pod):
-            return due
+            return look
         self._trials[pod] = due
         return now
 
     def end_trial(self, pod: str, tried: AttemptOutcome) -> Instant | None:
         """The instant of the recorded attempt that a trial came before; None for others."""
+        due = self.unmade.end_look(pod, tried)
         if pod not in self._trials:
-            return None
+            return due
         self.defer(pod, tried)
         return self._trials.pop(pod)
 
@@ -181,6 +185,8 @@ class WaitingPods:
         """Notes an attempt whose result counts; returns since when it could be made."""
         wake = self._wakes.pop(pod, None) or _Wake(at=now, revision=self._revision)
         self._fits.pop(pod, None)
+        if pod in self._ranks:
+            self.unmade.count(self._ranks[pod].key, pod, tried, now)
         made = self._recorded.attempts(pod)
         number = len(made) - len(self._recorded.attempts_left(pod))
         if not number or tried.node:
@@ -291,6 +297,7 @@ class WaitingPods:
         return len(self._changes) - bisect_right(self._changes, since)
 
     def _forget(self, pod: str) -> None:
+        self.unmade.forget(pod)
         for known in (self._ranks, self._wakes, self._refused, self._fits, self._trials):
             known.pop(pod, None)
 

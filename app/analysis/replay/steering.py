@@ -14,6 +14,7 @@ from app.analysis.replay.lateness import FirstAttempt, KeyLook, PacedAct, PacedR
 from app.analysis.replay.overtaken import WaitingPods
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
+from app.analysis.replay.unmade import TRIED_WITHIN
 from app.analysis.replay.variants import Succession, Variant
 from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
@@ -21,12 +22,7 @@ from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.pacing import AttemptOutcome, NextTry
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.rule_status import reconciler as rule_status
-from app.domain.controllers.scheduling.queue.waiting_pods import (
-    BACKOFF_MAX,
-    FLUSH_AGE,
-    FLUSH_ROUND,
-    QUEUE,
-)
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import core, meta
@@ -34,11 +30,6 @@ from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
 """An instant later than any in a recording."""
-
-TRIED_WITHIN = FLUSH_AGE + FLUSH_ROUND + BACKOFF_MAX + LATE_AFTER
-"""How long a pod waits at most for its next attempt, whatever wakes it. Parity: controllers.md 4.2.
-
-The rounds of the flush move it at the latest; then it waits for its back-off."""
 
 
 class SteeredPace:

@@ -210,7 +210,8 @@ class Runs:
             if each == variant:
                 is_whole = not self.recording.lacks.is_any
                 seconds = waiting.seconds if is_whole else {}
-                delays = delays_of(self.recording, self.pace(), made, seconds)
+                unmade = waiting.unmade.late if is_whole else ()
+                delays = delays_of(self.recording, self.pace(), made, seconds, unmade)
                 passed_over = waiting.passed_over if is_whole else ()
                 return (*delays, *sure_of(self.recording, early), *passed_over)
         return ()

@@ -66,9 +66,11 @@ def delays_of(
     pace: RecordedPace,
     made: PacedRun,
     seconds: Mapping[str, FirstAttempt] = MappingProxyType({}),
+    unmade: Iterable[Delay] = (),
 ) -> Iterator[Delay]:
     """The delays in a recording that nothing explains, given a run at its pace.
 
+    `unmade` are the delays of attempts that were due and not made.
     If something is missing or a clock was wrong, a delay proves nothing and is left out, and so are
     single acts whose times contradict others.
     """
@@ -84,7 +86,7 @@ def delays_of(
     def late_of(attempts: Mapping[str, FirstAttempt]) -> Iterator[Delay]:
         return late_attempts(attempts, recording.ranks, keys, pace.waits, acts, silences)
 
-    tried = chain(late_of(made.firsts), late_seconds(seconds, made.firsts, late_of))
+    tried = chain(late_of(made.firsts), late_seconds(seconds, made.firsts, late_of), unmade)
     for delay, read in chain(((each, _OF_ACTS) for each in late), ((each, None) for each in tried)):
         uids = dependence.beside(delay.uid, recording.trace)
         about = {delay.key, *(keys[uid] for uid in uids & keys.keys())}

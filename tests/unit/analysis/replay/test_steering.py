@@ -15,7 +15,8 @@ from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process, Timers
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, Readiness
-from app.analysis.replay.steering import NEVER, TRIED_WITHIN, SteeredPace
+from app.analysis.replay.steering import NEVER, SteeredPace
+from app.analysis.replay.unmade import TRIED_WITHIN, UnmadeAttempts
 from app.analysis.replay.variants import Hold, Variant
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.garbage import namespaces
@@ -170,6 +171,39 @@ def test_pod_that_was_tried_before_is_tried_again_within_the_time_of_the_flush()
     assert pace.not_before(*TURNS["attempt"], LATER) == until
     assert pace.not_before(*TURNS["attempt"], until) == until
     assert pace.not_before(*TURNS["attempt"], until) == until + TRIED_WITHIN
+
+
+@pytest.mark.parametrize(
+    ("seconds", "again", "signs", "is_late"),
+    [
+        (2000, "other", (400, 450), True),
+        (2000, "other", (100, 400), False),
+        (2000, "other", (400,), False),
+        (2000, "other", (400, 1999), False),
+        (2000, "no", (400, 450), False),
+        (400, "other", (350, 370), False),
+    ],
+)
+def test_attempt_that_would_say_something_new_is_made_in_time(
+    seconds: int, again: str, signs: tuple[int, ...], is_late: bool
+) -> None:
+    """A scheduler that came back twice after it was due tried the pod, if its reason was new."""
+    at = Instant(NOW + seconds * SECOND)
+    tries = [
+        Try(instant=each, first=each, last=each, tried=AttemptOutcome(message=text))
+        for each, text in ((Instant(0), "no"), (at, "other"))
+    ]
+    recorded = RecordedPace()
+    course = recorded._pods["pod"] = PodCourse(tries=tries, number=1)
+    process = Process(Instant(NOW + each * SECOND) for each in signs)
+    unmade = UnmadeAttempts(recorded, Timers(processes={QUEUE: process}))
+    unmade.count(POD, "pod", AttemptOutcome(message="no"), Instant(0))
+    due = unmade.next_look("pod", NOW, at)
+    if due == NOW:
+        assert unmade.end_look("pod", AttemptOutcome(message=again)) == at
+    course.number = 2
+    unmade.count(POD, "pod", AttemptOutcome(message="other"), at)
+    assert [each.uid for each in unmade.late] == ["pod"] * is_late
 
 
 def test_pod_that_is_let_through_is_tried_now_whatever_holds_it() -> None:
