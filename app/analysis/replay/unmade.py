@@ -30,7 +30,7 @@ The rounds of the flush move it at the latest; then it waits for its back-off.""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unlike:
-    """What an attempt would have come to from an instant on, other than what is stated."""
+    """The outcome that an attempt would have had from an instant on, not the stated one."""
 
     since: Instant
     outcome: AttemptOutcome
