@@ -4,7 +4,7 @@ Parity: allocator.md 8. `Requested` is the amount that a claim requests. With qu
 enlarge it, so it is the only mutable value here; it exists as long as the allocator of an attempt.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.devices.model import Capacity, CapacityPolicy
@@ -163,6 +163,20 @@ def shortage(
             free = max(0, own.value.nanos - (held or 0) - (further or 0))
             return CapacityShortage(name=name, needed=amount.value, free=free)
     return None
+
+
+def shortages(
+    requested: Mapping[str, Requested],
+    capacity: Mapping[str, Capacity],
+    aggregated: Mapping[str, int] | None,
+    allocating: Mapping[str, int] | None,
+) -> Iterator[CapacityShortage]:
+    """Every requested capacity that the device lacks, that of `shortage` first."""
+    wanted, rest = dict(requested), dict(capacity)
+    while (short := shortage(wanted, rest, aggregated, allocating, grows=False)) is not None:
+        yield short
+        wanted.pop(short.name, None)
+        rest.pop(short.name, None)
 
 
 def lacking(short: CapacityShortage, own: Capacity, requested: Requested | None) -> tuple[str, str]:

@@ -296,6 +296,40 @@ def test_capacity_that_no_holder_has_to_do_with(asked: dict, kind: str, about: s
     assert (counted.kind, counted.about) == (kind, about)
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            {"a": "3", "b": "2", "c": "1"},
+            "capacity a: needs 3, 1 of 5 is free, held by other/held; "
+            "and capacity b: needs 2, 1 of 1 is free",
+        ),
+        (
+            {"b": "2", "c": "9", "z": "1", "y": "1"},
+            "capacity y is not defined by the device; and capacity z is not defined by the device; "
+            "and capacity a: needs 5, 1 of 5 is free; and capacity b: needs 2, 1 of 1 is free; "
+            "and capacity c: 9 is not allowed by the request policy "
+            "(allowed: at least 1, at most 8)",
+        ),
+        (
+            {"a": "1", "b": "1", "c": "0"},
+            "",
+        ),
+    ],
+)
+def test_every_capacity_that_a_device_lacks_is_named(asked: dict, words: str) -> None:
+    policy = {"default": "1", "validRange": {"min": "1", "max": "8"}}
+    capacity = {
+        "a": {"value": "5"}, "b": {"value": "1"}, "c": {"value": "9", "requestPolicy": policy}
+    }  # fmt: skip
+    slices = [resource_slice("s", device("d0", allowMultipleAllocations=True, capacity=capacity))]
+    held = result("d0", shareID="s", consumedCapacity={"a": "4", "b": "0", "c": "1"})
+    given = claim(request("r0", 1, capacity={"requests": asked}))
+    answer = allocator(*slices, held=[holding(held)]).allocate(node(), [given])
+    (one,) = explanation.explain(answer).claims[0].requests[0].devices
+    assert ("" if one.cause is None else one.cause.text) == words
+
+
 def test_every_counter_that_a_device_lacks_is_named() -> None:
     devices = [device("d0", consumesCounters=uses(mem=3, cores=2))]
     slices = [

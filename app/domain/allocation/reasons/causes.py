@@ -13,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from app.domain.allocation import capacity
+from app.domain.allocation.capacity import CapacityShortage
 from app.domain.allocation.case import Case
 from app.domain.allocation.constraints import ConstraintState, Facts
 from app.domain.allocation.counters import Shortage
@@ -311,33 +312,45 @@ def _short_of_capacity(
     view_device = problem.view.devices[device]
     if not view_device.capacity and not row.requested:
         return None
-    short = capacity.shortage(
+    shortages = capacity.shortages(
         row.requested,
         view_device.capacity,
         problem.state.aggregated(view_device.id),
         usage.allocating(device),
-        grows=False,
     )
+    short = next(shortages, None)
     if short is None:
         return None
+    also = "".join(f"; and {_lacks(view_device, row, other)}" for other in shortages)
     about = f"capacity {short.name}"
     if short.needed is None:
         # No holder has anything to do with it.
-        text = f"{about} is not defined by the device"
+        text = _lacks(view_device, row, short) + also
         return Cause(kind=CauseKind.CAPACITY_MISSING, about=about, text=text)
     own = view_device.capacity[short.name]
     wanted = row.requested.get(short.name)
     if short.free is None:
         note = capacity.policy_note(wanted, own)
         about = f"{about}: {short.needed}" + (f", {note}" if note else "")
-        text = capacity.against_policy(short, own)
+        text = _lacks(view_device, row, short) + also
         return Cause(kind=CauseKind.CAPACITY_POLICY, about=about, text=text)
     text, note = capacity.lacking(short, own, wanted)
     if holders := _listed(problem.state.holders(view_device.id)):
         text += f", held by {holders}"
     text += f" ({note})" if note else ""
-    text += _and_tainted(problem, row, device)
+    text += also + _and_tainted(problem, row, device)
     return Cause(kind=CauseKind.CAPACITY, about=about, text=text)
+
+
+def _lacks(device: Device, row: RequestRow, short: CapacityShortage) -> str:
+    """A capacity that falls short, without its holders."""
+    if short.needed is None:
+        return f"capacity {short.name} is not defined by the device"
+    own = device.capacity[short.name]
+    if short.free is None:
+        return capacity.against_policy(short, own)
+    text, note = capacity.lacking(short, own, row.requested.get(short.name))
+    return f"{text} ({note})" if note else text
 
 
 def _short_of_counters(
