@@ -19,6 +19,7 @@ AREAS = {
         sources=("app/domain/allocation/**/*.py",),
         tests=(
             f"{UNIT}/allocation",
+            f"{UNIT}/analysis/explain/test_whole_answers.py",
             "tests/properties/test_allocation_search.py",
             "tests/properties/test_allocation_laws.py",
             "tests/properties/test_allocation_likeness.py",

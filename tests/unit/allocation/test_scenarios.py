@@ -81,6 +81,7 @@ def test_fatal_error_on_any_node_leaves_the_pod_without_one(order: tuple[str, ..
 
 BAD = [
     ({"slices": {}}, "input.slices", "must be a list"),
+    ({"classes": {}}, "input.classes", "must be a list"),
     ({"slices": [{"metadata": {"name": "s"}}]}, "input.slices[0].spec", "must be an object"),
     ({"nodes": [1]}, "input.nodes[0]", "must be an object, not a number"),
     ({"features": {"DRAAdminAccess": 1}}, "input.features.DRAAdminAccess", "true or false"),
