@@ -7,6 +7,7 @@ read the difference.
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ COUNTED = [
 ]
 CLASSES = [device_class("gpu"), device_class("some", f"{MODEL} == 'a'", f"{MODEL} != 'b'")]
 
-WORLDS: dict[str, tuple[list, list, dict]] = {
+WORLDS: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
     "one is enough": ([resource_slice("s", device("a"), device("b"))], [claim(request())], {}),
     "no slice": ([], [claim(request())], {}),
     "a pool lacks slices": (
