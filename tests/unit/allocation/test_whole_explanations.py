@@ -92,6 +92,11 @@ WORLDS: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
         [claim(request("r0", 3), constraints=[distinct()])],
         {},
     ),
+    "distinct values of three requests": (
+        [resource_slice("s", device("a", numa=1), device("b", numa=2), device("c", numa=1))],
+        [claim(*(request(name) for name in ("r0", "r1", "r2")), constraints=[distinct()])],
+        {},
+    ),
     "counters": (COUNTED, [claim(request())], {"held": [holding(result("held"))]}),
     "capacity": (
         [resource_slice("s", device("d", **SHARED), device("e", **SHARED), device("plain"))],

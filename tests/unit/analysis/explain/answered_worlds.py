@@ -1285,6 +1285,14 @@ def class_that_selected_otherwise() -> Asked:
     return asking(cluster, class_name="some")
 
 
+def class_and_request_select() -> Asked:
+    """The class alone excludes the device: dropping the selector of the request would not help."""
+    cluster = base(1, 0)
+    cluster.slice("n0", models("b"))
+    cluster.device_class("some", of_model("a")[0]["cel"]["expression"])
+    return asking(cluster, class_name="some", selectors=of_model("b"))
+
+
 def claim_that_its_class_would_not_get() -> Asked:
     cluster, *_ = class_that_selected_otherwise()
     return cluster, "resourceclaim", "kept"
@@ -1617,6 +1625,7 @@ HELPED: dict[str, Callable[[], Asked]] = {
         devices_are_not_ready,
         volumes_that_are_for_other_nodes,
         class_that_selected_otherwise,
+        class_and_request_select,
         devices_that_a_patch_takes_away,
         class_that_is_missing,
         volume_claims,
