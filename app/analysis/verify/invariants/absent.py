@@ -280,17 +280,24 @@ class Missing:
         """Whether claims may have given their devices back before another one got them.
 
         No later line shows them, nor a pod for which they are reserved and that has not ended; and
-        what the others take fits.
+        what the others take fits, also later.
         """
         begin = violation.begin.revision
+        return bool(self._given_back(cluster, violation, begin)) and all(
+            parts.fit_without(self._given_back(cluster, violation, revision))
+            for revision, parts in violation.uses
+        )
+
+    def _given_back(
+        self, cluster: Cluster, violation: Violation, revision: Revision
+    ) -> Collection[ObjectKey]:
+        """The claims of a violation that may have given their devices back before a revision."""
         claims = (cluster.claims[key] for key in violation.objects if key in cluster.claims)
-        given_back = {
+        return {
             claim.key
             for claim in claims
-            if claim.written < begin and self._needed_until(claim) < begin
+            if claim.written < revision and self._needed_until(claim) < revision
         }
-        uses = violation.uses
-        return bool(given_back) and (uses is None or uses.fit_without(given_back))
 
     def _note_needed(self, pod: KnownPod) -> None:
         """Notes for the claims of a pod that is written now that its last line needs them."""

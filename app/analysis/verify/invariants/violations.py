@@ -166,6 +166,25 @@ class HeldParts:
         )
 
 
+class HeldFrom(NamedTuple):
+    """What is taken from a revision on, while it is too much."""
+
+    revision: Revision
+    parts: HeldParts
+
+
+def grown(
+    before: tuple[HeldFrom, ...], revision: Revision, parts: HeldParts | None
+) -> tuple[HeldFrom, ...]:
+    """What was taken too much, and what is taken now if any part or the limit is another one."""
+    if parts is None:
+        return before
+    last = before[-1].parts if before else None
+    if last is not None and last.limit == parts.limit and {*parts.uses} <= {*last.uses}:
+        return before
+    return (*before, HeldFrom(revision, parts))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """A rule broken at the current revision.
@@ -208,7 +227,7 @@ class Violation:
 
     `end` is None if the violation still existed at the last revision. `objects` are all objects
     that were involved in that time. `doubt` says why an UNSURE violation is unsure, `uses` what
-    took too much at its beginning.
+    was taken too much at its beginning and later.
     """
 
     rule: str
@@ -218,7 +237,7 @@ class Violation:
     begin: Moment
     end: Moment | None
     doubt: str = ""
-    uses: HeldParts | None = None
+    uses: tuple[HeldFrom, ...] = ()
 
     def __str__(self) -> str:
         last = "" if self.end is None else str(self.end.revision)

@@ -30,13 +30,14 @@ from app.analysis.verify.invariants.violations import (
     LATE_AFTER,
     Cause,
     Finding,
-    HeldParts,
+    HeldFrom,
     Moment,
     Place,
     Silences,
     Violation,
     ViolationKind,
     blame,
+    grown,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
@@ -100,16 +101,13 @@ class _OpenViolation:
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
-    uses: HeldParts | None = None
+    uses: tuple[HeldFrom, ...] = ()
     by: Event | None = None
     is_known: bool = False
 
 
 class _Ended(NamedTuple):
-    """A violation that has ended; `pools` and `unless` are as in `Finding`.
-
-    `absence` is what would be enough for no rule to be broken, had it not been recorded.
-    """
+    """A violation that has ended. Had `absence` not been recorded, no rule would be broken."""
 
     violation: Violation
     pools: tuple[PoolId, ...]
@@ -346,6 +344,7 @@ class InvariantWatch:
             if each is not None and each.kind is kind:
                 each.objects.update(finding.objects)
                 each.causes, now[place] = causes, each
+                each.uses = grown(each.uses, self._now().revision, finding.uses)
                 continue
             now[place] = _OpenViolation(
                 kind=kind,
@@ -357,7 +356,7 @@ class InvariantWatch:
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
-                uses=finding.uses,
+                uses=grown((), self._now().revision, finding.uses),
                 by=self._event if place[0] == ORDERED else None,
             )
         for place, each in still.items():

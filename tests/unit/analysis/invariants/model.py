@@ -293,17 +293,24 @@ def is_doubted_by_lost(each, states, events, judge):
         is_lossy = may_lack_claims(lost, events)
         return each.kind == "late" and is_lossy and are_claims_silent(each, events)
     if rule in SHARED:
-        given_back = {
-            key
-            for key in each.objects
-            if key.resource == "resourceclaims"
-            and not is_told(key, since - 1, events)
-            and not any(needs(state, key) for state in states if state.revision >= since)
-        }
-        if not lacks_releases(events) or not given_back:
+
+        def given_back(since):
+            return {
+                key
+                for key in each.objects
+                if key.resource == "resourceclaims"
+                and not is_told(key, since - 1, events)
+                and not any(needs(state, key) for state in states if state.revision >= since)
+            }
+
+        if not lacks_releases(events) or not given_back(since):
             return False
-        number = next(place for place, state in enumerate(states) if state is each.first)
-        return each.place not in judge.shared(number, given_back)
+        first = next(place for place, state in enumerate(states) if state is each.first)
+        until = [place for place, state in enumerate(states) if state is each.last]
+        return all(
+            each.place not in judge.shared(number, given_back(states[number].revision))
+            for number in range(first, *(until or [len(states)]))
+        )
     if rule == "allocation-unchanged":
         # The line that took the allocation before may be lost: a status has no generation.
         return may_lack_claims(lost, events)

@@ -115,8 +115,8 @@ def bound(story, *, node="n"):
     write_pod(story, node=node)
 
 
-def write_pod(story, *, node="n", phase="Pending"):
-    tree, write = story.change(key_of("pods", "q"))
+def write_pod(story, *, name="q", node="n", phase="Pending"):
+    tree, write = story.change(key_of("pods", name))
     tree["spec"]["nodeName"] = node
     tree["status"]["phase"] = phase
     write()
@@ -744,3 +744,28 @@ def test_claims_that_may_be_given_back_excuse_no_more_than_they_have(rule, resul
     write_pod(story, phase="Running")
     lines = [unmade(line) for line in as_log(story, users=(SCHEDULER, NODE))]
     assert {each for each in kinds(lines) if each[0] == rule} == {(rule, kind)}
+
+
+@pytest.mark.parametrize(("goes_on", "kind"), [(True, "broken"), (False, "unsure")])
+def test_claim_that_may_be_given_back_excuses_nothing_that_others_take_later(goes_on, kind):
+    """Of three claims with one device, two are used to the end, or the second one has ended."""
+    story = Story()
+    story.other(after=60)
+    story.publish("p", device("b"))
+    for name in "xyz":
+        story.other(after=60)
+        story.claim(name, {"name": "r", "exactly": {"count": 1}})
+        if name != "x":
+            story.pod(f"q{name}", name)
+        story.allocate(name, result("p", "b"))
+        if name != "x":
+            story.reserve(name, user(f"q{name}", story.uid(f"q{name}")))
+            write_pod(story, name=f"q{name}")
+        if name == "y" and not goes_on:
+            write_pod(story, name="qy", phase="Succeeded")
+    write_pod(story, name="qz", phase="Running")
+    if goes_on:
+        write_pod(story, name="qy", phase="Running")
+    lines = [unmade(line) for line in as_log(story, users=(SCHEDULER, NODE))]
+    own = {each for each in kinds(lines) if each[0] == "device-in-one-claim"}
+    assert own == {("device-in-one-claim", kind)}
