@@ -116,6 +116,8 @@ class WaitingPods:
         self._changes: list[Instant] = []
         self._wakes: dict[str, _Wake] = {}
         self._refused: dict[str, _Refusal] = {}
+        # Those of them that the recording places later: of very many pods, few may be.
+        self._placed_later: dict[str, _Refusal] = {}
         self._fits: dict[str, _Fit] = {}
         self._trials: dict[str, Instant] = {}
 
@@ -187,8 +189,9 @@ class WaitingPods:
         self._fits.pop(pod, None)
         if pod in self._ranks:
             self.unmade.count(self._ranks[pod].key, pod, tried, now)
-        made = self._recorded.attempts(pod)
-        number = len(made) - len(self._recorded.attempts_left(pod))
+        made, left = self._recorded.attempts(pod), self._recorded.attempts_left(pod)
+        number = len(made) - len(left)
+        self._placed_later.pop(pod, None)
         if not number or tried.node:
             if number and tried.node:
                 self._judge(pod, tried, wake)
@@ -197,7 +200,7 @@ class WaitingPods:
         last = self._refused.get(pod)
         attempt = made[number - 1]
         is_prompt = attempt.instant - wake.at < BACKOFF_FIRST and (last is None or last.is_prompt)
-        self._refused[pod] = _Refusal(
+        refusal = self._refused[pod] = _Refusal(
             attempt=attempt,
             number=1 if last is None else last.number + 1,
             is_prompt=is_prompt,
@@ -208,6 +211,8 @@ class WaitingPods:
             and tried.plugins == {DEVICES}
             and self._changed(wake) <= (last is not None),
         )
+        if any(each.placing is not None for each in left):
+            self._placed_later[pod] = refusal
         return wake.at
 
     def _may_be_first(self, pod: str) -> bool:
@@ -219,7 +224,7 @@ class WaitingPods:
             return True
         if self._changed(wake) > 1 or _ready_at(last) > wake.at:
             return False
-        for other, each in self._refused.items():
+        for other, each in self._placed_later.items():
             if other != pod and last.attempt.instant < each.attempt.instant:
                 left = self._recorded.attempts_left(other)
                 if left and left[0].placing is not None and self._is_before(pod, other):
@@ -298,7 +303,8 @@ class WaitingPods:
 
     def _forget(self, pod: str) -> None:
         self.unmade.forget(pod)
-        for known in (self._ranks, self._wakes, self._refused, self._fits, self._trials):
+        refused = self._refused, self._placed_later
+        for known in (self._ranks, self._wakes, *refused, self._fits, self._trials):
             known.pop(pod, None)
 
 
