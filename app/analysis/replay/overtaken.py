@@ -26,7 +26,7 @@ from app.domain.controllers.scheduling.queue.waiting_pods import (
 )
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import DEVICES
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.values import api_resources, timestamps
+from app.domain.values import api_resources, counts, timestamps
 from app.domain.values.fields import core, dra
 from app.domain.values.timestamps import Instant
 
@@ -54,10 +54,11 @@ class PassedOver:
     @property
     def text(self) -> str:
         """The refusal as text, for reports."""
+        devices = counts.plural(len(self.devices), "device")
         return (
-            f"was refused although {', '.join(self.devices)} fitted it from "
-            f"{timestamps.micro_text(self.woken)} on: {self.by}, which came after it in the queue, "
-            "got that"
+            f"was refused although {devices} {', '.join(self.devices)} fitted it from "
+            f"{timestamps.micro_text(self.woken)} on, which {self.by} got, a pod behind it in the "
+            "queue"
         )
 
 

@@ -5,7 +5,7 @@ import pytest
 from app.analysis.replay.attempts import Placing, PodCourse, Try
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import FirstAttempt, Process, Timers, late_attempts
-from app.analysis.replay.overtaken import WaitingPods, late_seconds
+from app.analysis.replay.overtaken import PassedOver, WaitingPods, late_seconds
 from app.analysis.replay.pace import RecordedPace
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
@@ -195,3 +195,15 @@ def test_nobody_is_tried_for_pods_that_are_not_placed() -> None:
     story.make("early", 39)
     assert story.waiting.next_try("early", Instant(0), Instant(5)) == 5
     assert story.waiting.end_trial("early", AttemptOutcome(message="no")) is None
+
+
+@pytest.mark.parametrize(
+    ("devices", "said"), [(("p/a",), "device p/a"), (("p/a", "p/b"), "devices p/a, p/b")]
+)
+def test_report_names_the_devices_and_the_pod_that_got_them(devices, said):
+    pods = [ObjectKey(*api_resources.PODS, "ns", name) for name in ("first", "second")]
+    passed = PassedOver(key=pods[0], by=pods[1], devices=devices, woken=Instant(0))
+    assert passed.text == (
+        f"was refused although {said} fitted it from 1970-01-01T00:00:00.000000Z on, which "
+        "pods/ns/second got, a pod behind it in the queue"
+    )
