@@ -167,7 +167,7 @@ class HeldParts:
 
 
 class HeldFrom(NamedTuple):
-    """What is taken from a revision on, while it is too much."""
+    """The parts that are taken from a revision on, while they are too much."""
 
     revision: Revision
     parts: HeldParts
@@ -176,7 +176,7 @@ class HeldFrom(NamedTuple):
 def grown(
     before: tuple[HeldFrom, ...], revision: Revision, parts: HeldParts | None
 ) -> tuple[HeldFrom, ...]:
-    """What was taken too much, and what is taken now if any part or the limit is another one."""
+    """The parts taken too much, with those of now if any of them or the limit is another one."""
     if parts is None:
         return before
     last = before[-1].parts if before else None
