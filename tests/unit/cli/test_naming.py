@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.cli.arguments import naming
+from app.cli import console
 from app.domain.errors import InputError
 from tests.command_line import redra
 from tests.prepared_data import prepare
@@ -36,12 +36,12 @@ from tests.prepared_data import prepare
     ],
 )
 def test_names_are_those_that_commands_take(answer: object, names: list[str]) -> None:
-    assert naming.names_in(answer) == names
+    assert console.names_in(answer) == names
 
 
 def test_answer_without_names_is_refused_in_a_sentence() -> None:
     with pytest.raises(InputError, match="this answer has no names"):
-        naming.names_in({"history": "h", "largest": 3})
+        console.names_in({"history": "h", "largest": 3})
 
 
 @pytest.mark.parametrize(
