@@ -157,6 +157,14 @@ async def _open_all(histories: Histories, store: Store, names: Iterable[str]) ->
             await histories.wait_open(name)
 
 
+def _open_watched(
+    histories: Histories, store: Store, watched: Sequence[str], tasks: TaskGroup, name: str
+) -> None:
+    """Open a history that is watched over: nobody may ask for it, so nothing else opens it."""
+    if name in watched:
+        tasks.start_soon(_open_all, histories, store, (name,))
+
+
 async def _prepare(store: Store, note: Callable[[str], None]) -> None:
     """Remove what killed processes left; read the key of Secrets, and report unreadable ones."""
     private_folders.remove_left()
@@ -230,7 +238,8 @@ async def serve(
             kept = (DEFAULT_HISTORY, *companions.names, *watched)
             bounds = tending_bounds(settings)
             tasks.start_soon(partial(tending.run, histories, bounds, adopts=workers, kept=kept))
-            companions.start(tasks, server.stop)
+            begun = partial(_open_watched, histories, store, watched, tasks)
+            companions.start(tasks, server.stop, begun)
             if workers and settings.projector == "process":
                 tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))
             await server.serve(sockets=[listener])

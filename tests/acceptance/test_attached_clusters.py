@@ -59,15 +59,25 @@ def wait_for_history(client, path):
     raise AssertionError(answer.text)
 
 
+def wait_until_watched(client):
+    """Returns when the server judges the recorded history, for which nobody has asked yet."""
+    for _ in range(6000):
+        if 'redra_watched_revision{history="prod"}' in client.get("/metrics").text:
+            return
+    raise AssertionError("the history is not watched over")
+
+
 @draws.in_turn("ends")
 def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path, cluster):
     folder = tmp_path / "redra"
     folder.mkdir()
     server = ServerProcess(
-        folder, "--attach", "prod", "--kubeconfig", str(cluster.kubeconfig), REDRA_LEASE_SECONDS="2"
-    )
+        folder, "--attach", "prod", "--kubeconfig", str(cluster.kubeconfig), "--watch-over", "prod",
+        REDRA_LEASE_SECONDS="2",
+    )  # fmt: skip
     server.start()
     with server.client() as client, cluster.client() as real:
+        wait_until_watched(client)
         listed = wait_for_history(client, f"/h/prod{PODS}")
         version = listed["metadata"]["resourceVersion"]
         with following(client, f"/h/prod{PODS}", resourceVersion=version) as events:
@@ -87,6 +97,7 @@ def test_attached_cluster_is_served_as_it_goes_over_the_death_of_either(tmp_path
         assert changed.status_code == 200
     server.start()
     with server.client() as client:
+        wait_until_watched(client)
         parameters = {"labelSelector": "a=b"}
         with following(client, f"/h/prod{PODS}", **parameters) as events:
             assert next(events)["object"]["metadata"]["labels"] == {"a": "b"}

@@ -54,9 +54,14 @@ class Companions:
             player = await self._replay.begin(histories)
             self.players[player.info.name] = player
 
-    def start(self, tasks: TaskGroup, end: Callable[[], None]) -> None:
-        """Start recording and playing; `end` ends the server."""
-        self._attachments.start(tasks)
+    def start(
+        self, tasks: TaskGroup, end: Callable[[], None], begun: Callable[[str], None]
+    ) -> None:
+        """Start recording and playing; `end` ends the server.
+
+        `begun` is called with the name of each recorded history that exists then.
+        """
+        self._attachments.start(tasks, begun)
         if self._replay is not None:
             tasks.start_soon(self._play, self._replay, end)
 

@@ -65,11 +65,11 @@ class Attachments:
                 self._note(f"{wanted.history}: not recorded: {problem}")
             self._opened.append((wanted, opened))
 
-    def start(self, tasks: TaskGroup) -> None:
-        """Start recording."""
+    def start(self, tasks: TaskGroup, begun: Callable[[str], None]) -> None:
+        """Start recording; `begun` is called with the name of each history that exists then."""
         for wanted, opened in self._opened:
             self._running += 1
-            tasks.start_soon(self._run, wanted, opened)
+            tasks.start_soon(self._run, wanted, opened, begun)
 
     async def stop(self) -> None:
         """End the recorders in order, in a bounded time."""
@@ -81,13 +81,13 @@ class Attachments:
     def _note_of(self, name: str, text: str) -> None:
         self._note(f"{name}: {text}")
 
-    async def _run(self, wanted: Wanted, opened: "Opened") -> None:
+    async def _run(self, wanted: Wanted, opened: "Opened", begun: Callable[[str], None]) -> None:
         pause = 1.0
         try:
             while not self._stopped.is_set():
                 problems: list[BaseException] = []
                 try:
-                    await self._record(wanted, opened)
+                    await self._record(wanted, opened, begun)
                 except* RedraError as group:
                     problems = _leaves(group)
                 for problem in problems:
@@ -102,10 +102,11 @@ class Attachments:
             self._ended.set()
             self._ended = anyio.Event()
 
-    async def _record(self, wanted: Wanted, opened: "Opened") -> None:
+    async def _record(self, wanted: Wanted, opened: "Opened", begun: Callable[[str], None]) -> None:
         from app.bootstrap.recording import recorders
 
         info = await recorders.begin(self._store, self._settings, wanted, opened, note=self._note)
+        begun(info.name)
         await recorders.follow(
             self._store,
             self._settings,
