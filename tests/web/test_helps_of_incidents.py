@@ -1,5 +1,6 @@
 """What would help in an incident is done in a twin of it, as a person would do it: the pod runs."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -105,6 +106,13 @@ def remove_the_taint(made):
     return ({"patch": {"spec": {"taints": None}}, "of": "node/a"},)
 
 
+def tolerate_as_it_is_spelled(made):
+    tree = copy.deepcopy(next(one for one in made.steps[1]["apply"] if one["kind"] == "Pod"))
+    for toleration in tree["spec"]["tolerations"]:
+        toleration["value"] = toleration["value"].removesuffix("s")
+    return ({"delete": "pod/lab/job"}, {"wait": 2}, {"apply": [tree]})
+
+
 counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
 night = night_incidents
 
@@ -125,6 +133,7 @@ HELPS = [
     (quiet.name_of_a_template_is_mistyped, "create resourceclaimtemplate", make_the_template),
     (night.claim_is_in_another_namespace, "create resourceclaim claim", make_the_claim),
     (quiet.pod_tolerates_another_value, "remove taint x.test/cards", remove_the_taint),
+    (quiet.pod_tolerates_another_value, "tolerate taint x.test/cards", tolerate_as_it_is_spelled),
 ]
 
 

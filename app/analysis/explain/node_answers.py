@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from app.analysis.explain.reasons import listed
 from app.domain.allocation import Allocation, Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
-from app.domain.allocation.reasons.changes import MadeClaim, OpenClosedNode
+from app.domain.allocation.reasons.changes import Change, MadeClaim, OpenClosedNode
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.plugins import pod_topology_spread, volume_binding
 from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     extended_resources,
@@ -102,7 +103,7 @@ class NodeAnswer:
         *,
         changes_max: int = counterfactual.CHANGES_MAX,
         tries_max: int = counterfactual.TRIES_MAX,
-    ) -> Generator[None, None, list[Help]]:
+    ) -> Generator[Change, None, list[Help]]:
         """Searches for the smallest proven changes that make the claims fit here, try by try.
 
         A closed node is opened first; this is one of the changes.
@@ -389,7 +390,7 @@ def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
     """The answer of a node without its cordon, or without the taints that are not tolerated."""
-    (change, opened), *further = _openings(cycle, info)
+    (change, opened), *further = openings(cycle.pod, info)
     made = _open_answer(cycle, info, change, opened)
     for also, wide_open in further:
         if made.text and not _open_answer(cycle, info, also, wide_open).text:
@@ -402,24 +403,28 @@ def uncordoning(name: str) -> str:
     return f"uncordon node {name}"
 
 
-def _openings(cycle: Cycle, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
+def openings(pod: PodSpec, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
     """The changes that open a node one after the other, each with the node as it is then."""
     opened = info
-    if info.is_unschedulable and not filters.is_tolerated(cycle.pod, filters.UNSCHEDULABLE_TAINT):
+    if info.is_unschedulable and not filters.is_tolerated(pod, filters.UNSCHEDULABLE_TAINT):
         taints = tuple(taint for taint in info.taints if taint.get("key") != _CORDON)
         opened = replace(info, is_unschedulable=False, taints=taints)
         yield uncordoning(info.name), opened
-    closing = [
-        taint
-        for taint in opened.taints
-        if taint.get("effect") in filters.HARD_EFFECTS
-        and not filters.is_tolerated(cycle.pod, taint)
-    ]
+    closing = closing_taints(pod, opened)
     if closing:
         taints = tuple(taint for taint in opened.taints if taint not in closing)
         names = ", ".join(taint_of(taint).text for taint in closing)
         change = f"remove {counts.plural(len(closing), 'taint')} {names} of node {info.name}"
         yield change, replace(opened, is_unschedulable=False, taints=taints)
+
+
+def closing_taints(pod: PodSpec, info: NodeInfo) -> list[JsonObject]:
+    """The taints that close a node to a pod."""
+    return [
+        taint
+        for taint in info.taints
+        if taint.get("effect") in filters.HARD_EFFECTS and not filters.is_tolerated(pod, taint)
+    ]
 
 
 def _open_answer(cycle: Cycle, info: NodeInfo, change: str, opened: NodeInfo) -> OpenNode:

@@ -6,6 +6,7 @@ requests, and return their result at the end. The views must not change meanwhil
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import TypeAlias, TypeVar
 
@@ -16,10 +17,11 @@ from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, missing_classes, node_reason
 from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.remedies import BeyondDevices, SpecSearch, helps_text
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import merge_nodes, same_answer
 from app.analysis.views import LiveViews
-from app.domain.allocation.reasons.changes import Change, ReleaseClaim
+from app.domain.allocation.reasons.changes import Change
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.controllers.plan import MergingViews
 from app.domain.controllers.scheduling.scheduling_cycle import attempt
@@ -32,14 +34,8 @@ from app.domain.values.timestamps import Instant
 
 ResultT = TypeVar("ResultT")
 
-HELPS_SHOWN_MAX = 10
-"""The number of kinds of help in the tree; the JSON has all."""
-
-NOT_DEVICES = {
-    "node(s) were unschedulable": "kubectl uncordon",
-    "node(s) had untolerated taint(s)": "tolerate the node's taint or remove it",
-}
-"""Reasons that no change of claims or devices removes, with an unproved remedy for each."""
+HELPFUL = "what would help, each proved by allocating again (%s)"
+"""The headline of changes that help."""
 
 NO_NODES = "there are no nodes"
 """The text about a pod in a cluster without nodes."""
@@ -126,16 +122,15 @@ def waiting(
         return _with_remedies(PodFindings(text=early, children=lacking), reported, BY_DRIVERS)
     fitting: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
-    erring: list[NodeAnswer] = []
+    apart, erring = list[NodeAnswer](), list[NodeAnswer]()
     followed = 0
     seen: set[Hashable] = set()
-    asking = node_answers.ask_nodes(
-        rules, views, tree, now=now, node=node, opened_max=bounds.opened_nodes_max
+    index = yield from node_answers.indexing(rules, views)
+    asking = node_answers.answers(
+        rules, views, index, tree, now=now, node=node, opened_max=bounds.opened_nodes_max
     )
     for answer in asking:
         yield
-        if answer is None:
-            continue
         made = node_reason(answer, effort_steps=0)
         group = same_answer(made)
         if group not in seen and made.is_combination and followed < bounds.followed_nodes_max:
@@ -149,10 +144,10 @@ def waiting(
             yield
         seen.add(group)
         fitting.append(made)
+        apart.append(answer)
         if help and answer.is_helpable:
             refused.setdefault(group, []).append(answer)
-            if made.is_error:
-                erring.append(answer)
+            erring += [answer] if made.is_error else []
     if node and not fitting:
         raise _unknown(views, node)
     fits = sum(not reason.text for reason in fitting)
@@ -162,13 +157,23 @@ def waiting(
     helps: list[JsonObject] = []
     ends = erring if rules.quirks.c16 else None
     if help and (ends or all(reason.text for reason in fitting)):  # an error ends all (C16)
-        helpful, helps = yield from _help(list(refused.values()), ends, fitting, bounds)
+        search = SpecSearch(rules=rules, views=views, nodes=index, pod=tree, now=now)
+        beyond = partial(_beyond, search, () if ends else apart, bounds)
+        helpful, helps = yield from _help([*refused.values()], ends, fitting, bounds, beyond)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)
-    text = _fit_text(fits, [reason.node for reason in fitting])
-    text += failure or _eviction_text(fits, evicting)
+    text = _fit_text(fits, fitting) + (failure or _eviction_text(fits, evicting))
     remedies = tuple(helps) if help else None
-    return PodFindings(text=text, children=children, nodes=tuple(fitting), helps=remedies)
+    return PodFindings(text=text, children=children, nodes=(*fitting,), helps=remedies)
+
+
+def _beyond(
+    search: SpecSearch, answers: Sequence[NodeAnswer], bounds: ExplainBounds, changes_max: int
+) -> Steps[BeyondDevices]:
+    """The helps beyond devices, within the bounds of one question."""
+    return search.run(
+        answers, changes_max, nodes_max=bounds.help_nodes_max, tries_max=bounds.help_tries_max
+    )
 
 
 def _unknown(views: LiveViews, node: str) -> NotFound:
@@ -253,14 +258,83 @@ def _help(
     erring: Sequence[NodeAnswer] | None,
     node_reasons: Sequence[NodeReason],
     bounds: ExplainBounds,
+    beyond: Callable[[int], Steps[BeyondDevices]],
 ) -> Steps[tuple[Reason, list[JsonObject]]]:
-    """The smallest proven changes; of nodes with the same answer the first is tried.
+    """The smallest proven changes, as a reason and as JSON.
 
-    Others of them are tried, too, until one change helps: equal answers have different remedies
-    where their devices differ. All these together have the tries of one node.
     `refused` are the nodes on which the allocator refused the pod, grouped by answer. `erring` are
     those whose error ends the attempt on all nodes, None if errors end no attempt: a change that
-    leaves or brings about an error on another node does not help.
+    leaves or brings about an error on another node does not help. `beyond` searches for changes of
+    nodes and of the pod's own spec.
+    """
+    of_devices = yield from _of_devices(refused, erring, bounds)
+    # To open another node does not remove an error, either.
+    opened_nodes = [] if erring else [one for one in node_reasons if one.opened is not None]
+    fewest = min((len(one.changes) for one, _ in of_devices.helps), default=bounds.help_changes_max)
+    opening = helps_text.openings(opened_nodes, fewest)
+    fewest = min((len(changes) for _, changes in opening), default=fewest)
+    further = yield from beyond(fewest)
+    opened_so = {changes for _, changes in opening}
+    helps = [
+        *of_devices.helps,
+        *((one, 1) for one in further.helps if one.texts not in opened_so),
+    ]
+    fewest = min((len(one.changes) for one, _ in helps), default=0)
+    helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
+    vain = _in_vain_for(of_devices.vain, erring or ())
+    children = helps_text.lines(opening, helps, vain, node_reasons)
+    # A closed node, such as a tainted one, was tried as if it were open.
+    nodes = {reason.node for reason in node_reasons if reason.opened is not None}
+    nodes.update(further.nodes)
+    reached = nodes.union(*((answer.node for answer in group) for group in refused))
+    tried_on = f"tried on {len(nodes.union(of_devices.nodes))} of {nodes_text(len(reached))}"
+    if bounds.help_nodes_max < len(refused):
+        tried_on += "; the others say something else and were left out"
+    head = HELPFUL % tried_on
+    if not helps and not opening:
+        sorts = [*helps_text.sorts(of_devices.tried), *further.sorts]
+        head = _nothing_helps(sorts, bool(reached), bounds, tried_on)
+    opened: list[JsonObject] = [{"node": node, "changes": [*changes]} for node, changes in opening]
+    # Somebody asked for it, so it stays on a page that is cut.
+    helpful_reason = Reason(text=head, children=tuple(children), is_kept=True)
+    return helpful_reason, opened + [one.tree() for one, _ in helps]
+
+
+def _nothing_helps(
+    sorts: Sequence[str], is_tried: bool, bounds: ExplainBounds, tried_on: str
+) -> str:
+    """The headline of an answer without a help, with the sorts of changes that were tried."""
+    if not is_tried:
+        return "no change of claims or devices was tried: no node looks at devices for the pod"
+    text = f"nothing helps of what was tried: up to {bounds.help_changes_max} changes together, "
+    text += f"{bounds.help_tries_max} tries a node ({tried_on})"
+    return f"{text}; tried: {', '.join(dict.fromkeys(sorts))}" if sorts else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfDevices:
+    """The helps of claims and devices, each with the number of nodes like its own.
+
+    `vain` are changes after which the named other node has an error. `nodes` are those on which
+    changes were tried, `tried` these changes.
+    """
+
+    helps: list[tuple[Help, int]]
+    vain: list[tuple[Help, str]]
+    nodes: list[str]
+    tried: list[Change]
+
+
+def _of_devices(
+    refused: Sequence[Sequence[NodeAnswer]],
+    erring: Sequence[NodeAnswer] | None,
+    bounds: ExplainBounds,
+) -> Steps[_OfDevices]:
+    """The smallest proven changes of claims and devices; the parameters are those of `_help`.
+
+    Of nodes with the same answer the first is tried. Others of them are tried, too, until one
+    change helps: equal answers have different remedies where their devices differ. All these
+    together have the tries of one node.
     """
     vain: list[tuple[Help, str]] = []
     groups = sorted(refused, key=lambda group: -len(group))[: bounds.help_nodes_max]
@@ -269,6 +343,7 @@ def _help(
     answers = [*(erring or ()), *(answer for answer, _ in shares)][: bounds.help_nodes_max]
     others = _Others({other.node: other for other in answers if erring is not None})
     searched: list[str] = []
+    tried: list[Change] = []
     tries_left = bounds.help_tries_max
     for answer, alike in shares[: bounds.help_nodes_max]:
         fewest = min((len(one.changes) for one, _ in helps), default=bounds.help_changes_max)
@@ -280,42 +355,16 @@ def _help(
             break
         searched.append(answer.node)
         tries = answer.looking_for_help(changes_max=fewest, tries_max=tries_max)
-        helpful, tried = yield from _counted(tries)
-        tries_left -= tried if len(searched) > len(groups) else 0
+        helpful, changes = yield from _counted(tries)
+        tried += changes
+        tries_left -= len(changes) if len(searched) > len(groups) else 0
         for one in helpful:
             failing = yield from others.failing(one)
             if failing:
                 vain.append((one, failing))
             else:
                 helps.append((one, alike))
-    fewest = min((len(one.changes) for one, _ in helps), default=0)
-    helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
-    # To open another node does not remove an error, either.
-    opened_nodes = [] if erring else [one for one in node_reasons if one.opened is not None]
-    opening = _openings(opened_nodes, fewest or bounds.help_changes_max)
-    children = [*map(_opening, opening), *_best(helps), *_in_vain_for(vain, erring or ())]
-    children += _beyond_devices(node_reasons)
-    # A closed node, such as a tainted one, was tried as if it were open.
-    as_open = {reason.node for reason in node_reasons if reason.opened is not None}
-    count = len(as_open.union(*({answer.node for answer in group} for group in refused)))
-    tried_on = f"tried on {len(as_open.union(searched))} of {nodes_text(count)}"
-    if len(groups) < len(refused):
-        tried_on += "; the others say something else and were left out"
-    text = f"what would help, each proved by allocating again ({tried_on})"
-    if not helps and not opening:
-        text = (
-            f"nothing helps of what was tried: up to {bounds.help_changes_max} changes together, "
-            f"{bounds.help_tries_max} tries a node ({tried_on})"
-        )
-        if not count:
-            text = "no change of claims or devices was tried: no node looks at devices for the pod"
-    shown = children[:HELPS_SHOWN_MAX]
-    if len(children) > HELPS_SHOWN_MAX:
-        shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
-    opened: list[JsonObject] = [{"node": node, "changes": [*changes]} for node, changes in opening]
-    # Somebody asked for it, so it stays on a page that is cut.
-    helpful_reason = Reason(text=text, children=tuple(shown), is_kept=True)
-    return helpful_reason, opened + [one.tree() for one, _ in helps]
+    return _OfDevices(helps=helps, vain=vain, nodes=searched, tried=tried)
 
 
 def _others(groups: Sequence[Sequence[NodeAnswer]]) -> Iterator[NodeAnswer]:
@@ -349,15 +398,16 @@ class _Others:
         return ""
 
 
-def _counted(tries: Steps[list[Help]]) -> Steps[tuple[list[Help], int]]:
-    """The result of a search, and how many changes it tried."""
-    count = 0
+def _counted(
+    tries: Generator[Change, None, list[Help]],
+) -> Steps[tuple[list[Help], list[Change]]]:
+    """The result of a search, and the changes that it tried."""
+    changes: list[Change] = []
     while True:
         try:
-            next(tries)
+            changes.append(next(tries))
         except StopIteration as done:
-            return done.value, count
-        count += 1
+            return done.value, changes
         yield
 
 
@@ -377,96 +427,6 @@ def _in_vain_for(
         yield Reason(text=text, issues=("C16",))
 
 
-def _openings(closed: Sequence[NodeReason], changes_max: int) -> list[tuple[str, tuple[str, ...]]]:
-    """The closed nodes that the fewest changes open so that the pod fits, with these changes."""
-    openings = [
-        (reason.node, reason.opened.opening)
-        for reason in closed
-        if reason.opened is not None and 0 < len(reason.opened.opening) <= changes_max
-    ]
-    fewest = min((len(changes) for _, changes in openings), default=0)
-    return [one for one in openings if len(one[1]) == fewest]
-
-
-def _opening(opened: tuple[str, tuple[str, ...]]) -> Reason:
-    node, changes = opened
-    there = "there" if len(changes) == 1 else f"on {node}"
-    return Reason(text=f"{' and '.join(changes)}: then it fits {there}")
-
-
-def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
-    """Each kind of help once, with its smallest change; those that help on most nodes first."""
-    kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
-    releases: dict[str, list[Help]] = {}
-    like: dict[str, int] = {}
-    for one, alike in helps:
-        if one.is_release:
-            releases.setdefault(one.node, []).append(one)
-            like[one.node] = alike
-        else:
-            kinds.setdefault(one.kinds, []).append((one, alike))
-    lines = list(_released(releases, like))
-    for group in kinds.values():
-        most = max(one.amount for one, _ in group)
-        same = [(one, alike) for one, alike in group if one.amount == most]
-        names = [one.node for one, _ in same]
-        alike = sum(count - 1 for _, count in same)
-        text = f"{same[0][0].text}: {_then(names, alike)}"
-        lines.append((len(names) + alike, text))
-    lines.sort(key=lambda line: -line[0])
-    return [Reason(text=text, count=count) for count, text in lines]
-
-
-def _released(
-    releases: Mapping[str, Sequence[Help]], like: Mapping[str, int]
-) -> Iterator[tuple[int, str]]:
-    """Claims of which any one may be released, with the nodes on which that helps.
-
-    `releases` groups the helps by node, `like` counts the nodes like each.
-    """
-    merged: dict[tuple[tuple[str, ...], bool], tuple[list[str], int]] = {}
-    for node, helps in releases.items():
-        claims = tuple(
-            change.claim
-            for one in helps
-            for change in one.changes
-            if isinstance(change, ReleaseClaim)
-        )
-        key = claims, any(one.has_untried for one in helps)
-        nodes, others = merged.get(key, ([], 0))
-        merged[key] = ([*nodes, node], others + like[node] - 1)
-    for (names, has_untried), (nodes, others) in merged.items():
-        which = "claim" if len(names) == 1 else f"any one of {len(names)} claims:"
-        more = " (among others: not all were tried)" if has_untried else ""
-        text = f"release {which} {listed(names, len(names))}{more}: {_then(nodes, others)}"
-        yield len(nodes) + others, text
-
-
-def _then(nodes: Sequence[str], alike: int) -> str:
-    """The nodes on which the pod then fits, and the number of untried nodes with equal answers."""
-    look = counts.verb(alike, "looks")
-    more = f"; {alike} more {look} the same" if alike else ""
-    return f"then it fits on {listed(nodes, len(nodes))}{more}"
-
-
-def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
-    """The nodes that refuse the pod before devices are asked, with the usual remedy."""
-    texts: dict[str, int] = {}
-    for reason in reasons:
-        is_solved = reason.opened is not None and bool(reason.opened.opening)
-        if reason.text and reason.explained is None and not is_solved:
-            texts[reason.text] = texts.get(reason.text, 0) + 1
-    return [
-        Reason(
-            text=f"{nodes_text(count)} {counts.verb(count, 'refuses')} the pod before "
-            f"devices are asked: {text}"
-            + (f" ({NOT_DEVICES[text]})" if text in NOT_DEVICES else ""),
-            count=count,
-        )
-        for text, count in sorted(texts.items(), key=lambda item: -item[1])
-    ]
-
-
 def _eviction_text(fits: int, evicting: int) -> str:
     """The words about eviction after those about the nodes that would take the pod."""
     if not evicting:
@@ -474,9 +434,9 @@ def _eviction_text(fits: int, evicting: int) -> str:
     return ", but it would be evicted" + (f" from {evicting} of them" if evicting < fits else "")
 
 
-def _fit_text(fits: int, nodes: Sequence[str]) -> str:
+def _fit_text(fits: int, nodes: Sequence[NodeReason]) -> str:
     if not nodes:
         return NO_NODES
     if len(nodes) == 1:
-        return f"it {'would' if fits else 'does not'} fit on node {nodes[0]}"
+        return f"it {'would' if fits else 'does not'} fit on node {nodes[0].node}"
     return f"{fits} of {len(nodes)} nodes would take it"

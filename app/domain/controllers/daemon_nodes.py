@@ -32,7 +32,7 @@ def refusal(
     spec = meta.spec(template)
     name = meta.name(node)
     labels = meta.labels(node)
-    if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
+    if not core.node_selector_of(spec).items() <= labels.items():
         return OTHER_LABELS
     required = json_tree.get(spec, "affinity", "nodeAffinity", _REQUIRED)
     if isinstance(required, dict):

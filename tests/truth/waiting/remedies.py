@@ -204,6 +204,24 @@ def _tolerate(state: State, key: str, value: str, effect: str, request: str, cla
     _request(state, claim, request).setdefault("tolerations", []).append(taint)
 
 
+def _tolerate_in_pod(state: State, key: str, value: str | None, effect: str) -> None:
+    made = {"key": key, "operator": "Equal", "value": (value or "")[1:], "effect": effect}
+    state["pods", "default", "p"]["spec"].setdefault("tolerations", []).append(made)
+
+
+def _label(state: State, node: str, added: str) -> None:
+    labels = state["nodes", "", node]["metadata"].setdefault("labels", {})
+    labels.update(one.split("=") for one in added.split(", "))
+
+
+def _drop_selected(state: State, said: str) -> None:
+    """The node selector without what is named; a sentence about an affinity is not understood."""
+    assert "affinity" not in said, said
+    selector = state["pods", "default", "p"]["spec"]["nodeSelector"]
+    for one in said.split(" and "):
+        del selector[one.split("=")[0]]
+
+
 def _drop_selector(state: State, number: str, request: str, claim: str) -> None:
     del _request(state, claim, request)["selectors"][int(number)]
 
@@ -247,6 +265,9 @@ _ACTS: dict[str, Callable[..., None]] = {
     r"tolerate taint ([^:=]+)(=[^:]*)?:(\S+) in request (\S+) of claim (\S+)": (
         lambda state, key, value, *rest: _tolerate(state, key, value or "", *rest)
     ),
+    r"tolerate taint ([^:=]+)(=[^:]*)?:(\S+) in the pod": _tolerate_in_pod,
+    r"label node (\S+) with ([^ ]+(?:, \S+=\S+)*)": _label,
+    r"drop (.*) of the pod": _drop_selected,
     r"drop selector #(\d+) .* in request (\S+) of claim (\S+)": _drop_selector,
     r"ask for (\S+) of (\S+) in request (\S+) of claim (\S+)": _ask_less,
     r"ask for (no) (\S+) in request (\S+) of claim (\S+)": _ask_less,
@@ -255,7 +276,7 @@ _ACTS: dict[str, Callable[..., None]] = {
             count=int(count)
         )
     ),
-    r"request (\d+) instead of \d+ (\S+) in container (\S+)": _request_less,
+    r"request (\S+) instead of \S+ (\S+) in container (\S+)": _request_less,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
     r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+) by a resourceslicepatch": (

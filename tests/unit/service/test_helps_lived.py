@@ -91,6 +91,120 @@ def drain_and_rule():
     return pod_of(cluster, requests=[request()])
 
 
+def label_that_no_node_has():
+    """The pod selects a label that the node with the device lacks."""
+    cluster = begun({"name": "a"})
+    return pod_with(cluster, nodeSelector={"disk": "ssd"})
+
+
+def affinity_that_no_node_fits():
+    """The pod's node affinity wants another zone; the label is the cloud's, not the user's."""
+    cluster = begun({"name": "a"})
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z1"]}
+    large = {"key": "size", "operator": "Gt", "values": ["4"]}
+    return pod_with(cluster, affinity=node_affinity({"matchExpressions": [zone, large]}))
+
+
+def affinity_by_operators():
+    """Two terms; the second needs one label less."""
+    cluster = begun({"name": "a"})
+    cluster.patch("nodes", "n0", {"metadata": {"labels": {"spot": "yes", "size": "4"}}})
+    first = [{"key": "disk", "operator": "Exists"}, {"key": "fast", "operator": "Exists"},
+             {"key": "spot", "operator": "NotIn", "values": ["yes"]}]  # fmt: skip
+    second = [{"key": "size", "operator": "Gt", "values": ["4"]},
+              {"key": "spot", "operator": "DoesNotExist"}]  # fmt: skip
+    terms = [{"matchExpressions": first}, {"matchExpressions": second}]
+    return pod_with(cluster, affinity=node_affinity(*terms))
+
+
+def request_over_what_is_free():
+    """Another pod uses all but 12 of 32 CPUs."""
+    cluster = begun({"name": "a"})
+    cluster.pod("hog", requests={"cpu": "20"})
+    cluster.settle()
+    return pod_with(cluster, requests={"cpu": "16"})
+
+
+def requests_for_two_resources():
+    """CPU and memory are both short."""
+    cluster = begun({"name": "a"})
+    cluster.pod("hog", requests={"cpu": "31500m", "memory": "60Gi"})
+    cluster.settle()
+    return pod_with(cluster, requests={"cpu": "1", "memory": "8Gi"})
+
+
+def spread_that_forbids():
+    """The other zone has no device, and the spread allows no further pod in this one."""
+    cluster = begun({"name": "a"}, {"name": "b"})
+    cluster.node("n1")
+    spread = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname",
+              "whenUnsatisfiable": "DoNotSchedule",
+              "labelSelector": {"matchLabels": {"app": "w"}}}  # fmt: skip
+    more = {"topologySpreadConstraints": [spread], "labels": {"app": "w"}}
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "of-first",
+                   spec={"devices": {"requests": [request()]}})  # fmt: skip
+    labelled_pod(cluster, "first", "of-first", **more)
+    cluster.settle()
+    return pod_with(cluster, **more)
+
+
+def anti_affinity_that_forbids():
+    """The only node has a pod that the pod avoids."""
+    cluster = begun({"name": "a"})
+    labelled_pod(cluster, "first", "", labels={"app": "w"})
+    cluster.settle()
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "w"}}}
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return pod_with(cluster, affinity={"podAntiAffinity": rule})
+
+
+def taint_of_a_team():
+    """The node is tainted for a team."""
+    cluster = begun({"name": "a"})
+    taint = {"key": "example.com/team", "value": "x", "effect": "NoSchedule"}
+    cluster.patch("nodes", "n0", {"spec": {"taints": [taint]}})
+    return pod_with(cluster)
+
+
+def label_and_cordon():
+    """The node lacks a label and is cordoned."""
+    cluster = begun({"name": "a"})
+    cluster.patch("nodes", "n0", {"spec": {"unschedulable": True}})
+    return pod_with(cluster, nodeSelector={"disk": "ssd"})
+
+
+def label_and_held_device():
+    """The node lacks a label, and its only device is held."""
+    cluster = begun({"name": "a"})
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "held",
+                   spec={"devices": {"requests": [request()]}})  # fmt: skip
+    cluster.pod("holds", claim="held")
+    cluster.settle()
+    return pod_with(cluster, nodeSelector={"disk": "ssd"})
+
+
+def pod_with(cluster, **spec):
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "want",
+                   spec={"devices": {"requests": [request()]}})  # fmt: skip
+    labelled_pod(cluster, "p", "want", **spec)
+    return cluster.settle()
+
+
+def labelled_pod(cluster, name, claim, labels=None, requests=None, **spec):
+    container = {"name": "main", "image": "busybox:1", "resources": {"requests": requests or {}}}
+    if claim:
+        spec["resourceClaims"] = [{"name": "c", "resourceClaimName": claim}]
+        container["resources"]["claims"] = [{"name": "c"}]
+    cluster.apply({"apiVersion": "v1", "kind": "Pod",
+                   "metadata": {"name": name, "labels": labels or {}},
+                   "spec": {"containers": [container], **spec}})  # fmt: skip
+
+
+def node_affinity(*terms):
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
 CASES = {
     patch_that_hides: "remove resourceslicepatch hide",
     attribute_left_out: f"set attribute {ROOT} of device {DRIVER}/n0/b to pci0000:00 by a "
@@ -101,12 +215,27 @@ CASES = {
     cordon_and_count: "uncordon node n0 and lower count to 2 in request gpu of claim default/want",
     drain_and_rule: "remove taint example.com/drain:NoSchedule of node n0 and remove "
     "devicetaintrule service",
+    label_that_no_node_has: "label node n0 with disk=ssd",
+    affinity_that_no_node_fits: "drop topology.kubernetes.io/zone In z1 from the node affinity and "
+    "size Gt 4 from the node affinity of the pod",
+    affinity_by_operators: "label node n0 with size=5, remove label spot of node n0",
+    request_over_what_is_free: "request 12 instead of 16 cpu in container main",
+    requests_for_two_resources: "request 500m instead of 1 cpu in container main and request 4Gi "
+    "instead of 8Gi memory in container main",
+    spread_that_forbids: "set whenUnsatisfiable of the spread over kubernetes.io/hostname to "
+    "ScheduleAnyway",
+    anti_affinity_that_forbids: "drop the required pod anti-affinity over kubernetes.io/hostname "
+    "of the pod",
+    taint_of_a_team: "tolerate taint example.com/team=x:NoSchedule in the pod",
+    label_and_cordon: "uncordon node n0 and label node n0 with disk=ssd",
+    label_and_held_device: "label node n0 with disk=ssd and release claim default/held",
 }
 
 
 def edit_claim(cluster, edit):
     """A claim never changes: the pod and its claim are made anew."""
     tree = json_tree.copy(cluster.must("resourceclaims", "want"))
+    spec = json_tree.copy(cluster.must("pods", "p"))["spec"]
     cluster.delete("pods", "p")
     cluster.settle()
     if cluster.get("resourceclaims", "want") is not None:
@@ -114,7 +243,54 @@ def edit_claim(cluster, edit):
     cluster.settle()
     edit(tree["spec"]["devices"])
     cluster.create("resource.k8s.io/v1", "ResourceClaim", "want", spec=tree["spec"])
-    cluster.pod("p", claim="want")
+    cluster.create("v1", "Pod", "p", spec=spec)
+
+
+def edit_pod(cluster, edit):
+    """Most of a pod's spec never changes: the pod is made anew."""
+    tree = json_tree.copy(cluster.must("pods", "p"))
+    cluster.delete("pods", "p")
+    cluster.settle()
+    edit(tree["spec"])
+    metadata = {name: tree["metadata"].get(name, {}) for name in ("name", "labels")}
+    cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": tree["spec"]})
+
+
+def label(cluster, node, added):
+    labels = dict(one.split("=") for one in added.split(", "))
+    cluster.patch("nodes", node, {"metadata": {"labels": labels}})
+
+
+def label_anew(cluster, node, added, gone):
+    label(cluster, node, added)
+    cluster.patch("nodes", node, {"metadata": {"labels": {gone: None}}})
+
+
+def drop_selected(cluster, _):
+    edit_pod(cluster, lambda spec: [spec.pop(name, None) for name in ("nodeSelector", "affinity")])
+
+
+def ask_for_less(cluster, amount, resource):
+    edit_pod(
+        cluster,
+        lambda spec: spec["containers"][0]["resources"]["requests"].update({resource: amount}),
+    )
+
+
+def spread_anyway(cluster, key):
+    edit_pod(
+        cluster,
+        lambda spec: [
+            one.update(whenUnsatisfiable="ScheduleAnyway")
+            for one in spec["topologySpreadConstraints"]
+            if one["topologyKey"] == key
+        ],
+    )
+
+
+def tolerate_in_pod(cluster, key, value, effect):
+    made = {"key": key, "operator": "Equal", "value": value, "effect": effect}
+    edit_pod(cluster, lambda spec: spec.setdefault("tolerations", []).append(made))
 
 
 def request_of(devices, name):
@@ -142,6 +318,12 @@ def release(cluster, name):
 
 
 ACTS = {
+    r"label node (\S+) with ([^ ]+(?:, \S+=\S+)*)": label,
+    r"label node (\S+) with (\S+), remove label (\S+) of node \S+": label_anew,
+    r"drop (.*) of the pod": drop_selected,
+    r"request (\S+) instead of \S+ (\S+) in container main": ask_for_less,
+    r"set whenUnsatisfiable of the spread over (\S+) to ScheduleAnyway": spread_anyway,
+    r"tolerate taint ([^:=]+)=?([^:]*):(\S+) in the pod": tolerate_in_pod,
     r"uncordon node (\S+)": lambda cluster, node: cluster.patch(
         "nodes", node, {"spec": {"unschedulable": False}}
     ),
@@ -222,6 +404,7 @@ async def test_only_claim_is_released_that_is_allocated_for_another_node(is_cord
                    spec={"devices": {"requests": [request()]}})  # fmt: skip
     cluster.pod("first", claim="want")
     cluster.settle()
+    cluster.patch("nodes", "n0", {"status": {"allocatable": {"pods": "1"}}}, subresource="status")
     cluster.node("n1")
     cluster.slice("n1", [{"name": "b"}])
     cluster.patch("nodes", "n1", {"spec": {"unschedulable": is_cordoned}})

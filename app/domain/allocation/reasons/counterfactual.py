@@ -52,9 +52,14 @@ class Help:
     has_untried: bool = False
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """Each change in the imperative."""
+        return tuple(change.text for change in self.changes)
+
+    @property
     def text(self) -> str:
         """All changes in the imperative, joined."""
-        return " and ".join(change.text for change in self.changes)
+        return " and ".join(self.texts)
 
     @property
     def is_release(self) -> bool:
@@ -80,7 +85,7 @@ class Help:
         """The help as JSON."""
         tree: JsonObject = {
             "node": self.node,
-            "changes": [change.text for change in self.changes],
+            "changes": [*self.texts],
         }
         if self.has_untried:
             tree["hasUntried"] = True
@@ -96,8 +101,10 @@ def what_would_help_in_steps(
     own: Mapping[str, JsonView] | None = None,
     elsewhere: frozenset[str] = frozenset(),
     made: MadeClaim | None = None,
-) -> Generator[None, None, list[Help]]:
+) -> Generator[Change, None, list[Help]]:
     """The smallest sets of changes that help, in steps of one try; empty when there are none.
+
+    Each step yields the change that is tried next.
 
     Sets have at most `changes_max` changes, and at most `tries_max` allocations are tried. Only
     sets of the smallest helpful size are returned, and of lowered counts only the highest. If the
@@ -125,7 +132,7 @@ def what_would_help_in_steps(
                 if tries >= tries_max:
                     return (yield from _all_releases(allocator, start, helps, seen, 0))
                 tries += 1
-                yield
+                yield change
                 seen.add(frozenset(changes))
                 further = tried.with_change(allocator, change)
                 if further.fits:
@@ -202,13 +209,13 @@ def _all_releases(
     helps: list[Help],
     seen: set[frozenset[Change]],
     tries_left: int,
-) -> Generator[None, None, list[Help]]:
+) -> Generator[Change, None, list[Help]]:
     """The helps, extended by all other releases that help, or marked with `has_untried`."""
     if not any(one.is_release for one in helps):
         return helps
     rest = [change for change in start.releases() if frozenset((change,)) not in seen]
     for change in rest[:tries_left]:
-        yield
+        yield change
         if start.with_change(allocator, change).fits:
             helps.append(Help(node=start.answer.node.name, changes=(change,)))
     if len(rest) <= tries_left:

@@ -128,7 +128,7 @@ def _admit_runtime_class(pod: JsonObject, reader: ObjectsReader) -> None:
     if overhead:
         spec["overhead"] = dict(overhead)
     wanted = core.runtime_node_selector(runtime_class)
-    labels = json_tree.labels(spec, "nodeSelector")
+    labels = core.node_selector_of(spec)
     for key, value in wanted.items():
         if labels.get(key, value) != value:
             raise _pod_rejected(

@@ -239,9 +239,7 @@ def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
     the constraint on cpu and memory.
     """
     spec = meta.spec(pod)
-    if json_tree.mapping(spec, "resources", "requests") or json_tree.mapping(
-        spec, "resources", "limits"
-    ):
+    if core.requests_of(spec) or json_tree.mapping(spec, "resources", "limits"):
         return ""
     required = sorted({name for name in names if name in _REQUIRED})
     containers = [

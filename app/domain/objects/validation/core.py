@@ -148,8 +148,8 @@ def _gates(new: JsonView, stored: JsonView) -> list[FieldError]:
             detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
             errors.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
     if before:
-        selector = json_tree.labels(new, "nodeSelector")
-        wanted = json_tree.labels(stored, "nodeSelector")
+        selector = core.node_selector_of(new)
+        wanted = core.node_selector_of(stored)
         if any(selector.get(key) != value for key, value in wanted.items()):
             detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             errors.append(invalid("spec.nodeSelector", selector, detail))

@@ -29,6 +29,16 @@ volume_nodes = paths.mapping("spec", "nodeAffinity", "required")
 containers_of = paths.objects("containers")
 init_containers_of = paths.objects("initContainers")
 tolerations_of = paths.objects("tolerations")
+node_selector_of = paths.labels("nodeSelector")
+node_affinity_of = paths.objects(
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+)
+requests_of = paths.mapping("resources", "requests")
+spread_constraints = paths.objects("spec", "topologySpreadConstraints")
+topology_key = paths.text("topologyKey")
 """The containers and tolerations in the spec of a pod; the tolerations of a device request, too."""
 overhead_of = paths.mapping("overhead")
 """What the runtime of a pod needs for itself, in the spec of the pod."""

@@ -8,7 +8,7 @@ per container.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.domain.values import json_tree, quantity
+from app.domain.values import quantity
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
@@ -62,7 +62,7 @@ def of_pod(spec: JsonView) -> PodAmounts:
         [(c, _with_defaults(_requests(c))) for c in inits],
     )
     if "resources" in spec:
-        whole = of_tree(json_tree.mapping(spec, "resources", "requests"))
+        whole = of_tree(core.requests_of(spec))
         effective = {**effective, **whole}
         scored = {**scored, **whole}
     if "overhead" in spec:
@@ -98,7 +98,7 @@ def _effective(
 def _requests(container: JsonView) -> dict[str, int]:
     if "resources" not in container:
         return {}
-    return of_tree(json_tree.mapping(container, "resources", "requests"))
+    return of_tree(core.requests_of(container))
 
 
 def _with_defaults(requests: Amounts) -> dict[str, int]:

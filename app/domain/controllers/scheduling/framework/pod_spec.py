@@ -109,7 +109,7 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     labels = meta.labels(tree)
     tolerations = tuple(core.tolerations_of(spec))
     wanted = amounts.of_pod(spec)
-    node_selector = tuple(sorted(json_tree.labels(spec, "nodeSelector").items()))
+    node_selector = tuple(sorted(core.node_selector_of(spec).items()))
     ports = host_ports(spec)
     shape = canonical_json(
         [
@@ -295,7 +295,7 @@ def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
     if not names and of_namespaces is None:
         names = frozenset((namespace,))
     return AffinityTerm(
-        topology_key=json_tree.text(tree, "topologyKey"),
+        topology_key=core.topology_key(tree),
         selector=selector,
         namespaces=names,
         namespace_selector=of_namespaces,

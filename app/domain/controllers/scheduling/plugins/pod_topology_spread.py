@@ -225,7 +225,7 @@ def survey(
     counts_empty: bool = False,
 ) -> Spread | None:
     """The spread constraints of a pod; None when there are none."""
-    listed = json_tree.objects(tree, "spec", "topologySpreadConstraints")
+    listed = core.spread_constraints(tree)
     if listed:
         hard = tuple(_read(item, pod) for item in listed if _is_hard(item))
         soft = tuple(_read(item, pod) for item in listed if not _is_hard(item))
@@ -255,7 +255,7 @@ def _is_hard(item: JsonView) -> bool:
 
 def _read(item: JsonObject, pod: PodSpec) -> TopologySpreadConstraint:
     return TopologySpreadConstraint(
-        key=json_tree.text(item, "topologyKey"),
+        key=core.topology_key(item),
         max_skew=json_tree.integer(item, "maxSkew") or 1,
         min_domains=json_tree.integer(item, "minDomains") or 1,
         selector=_selector(item, pod),

@@ -16,7 +16,7 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.validation import label_selectors, node_selectors, shared
 from app.domain.values import json_tree, names
-from app.domain.values.fields import entries
+from app.domain.values.fields import core, entries
 from app.domain.values.json_tree import JsonView
 
 GATED_TEXT = "cannot be set until all schedulingGates have been cleared"
@@ -67,7 +67,7 @@ def _spreading(constraints: Sequence[JsonView], path: str) -> list[FieldError]:
     for index, constraint in enumerate(constraints):
         at = f"{path}[{index}]"
         skew = json_tree.integer(constraint, "maxSkew") or 0
-        key = json_tree.text(constraint, "topologyKey")
+        key = core.topology_key(constraint)
         way = json_tree.text(constraint, "whenUnsatisfiable")
         if skew <= 0:
             errors.append(invalid(f"{at}.maxSkew", skew, "must be greater than zero"))
@@ -139,7 +139,7 @@ def _pod_term(term: JsonView, path: str) -> list[FieldError]:
             errors += label_selectors.check(term[field], f"{path}.{field}")
     for index, name in enumerate(json_tree.texts(term, "namespaces")):
         errors += shared.formatted(name, f"{path}.namespaces[{index}]", names.label)
-    key = json_tree.text(term, "topologyKey")
+    key = core.topology_key(term)
     if not key:
         return [*errors, required(f"{path}.topologyKey", "can not be empty")]
     return errors + shared.formatted(key, f"{path}.topologyKey", names.label_name)

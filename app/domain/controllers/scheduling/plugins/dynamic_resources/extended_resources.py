@@ -203,7 +203,7 @@ def _containers(pod: JsonView) -> list[_ContainerRequests]:
                 index=index,
                 name=entries.name(tree),
                 lives_long=index >= len(inits) or tree.get("restartPolicy") == "Always",
-                requests=json_tree.mapping(tree, "resources", "requests"),
+                requests=core.requests_of(tree),
             )
         )
     return containers
