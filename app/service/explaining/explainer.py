@@ -249,6 +249,11 @@ class Explainer:
     async def _elsewhere(self, key: ObjectKey) -> str:
         """A hint where or when an object of that name exists, for a wrong namespace or moment."""
         evidence = self._evidence
+        if turn := members.not_made_yet(evidence.views, key):
+            owner, note = turn
+            event = evidence.views.objects.event(owner)
+            if event is not None and evidence.sight.sees(event):
+                return note
         head = await evidence.log.head(evidence.info.id)
         events = await evidence.log.read_object(
             evidence.info.id,

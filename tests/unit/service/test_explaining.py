@@ -16,6 +16,7 @@ from app.analysis.explain.questions import ObjectExplanation, Question, placed
 from app.analysis.explain.reasons import Reason
 from app.analysis.spans import Spans, begin_of_last
 from app.analysis.views import LiveViews
+from app.domain.controllers.registry import ControllerOptions
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import Event, ObjectKey, Revision
@@ -1054,3 +1055,27 @@ async def test_creation_of_the_last_object_of_a_name_is_where_its_lane_begins() 
         assert created == (begin_of_last(lane)[1] if lane else None)
         times.add(created)
     assert len(times) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "note"),
+    [
+        ("db-1", {}, "statefulset db makes its pods one by one: db-1 only when db-0 is ready"),
+        ("db-2", {}, "statefulset db makes its pods one by one: db-2 only when db-1 is ready"),
+        ("db-3", {}, ""),
+        ("db-x", {}, ""),
+        ("other-1", {}, ""),
+        ("db-4", {"podManagementPolicy": "Parallel", "replicas": 5}, ""),
+    ],
+)
+async def test_pod_that_is_made_later_waits_for_the_one_before(name, spec, note) -> None:
+    cluster = Cluster(options=ControllerOptions(off=frozenset({"stateful-sets"})))
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": []}}
+    template["spec"]["containers"] = [{"name": "main", "image": "busybox:1"}]
+    whole = {"replicas": 3, "selector": {"matchLabels": {"app": "db"}}, "template": template}
+    cluster.create("apps/v1", "StatefulSet", "db", spec=whole | spec)
+    async with asking(cluster.settle()) as ask:
+        with pytest.raises(NotFound) as problem:
+            await ask("pod", name)
+    assert ("one by one" in str(problem.value)) == bool(note)
+    assert note in str(problem.value)

@@ -299,6 +299,23 @@ def in_turn(key: ObjectKey, tree: JsonView, shown: Sequence[PodGroup]) -> str:
     return f"{text}{listed(names, len(names))} {counts.verb(len(names), 'is')} ready: one by one"
 
 
+def not_made_yet(views: LiveViews, key: ObjectKey) -> tuple[ObjectKey, str] | None:
+    """The StatefulSet that makes a pod of this name later, in its order, with a note; or None."""
+    name, _, number = key.name.rpartition("-")
+    owner = ObjectKey(*api_resources.STATEFUL_SETS, key.namespace, name)
+    tree = views.objects.get(owner) if number.isdigit() else None
+    if tree is None or key.resource != "pods":
+        return None
+    spec = meta.spec(tree)
+    wanted = core.replicas(tree)
+    is_parallel = spec.get("podManagementPolicy") == "Parallel"
+    if is_parallel or "ordinals" in spec or not 0 < int(number) < (1 if wanted is None else wanted):
+        return None
+    before = f"{name}-{int(number) - 1}"
+    note = f"; statefulset {name} makes its pods one by one: {key.name} only when {before} is ready"
+    return owner, note
+
+
 def left_out(views: LiveViews, key: ObjectKey, tree: JsonView) -> Iterator[Reason]:
     """The nodes on which a DaemonSet wants no pod, by the cause."""
     if key[:2] != api_resources.DAEMON_SETS:
