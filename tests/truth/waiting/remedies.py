@@ -215,11 +215,18 @@ def _label(state: State, node: str, added: str) -> None:
 
 
 def _drop_selected(state: State, said: str) -> None:
-    """The node selector without what is named; a sentence about an affinity is not understood."""
-    assert "affinity" not in said, said
-    selector = state["pods", "default", "p"]["spec"]["nodeSelector"]
+    """The pod without what is named of its node selector, and without the named affinity."""
+    spec = state["pods", "default", "p"]["spec"]
+    affinity = spec.get("affinity") or {}
     for one in said.split(" and "):
-        del selector[one.split("=")[0]]
+        if one.endswith(" from the node affinity"):
+            affinity.pop("nodeAffinity", None)
+        elif one.startswith("the required pod anti-affinity"):
+            affinity.pop("podAntiAffinity", None)
+        elif one.startswith("the required pod affinity"):
+            affinity.pop("podAffinity", None)
+        else:
+            del spec["nodeSelector"][one.split("=")[0]]
 
 
 def _drop_selector(state: State, number: str, request: str, claim: str) -> None:
