@@ -17,7 +17,10 @@ def carry_out(cluster: Cluster, before: State, after: State) -> None:
         if key not in after:
             cluster.delete(resource, name)
         elif resource in _VERSIONS:
-            cluster.patch(resource, name, {"spec": after[key]["spec"]})
+            body = {"spec": after[key]["spec"]}
+            if resource == "nodes":
+                body["metadata"] = {"labels": after[key]["metadata"].get("labels")}
+            cluster.patch(resource, name, body)
         elif resource == "pods":
             continue
         else:
