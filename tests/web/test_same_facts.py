@@ -110,9 +110,15 @@ def reasons_of(answer):
 
 
 def findings_of(answer):
-    return [fact for item in answer["items"] for fact in (item["text"], *item["causes"])] + [
-        one["name"] for item in answer["items"] for one in item["objects"]
-    ]
+    return (
+        [fact for item in answer["items"] for fact in (item["text"], *item["causes"])]
+        + [one["name"] for item in answer["items"] for one in item["objects"]]
+        + [
+            one[name]
+            for one in answer["knownDefects"]
+            for name in ("title", "certainty", "severity")
+        ]
+    )
 
 
 def entries_of(answer):

@@ -151,6 +151,42 @@ async def test_scan_that_goes_on_shows_nothing_as_an_answer_and_then_what_it_fou
         assert titles == [item["title"] for item in items] != []
 
 
+async def test_landing_page_shows_known_defects_and_begins_no_search_for_each_moment_passed():
+    rule = yaml.safe_load(RULE)
+    del rule["spec"]["deviceSelector"]
+    async with serving() as server:
+        await server.post("/apis/resource.k8s.io/v1beta2/devicetaintrules", rule)
+        answer = await server.get(f"{JSON}/findings")
+        defects = answer["knownDefects"]
+        assert defects
+        assert answer["knownDefectsNote"] == ""
+        for one in defects:
+            severity = one.pop("severity")
+            assert severity == ("error" if one["kind"] == "defect" else "warning")
+        assert defects == (await server.get(f"{JSON}/scan"))["items"]
+        page = read((await server.raw("GET", UI + "/")).text)
+        titles = [one.text for one in page.all("h2")]
+        assert {one["title"] for one in defects} <= {*titles}
+        assert f"{len(defects)} known defect" in page.one("p", "lead").text
+        await server.post(CONFIG_MAPS, config_map("later"))
+        past = f"/ui/h/default@{answer['revision']}"
+        says = "known defects were not searched for at this moment"
+        assert says in read((await server.raw("GET", past + "/")).text).text
+        await server.raw("GET", past + "/scan")
+        after = read((await server.raw("GET", past + "/")).text)
+        assert says not in after.text
+        assert {one["title"] for one in defects} <= {one.text for one in after.all("h2")}
+
+
+async def test_landing_page_says_why_known_defects_are_not_searched_for():
+    async with serving(limits=ApiLimits(scan_events_max=0)) as server:
+        await server.post(CONFIG_MAPS, config_map("m"))
+        note = (await server.get(f"{JSON}/findings"))["knownDefectsNote"]
+        assert note.startswith("known defects were not searched for: ")
+        assert note.endswith(" are more than 0: use redra scan")
+        assert note in read((await server.raw("GET", UI + "/")).text).text
+
+
 async def test_scan_follows_its_history_and_does_not_begin_again(monkeypatch):
     rule = yaml.safe_load(RULE)
     del rule["spec"]["deviceSelector"]

@@ -26,9 +26,11 @@ from app.analysis.chronicle import Chronicle
 from app.analysis.explain import attempts as explained_attempts
 from app.analysis.explain import untried
 from app.analysis.explain.questions import ObjectExplanation, Question
-from app.analysis.findings import findings, volumes, workloads
+from app.analysis.findings import defects, findings, volumes, workloads
+from app.analysis.findings.defects import KnownDefects
 from app.analysis.findings.pods import PodCauses
 from app.analysis.findings.report import Findings
+from app.analysis.incidents.incident import Incident
 from app.analysis.lanes import Lanes
 from app.analysis.map_answers import DeviceMap
 from app.analysis.object_history import ObjectHistory
@@ -56,7 +58,7 @@ from app.api.redra.inquiries import (
 from app.api.redra.scans import Scans
 from app.api.server.limits import ApiLimits
 from app.domain.controllers import registry
-from app.domain.errors import BadRequest, NotFound, TooLarge
+from app.domain.errors import BadRequest, Forbidden, NotFound, TooLarge
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
@@ -85,7 +87,7 @@ class Answers:
         self._compilers = ReleaseCompilers()
         kept_max = limits.chronicles_max
         self._findings: Bounded[tuple[int, Revision, int, str], Findings] = Bounded(kept_max)
-        self._scans = Scans(self._explanations, limits)
+        self._scans = Scans(limits)
         self.chronicles = Chronicles(kept_max=kept_max, events_max=limits.chronicle_events_max)
 
     async def views(self, inquiry: Inquiry) -> LiveViews:
@@ -239,6 +241,30 @@ class Answers:
         labels = inquiry.request.parameter("labels").strip()
         now = await self.time(inquiry, views)
         return await self._scans.report(runtime, views.revision, now, labels, seconds)
+
+    async def known_defects(
+        self,
+        inquiry: Inquiry,
+        read: Callable[[str], Incident | None],
+        seconds: float,
+        *,
+        begins: bool = True,
+    ) -> KnownDefects:
+        """The known defects for the findings of a request, as far as they are known in this time.
+
+        `read` returns an incident of the gallery. With `begins` false, no scan of the past begins:
+        that would be one for each moment that a user passes.
+        """
+        until = (await self.views(inquiry)).revision
+        if not until:
+            return KnownDefects()
+        if not begins and not self._scans.is_kept(inquiry.runtime, until):
+            return KnownDefects(note="known defects were not searched for at this moment")
+        try:
+            report = await self.scan(inquiry, seconds)
+        except (Forbidden, TooLarge) as problem:
+            return KnownDefects(note=f"known defects were not searched for: {problem}")
+        return defects.of_report(report, until, read, inquiry.request.parameter("namespace"))
 
     async def pace(self, inquiry: Inquiry) -> StartPace:
         """The durations of pod starts up to the moment, step by step."""

@@ -326,5 +326,15 @@ class FindingList(Model):
         description="That the log was not read to its end in the time that a request waits "
         "(`REDRA_FINDINGS_WAIT_SECONDS`); it is read on, for the next request",
     )
+    known_defects: list[dict[str, Any]] = Field(
+        alias="knownDefects",
+        description="Known defects and traps that show, like those of `scan`, with severities",
+    )
+    known_defects_note: str = Field(
+        default="",
+        alias="knownDefectsNote",
+        description="Why there may be more known defects; begins with `not complete` if the scan "
+        "goes on, for the next request",
+    )
     certainty: str = Field(description="sure, or unsure if the recording lacks content")
     doubts: list[dict[str, Any]] = Field(description="Losses of the recording, by kind")

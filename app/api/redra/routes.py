@@ -360,17 +360,21 @@ class RedraApi:
             ) from problem
 
     async def _findings(self, inquiry: Inquiry) -> Response:
-        """The findings; unlike a page, the answer waits for the whole log, for a bounded time.
+        """The findings with the known defects; unlike a page, they wait for the whole log.
 
-        The request may have a shorter time; the log is read on meanwhile and afterwards.
+        The wait is bounded, and the request may have a shorter one; the log is read on afterwards.
         """
         inquiry.reader().check_all(WORKED_OUT_FROM)
         views = await self.answers.views(inquiry)
         seconds = self._limits.findings_wait_seconds
         if inquiry.request.parameter("wait"):
             seconds = min(seconds, integer(inquiry.request, "wait", 0))
+        ends = anyio.current_time() + seconds
         await self.answers.read_within(inquiry.runtime, views.revision, seconds)
-        return _encoded(await self.answers.findings(inquiry))
+        answer = await self.answers.findings(inquiry)
+        left = ends - anyio.current_time()
+        defects = await self.answers.known_defects(inquiry, self.incident, left)
+        return _encoded(msgspec.to_builtins(answer) | defects.to_json())
 
     async def _object(self, inquiry: Inquiry) -> Response:
         return _encoded(await self.answers.object(inquiry))

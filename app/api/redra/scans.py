@@ -27,8 +27,9 @@ The first one may have been begun for an earlier revision.
 class Scans:
     """Scans histories up to a moment; each scan runs once, and others wait for it."""
 
-    def __init__(self, turns: anyio.CapacityLimiter, limits: ApiLimits) -> None:
-        self._turns = turns
+    def __init__(self, limits: ApiLimits) -> None:
+        # Scans take no turns of explanations, which nobody waits for while a page is shown.
+        self._turns = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._limits = limits
         kept_max = limits.chronicles_max
         self._kept: Bounded[tuple[int, str, Revision], HistoryScan] = Bounded(kept_max)
@@ -51,7 +52,7 @@ class Scans:
             raise TooLarge(
                 f"{until} events are more than {self._limits.scan_events_max}: use redra scan"
             )
-        place = (runtime.life, labels, _PRESENT if until == runtime.views.revision else until)
+        place = _place(runtime, labels, until)
         kept = self._kept.recent(place)
         # A scan cannot go back, so events beyond the present view are left out.
         if kept is None or kept.report.examined > until:
@@ -65,11 +66,20 @@ class Scans:
         has_begun = True
         with anyio.move_on_after(seconds) as time:
             has_begun = await self._read_on(runtime, kept, until)
-            if has_begun:
+            if has_begun and kept.report.examined < until:
                 return await kept.read(until, now)
+        if kept.report.examined == until:
+            # Only the states at the end are looked at again, for which any time is enough.
+            return await kept.read(until, now)
         if time.cancelled_caught:
             return replace(kept.report, is_complete=False)
         return await self._read(kept, until, now)
+
+    def is_kept(self, runtime: HistoryRuntime, until: Revision) -> bool:
+        """Whether a report up to a revision needs little work: of the present, or made before."""
+        place = _place(runtime, "", until)
+        kept = self._kept.get(place)
+        return place[2] == _PRESENT or (kept is not None and kept.report.examined == until)
 
     async def _read_on(self, runtime: HistoryRuntime, kept: HistoryScan, until: Revision) -> bool:
         """Have the scan read up to a revision, and wait; False when no errand can be begun.
@@ -92,3 +102,8 @@ class Scans:
     ) -> ScanReport:
         async with self._turns:
             return await kept.read(until, now)
+
+
+def _place(runtime: HistoryRuntime, labels: str, until: Revision) -> tuple[int, str, Revision]:
+    """The place of a scan among those that are kept."""
+    return runtime.life, labels, _PRESENT if until == runtime.views.revision else until

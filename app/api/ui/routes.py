@@ -190,7 +190,11 @@ class Pages:
     async def _findings(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.findings(inquiry)
         frame = await framing.frame(self.answers, inquiry, LANDING)
-        return findings.page(frame, answer, inquiry.request.parameter("namespace"))
+        defects = await self.answers.known_defects(
+            inquiry, self._api.incident, self._part_seconds, begins=False
+        )
+        namespace = inquiry.request.parameter("namespace")
+        return findings.page(frame, answer, namespace, defects)
 
     async def _why(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.why(inquiry)

@@ -6,7 +6,6 @@ folder may see everything in it.
 
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from urllib.parse import urlencode
@@ -35,20 +34,8 @@ _JSON = b"application/json"
 
 async def ask(store: Store, settings: Settings, query: ServedQuery) -> bytes:
     """The answer to a query, made in this process. Raises InputError, Rejected."""
-    (answer,) = await _answers(store, settings, (query,))
+    answer = await _answer(store, settings, query)
     return await relative.with_meanings(store, query, _body(answer, query))
-
-
-async def ask_both(
-    store: Store, settings: Settings, queries: Sequence[ServedQuery]
-) -> tuple[bytes, bytes]:
-    """The answers to two queries about one moment; the second is empty when it is refused."""
-    first, second = await _answers(store, settings, queries)
-    body = await relative.with_meanings(store, queries[0], _body(first, queries[0]))
-    try:
-        return body, _body(second, queries[1])
-    except Rejected:
-        return body, b""
 
 
 _Answer = tuple[int, bytes]
@@ -66,12 +53,9 @@ def _body(answer: _Answer, query: ServedQuery) -> bytes:
     raise problem
 
 
-async def _answers(
-    store: Store, settings: Settings, queries: Sequence[ServedQuery]
-) -> list[_Answer]:
-    """The answers to queries about the history and the moment of the first one."""
-    info = await find_history(store, queries[0].history)
-    at = await _moment(store, info, queries[0].at)
+async def _answer(store: Store, settings: Settings, query: ServedQuery) -> _Answer:
+    info = await find_history(store, query.history)
+    at = await _moment(store, info, query.at)
     async with open_histories(store, settings) as histories:
         # No other request waits for this process, so answers may take any amount of work.
         usual = api_limits(settings)
@@ -95,7 +79,7 @@ async def _answers(
                 lint=partial(linting.lint_log, settings),
             ),
         )
-        return [await _call(application, query, at) for query in queries]
+        return await _call(application, query, at)
 
 
 async def _moment(store: Store, info: HistoryInfo, at: str) -> str:

@@ -14,7 +14,6 @@ from app.domain.errors import (
     InputError,
     NotFound,
     RedraError,
-    Rejected,
     ServerUnreachable,
     TooLarge,
 )
@@ -32,6 +31,9 @@ DEFAULT_HISTORY = "default"
 
 ASKED_AGAIN_SECONDS = 2
 """The time that one request waits for a log that a server has not read to its end."""
+
+UNREAD = "not complete"
+"""The beginning of a note that the same question has a fuller answer after a while."""
 
 Answer = TypeVar("Answer")
 Other = TypeVar("Other")
@@ -142,56 +144,41 @@ class AnswerSource:
                 answer = server.ask(patient)
                 shown = msgspec.json.decode(answer)
                 read, last = shown.get("examined", 0), shown.get("revision", 0)
-                if read >= last or monotonic() >= ends:
+                is_whole = read >= last and not shown.get("knownDefectsNote", "").startswith(UNREAD)
+                if is_whole or monotonic() >= ends:
                     return answer
                 bar.to(read, last)
 
-    def ask_both(
-        self,
-        parts: tuple[str, str],
-        *,
-        history: str,
-        at: str,
-        parameters: Mapping[str, str] | None = None,
-    ) -> tuple[bytes, bytes]:
-        """Two answers about one moment; the second is empty if it is refused or too large.
+    def ask_whole(
+        self, part: str, *, history: str, at: str, parameters: Mapping[str, str]
+    ) -> bytes:
+        """An answer about a whole log.
 
-        The parameters are those of the first answer. A server that has not read the whole log yet
-        is asked for the first one again until it has, while a bar shows how far it is, or until
-        the time is over that findings wait.
+        A server that has not read it to its end yet is asked again until it has, while a bar shows
+        how far it is, or until the time is over that findings wait.
         """
         from app.bootstrap.asking.queries import ServedQuery
 
-        queries = [
-            ServedQuery(
-                history=self.history(history),
-                part=part,
-                at=self.moment(at, history),
-                parameters=(parameters or {}) if part == parts[0] else {},
-            )
-            for part in parts
-        ]
+        query = ServedQuery(
+            history=self.history(history),
+            part=part,
+            at=self.moment(at, history),
+            parameters=parameters,
+        )
 
-        def of_server(server: "AskedServer") -> tuple[bytes, bytes]:
-            first = self._read_on(server, queries[0])
-            try:
-                return first, server.ask(queries[1])
-            except Rejected:
-                return first, b""
-
-        def here() -> tuple[bytes, bytes]:
+        def here() -> bytes:
             from app.bootstrap import stores
             from app.bootstrap.answers import served
 
-            async def work() -> tuple[bytes, bytes]:
+            async def work() -> bytes:
                 async with stores.open_store(self.settings) as store:
-                    return await served.ask_both(store, self.settings, queries)
+                    return await served.ask(store, self.settings, query)
 
             return console.run(work)
 
-        answers = self.answer(of_server, here)
-        note_moment(queries[0].at, answers[0])
-        return answers
+        answer = self.answer(lambda server: self._read_on(server, query), here)
+        note_moment(query.at, answer)
+        return answer
 
     def answer(
         self, of_server: "Callable[[AskedServer], Answer]", here: Callable[[], Other]

@@ -87,26 +87,21 @@ def findings(
     source = AnswerSource(data)
     if all_namespaces and namespace:
         raise InputError("-A and -n cannot be combined", cure="give one of them")
-    answer, scanned = source.ask_both(
-        ("findings", "scan"), history=place, at=at, parameters={"namespace": namespace}
-    )
-    shown = msgspec.json.decode(answer, type=Findings)
-    sightings = msgspec.json.decode(scanned)["items"] if scanned else []
-    if namespace:
-        sightings = [one for one in sightings if _is_in(namespace, one["objects"])]
-    defects = _ranked(sightings)
+    answer = source.ask_whole("findings", history=place, at=at, parameters={"namespace": namespace})
+    shown, whole = msgspec.json.decode(answer, type=Findings), msgspec.json.decode(answer)
+    defects, note = whole.get("knownDefects", ()), whole.get("knownDefectsNote", "")
     if shown.items or defects:
         exit_codes.conclude(ExitCode.NO)
-    elif not shown.is_complete:
+    elif not shown.is_complete or note.startswith(answering.UNREAD):
         exit_codes.conclude(ExitCode.IN_PART)
     with reading.rendering():
         if output is Output.JSON:
-            console.say_json(msgspec.json.decode(answer) | {"knownDefects": defects})
+            console.say_json(whole)
             return
         for line in findings_lines(shown, defects, source.history(place)):
             _say_wrapped(line)
-        if not scanned:
-            console.note("known defects were not searched for here; redra scan does that")
+        if note:
+            console.note(f"{note}; redra scan {source.history(place)} searches for them")
 
 
 def _say_wrapped(line: str) -> None:
@@ -211,11 +206,6 @@ def device_map(
             console.say(line)
 
 
-def _is_in(namespace: str, objects: Sequence[str]) -> bool:
-    """True if one of the objects, in the form of sightings, is in the namespace."""
-    return any(f" {namespace}/" in f" {one.rpartition(' ')[2]}" for one in objects)
-
-
 _NODES = ("no", "node", "nodes")
 _POOLS = ("pool", "pools")
 _DEVICES = ("dev", "device", "devices")
@@ -273,26 +263,6 @@ def _refuse_pool(pool: str, revision: int, known: set[str], history_cure: str) -
     )
 
 
-def _ranked(sightings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The sighted known defects with their severities, the most severe first."""
-    from app.analysis.findings import report
-    from app.bootstrap.gallery import incident_files
-
-    severities = [
-        report.severity_of_defect(
-            incident_files.read(one["incident"]).incident.kind,
-            is_certain=one["certainty"] == "certain",
-        )
-        for one in sightings
-    ]
-    ranks = [*report.Severity]
-    ranked = [
-        {**one, "severity": severity.value}
-        for one, severity in zip(sightings, severities, strict=True)
-    ]
-    return sorted(ranked, key=lambda one: ranks.index(report.Severity(one["severity"])))
-
-
 def findings_lines(
     answer: "Findings", defects: Sequence[Mapping[str, Any]], history: str
 ) -> list[str]:
@@ -337,9 +307,7 @@ def _finding_lines(item: "Finding") -> list[str]:
 
 def _defect_lines(one: Mapping[str, Any]) -> list[str]:
     """The lines of a sighted known defect: title, objects, and the command for details."""
-    from app.bootstrap.gallery import incident_files
-
-    title = incident_files.read(one["incident"]).incident.title
+    title = one.get("title", one["incident"])
     objects = ", ".join(one["objects"][:_OBJECTS_MAX])
     more = len(one["objects"]) - _OBJECTS_MAX
     return [

@@ -1,7 +1,8 @@
 """The landing page of a history: its findings, ranked."""
 
-from app.analysis.findings.report import FindingKind, Findings, Severity
-from app.domain.values import api_resources
+from app.analysis.findings.defects import KnownDefects
+from app.analysis.findings.report import OBJECTS_SHOWN_MAX, FindingKind, Findings, Severity
+from app.domain.values import api_resources, counts
 from app.web.frame import Frame, render
 from projections import timeline_kinds
 
@@ -68,26 +69,33 @@ EXPLAINED = frozenset(
 """Resources whose objects have a page with reasons."""
 
 
-def page(frame: Frame, answer: Findings, namespace: str = "") -> bytes:
+def page(
+    frame: Frame, answer: Findings, namespace: str = "", defects: KnownDefects = KnownDefects()
+) -> bytes:
     """The page, limited to `namespace` unless it is empty."""
     return render(
         "findings.html",
         frame=frame,
         answer=answer,
+        defects=defects,
+        severities=tuple(Severity),
+        shown_max=OBJECTS_SHOWN_MAX,
         kinds=KINDS,
         explained=EXPLAINED,
         events=EVENTS,
         namespace=namespace,
-        summary=_summary(answer),
+        summary=_summary(answer, defects),
     )
 
 
-def _summary(answer: Findings) -> str:
-    """The number of findings per severity, as a sentence."""
+def _summary(answer: Findings, defects: KnownDefects) -> str:
+    """The number of findings per severity and of known defects, as a sentence."""
     parts = []
     for severity in Severity:
         count = sum(item.severity is severity for item in answer.items)
         if count:
             parts.append(f"{count} {severity.value}{'' if count == 1 else 's'}")
-    counts = ", ".join(parts) or "No findings"
-    return f"{counts} up to revision {answer.revision}."
+    if defects.items:
+        parts.append(counts.of(len(defects.items), "known defect"))
+    listed = ", ".join(parts) or "No findings"
+    return f"{listed} up to revision {answer.revision}."
