@@ -114,7 +114,7 @@ def _patterns() -> Markup:
 
 def _axis(scale: _Scale, height: float) -> Markup:
     day = timestamps.micro_text(scale.begin)[:10]
-    parts = [svg.element("text", f"{day}, UTC", x=8.0, y=13.0, class_="soft")]
+    parts: list[Markup] = []
     lasts = scale.end - scale.begin
     # As many digits as tell the labels apart.
     digits = 19 if lasts > 10 * timestamps.SECOND else 23 if lasts > _SHORT else 26
@@ -129,7 +129,8 @@ def _axis(scale: _Scale, height: float) -> Markup:
         shown = text[11:digits]
         parts.append(svg.element("line", x1=x, x2=x, y1=18.0, y2=height, class_="axis"))
         parts.append(svg.element("text", shown, x=x, y=13.0, text_anchor=anchor, class_="soft"))
-    return svg.element("g", *parts, aria_hidden="true")
+    date = svg.element("text", f"{day}, UTC", x=8.0, y=13.0, class_="soft date")
+    return svg.element("g", date, svg.element("g", *parts, class_="beside"), aria_hidden="true")
 
 
 def _row(lane: Lane, y: float, scale: _Scale, ways: Ways) -> Markup:
@@ -137,10 +138,10 @@ def _row(lane: Lane, y: float, scale: _Scale, ways: Ways) -> Markup:
     parts = [svg.element("line", x1=0, x2=WIDTH, y1=y + ROW, y2=y + ROW, class_="rule")]
     parts.append(_label(lane, y, ways.to_object))
     middle = y + ROW / 2
-    for state in lane.states:
-        parts.append(_bar(state, kind, middle, scale, ways))
-    parts += _marks(lane.marks, middle, scale, ways.to_moment)
-    return svg.element("g", *parts)
+    shapes = [_bar(state, kind, middle, scale, ways) for state in lane.states]
+    shapes += _marks(lane.marks, middle, scale, ways.to_moment)
+    # On a narrow screen, the bars stand below their name, not beside it.
+    return svg.element("g", *parts, svg.element("g", *shapes, class_="beside below"))
 
 
 def _label(lane: Lane, y: float, to_object: Callable[[Lane, int], str]) -> Markup:
@@ -155,6 +156,7 @@ def _label(lane: Lane, y: float, to_object: Callable[[Lane, int], str]) -> Marku
         svg.element("tspan", short, class_="mono"),
         x=indent,
         y=y + ROW / 2 + 4,
+        class_="above",
     )
     last = lane.states[-1].begin if lane.states else 0
     there = to_object(lane, last)
@@ -249,5 +251,5 @@ def _blind(gap: Blind, scale: _Scale, height: float) -> Markup:
         width=max(3.0, right - left),
         height=height - 18,
         fill="url(#blind)",
-        class_="blind-area",
+        class_="blind-area beside",
     )
