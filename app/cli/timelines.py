@@ -317,7 +317,12 @@ class TimelinePrinter:
         self._doubts = doubts
 
     def print_rows(self, rows: list[dict[str, Any]], nothing: str = "") -> None:
-        """Print rows; instead of a table without rows, which is complete, the text `nothing`."""
+        """Print rows; instead of a table without rows, which is complete, the text `nothing`.
+
+        A followed history may have them later: then the text is a note, and the table begins.
+        """
+        if nothing and not rows and self.is_followed:
+            console.note(f"{nothing}; waiting for entries that match")
         if self._output is Output.JSON:
             if not self.is_followed:
                 console.say_json(rows)

@@ -536,6 +536,11 @@ def test_followed_timeline_ends_where_it_was_to_end(server: ServerProcess) -> No
         rows = [json.loads(line) for line in out.splitlines()]
         assert rows[-1]["revision"] <= 100
         assert all(row["time"].endswith("Z") for row in rows)
+        # Of nothing but a title nobody can tell whether the name is wrong.
+        nothing = redra(*words, "-n", "nosuch", "--server", place, data=server.data)
+        assert nothing[:2] == (0, "")
+        assert "no entry matches until 100: the history goes from revision 1 " in nothing[2]
+        assert "; waiting for entries that match" in nothing[2]
 
 
 FORKS = {

@@ -193,7 +193,8 @@ def reasons(
     text = "1 attempt is recorded" if count == 1 else f"{count} attempts are recorded"
     if count > 1:
         end = last.begun.stamp.time if last.repeated is None else last.repeated.last
-        text += f" over {sources.lasted(attempts[0].begun.stamp.time, end)}"
+        lasted = sources.lasted(attempts[0].begun.stamp.time, end)
+        text += " within a second" if lasted == "0s" else f" over {lasted}"
     if left_out:
         repeat = counts.verb(left_out, "repeats")
         text += f", {left_out} of which {repeat} the one before"

@@ -170,6 +170,8 @@ def test_failed_binding_belongs_to_the_attempt_that_chose_the_node():
     ]
     (told,) = explained.reasons(tried, {}, decisions[-1].stamp.time)
     assert told.text.startswith("3 attempts are recorded over")
+    (short,) = explained.reasons([tried[0], tried[0]], {}, decisions[-1].stamp.time)
+    assert short.text.startswith("2 attempts are recorded within a second")
     numbered = [line.text.split(" at ")[0] for line in told.children]
     assert numbered == ["attempt 3", "attempt 2", "attempt 1"]
     assert told.children[-1].children[-1].text.startswith("its binding at ")
