@@ -252,14 +252,18 @@ class Answers:
     ) -> KnownDefects:
         """The known defects for the findings of a request, as far as they are known in this time.
 
-        `read` returns an incident of the gallery. With `begins` false, no scan of the past begins:
-        that would be one for each moment that a user passes.
+        `read` returns an incident of the gallery. With `begins` false, as for pages, no scan of the
+        past begins: that would be one for each moment that a user passes. Nor does a long one,
+        which would make other pages wait.
         """
         until = (await self.views(inquiry)).revision
         if not until:
             return KnownDefects()
         if not begins and not self._scans.is_kept(inquiry.runtime, until):
             return KnownDefects(note="known defects were not searched for at this moment")
+        if not begins and not self._scans.is_near(inquiry.runtime, until):
+            note = f"known defects were not searched for in all {until} events yet"
+            return KnownDefects(note=note)
         try:
             report = await self.scan(inquiry, seconds)
         except (Forbidden, TooLarge) as problem:
