@@ -52,7 +52,7 @@ class Act:
 
     @property
     def words(self) -> str:
-        """The fate of the object, for reports, as what is said after its name."""
+        """The act in words, for reports."""
         made, removed = EventType.OBJECT_CREATED, EventType.OBJECT_DELETED
         return {made: "was created", removed: "was removed"}.get(self.event.type, "was changed")
 
