@@ -9,7 +9,7 @@ instants of the two attempts are.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
@@ -102,12 +102,13 @@ class WaitingPods:
     """The pods that wait in a run: since when each may be tried, and which were passed over.
 
     `seconds` are second attempts for pods, since when they could be made. Each leaves a trace: the
-    Event of the first one is repeated.
+    Event of the first one is repeated. Those in `forgotten` have none: their pods wait to the end.
     """
 
     def __init__(self, recorded: RecordedPace, timers: Timers) -> None:
         self.passed_over: list[PassedOver] = []
         self.seconds: dict[str, FirstAttempt] = {}
+        self.forgotten: dict[str, Instant] = {}
         self.unmade = UnmadeAttempts(recorded, timers)
         self._recorded = recorded
         self._timers = timers
@@ -154,9 +155,23 @@ class WaitingPods:
         last = self._refused.get(pod)
         if last is None or last.number > 1 or not last.is_certain or self._changed(wake) > 1:
             return
-        left = self._recorded.attempts_left(pod)
-        if left and now - last.attempt.last > tolerances.TABLE.unseen:
+        if now - last.attempt.last <= tolerances.TABLE.unseen:
+            return
+        if left := self._recorded.attempts_left(pod):
             self.seconds[pod] = FirstAttempt(ready=now, attempt=left[0])
+        else:
+            self.forgotten[pod] = now
+
+    def second_attempts(self, end: Instant, queued: Instant) -> Mapping[str, FirstAttempt]:
+        """The second attempts, with those that may come after the end of the recording.
+
+        What was sent at the end may have waited for the limit of the client since `queued`.
+        """
+        later = Try(instant=end, first=queued, last=end, tried=AttemptOutcome())
+        forgotten = {
+            pod: FirstAttempt(ready=since, attempt=later) for pod, since in self.forgotten.items()
+        }
+        return {**self.seconds, **forgotten}
 
     def next_try(self, pod: str, now: Instant, due: Instant) -> Instant:
         """The instant at which a pod is tried whose recorded attempt is due later, or then.
@@ -307,6 +322,7 @@ class WaitingPods:
         refused = self._refused, self._placed_later
         for known in (self._ranks, self._wakes, *refused, self._fits, self._trials):
             known.pop(pod, None)
+        self.forgotten.pop(pod, None)
 
 
 def late_seconds(
@@ -321,7 +337,9 @@ def late_seconds(
     for uid, second in seconds.items():
         if second.attempt.first - second.ready > tolerances.TABLE.act_after:
             others = {**firsts, uid: second}
-            yield from (delay for delay in late(others) if delay.uid == uid)
+            for delay in (each for each in late(others) if each.uid == uid):
+                is_made = second.attempt.tried != AttemptOutcome()
+                yield delay if is_made else replace(delay, act="was not tried even")
 
 
 def _ready_at(refusal: _Refusal) -> Instant:

@@ -8,6 +8,7 @@ from typing import Protocol
 from anyio import lowlevel
 
 from app.analysis.replay import differences
+from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.classes import End
 from app.analysis.replay.differences import Aspect
@@ -22,7 +23,7 @@ from app.analysis.replay.traces import profiles_bound
 from app.analysis.replay.unsure import ending
 from app.analysis.replay.unsure.earliness import Early, early_acts
 from app.analysis.replay.variants import Switches, Variant
-from app.analysis.replay.writers import Writers
+from app.analysis.replay.writers import Writers, short_name
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
@@ -209,7 +210,9 @@ class Runs:
         for each, made, early, waiting in self.made:
             if each == variant:
                 is_whole = not self.recording.lacks.is_any
-                seconds = waiting.seconds if is_whole else {}
+                at = self.end.at
+                queued = self.end.queued.get(short_name(SCHEDULER), at)
+                seconds = waiting.second_attempts(at, queued) if is_whole else {}
                 unmade = waiting.unmade.late if is_whole else ()
                 delays = delays_of(self.recording, self.pace(), made, seconds, unmade)
                 passed_over = waiting.passed_over if is_whole else ()

@@ -182,6 +182,35 @@ def test_second_attempt_is_late_where_younger_pods_were_tried_before_it(
     assert [each.key.name for each in delays] == (["early"] if is_late else [])
 
 
+@pytest.mark.parametrize(
+    ("facts", "end", "queued", "is_named"),
+    [
+        ({}, 69, 69, True),
+        ({}, 69, 66, False),  # an attempt of then may be reported after the end
+        ({}, 66, 66, False),  # soon after the younger one
+        ({"plugins": ("NodePorts",)}, 69, 69, False),
+        ({"slice": 59}, 69, 69, False),
+    ],
+)
+def test_pod_that_is_never_tried_again_is_named_where_younger_pods_were(
+    facts, end, queued, is_named
+) -> None:
+    story = Story(**facts, woken=("early",))
+    story.play()
+    made = Instant(65 * SECOND)
+    tried = Try(instant=made, first=made, last=made, tried=AttemptOutcome(message="no"))
+    firsts = {"new": FirstAttempt(ready=made, attempt=tried)}
+    keys = {name: ObjectKey(*api_resources.PODS, "ns", name) for name in ("early", "new")}
+
+    def late(attempts):
+        return late_attempts(attempts, {}, keys, Waits((), ()), ())
+
+    at, since = (Instant(int(each * SECOND)) for each in (end, queued))
+    delays = list(late_seconds(story.waiting.second_attempts(at, since), firsts, late))
+    assert [each.key.name for each in delays] == (["early"] if is_named else [])
+    assert all(each.text.startswith("was not tried even") for each in delays)
+
+
 def test_pod_that_is_gone_is_forgotten() -> None:
     story = Story()
     story.play()
