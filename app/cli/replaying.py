@@ -13,6 +13,7 @@ from app.cli.arguments import moments
 from app.cli.connecting import sources as inputs
 from app.cli.console import Output, OutputOption, ProgressBar
 from app.cli.exit_codes import ExitCode
+from app.cli.judging import differences
 from app.cli.serving import DataOption, GateOption, QuirkOption
 from app.domain.errors import InputError
 from app.domain.log import records
@@ -349,7 +350,7 @@ def _print_opinion(opinion: Mapping[str, Any] | None) -> None:
         f"{opinion['disagreed']} disagree"
     )
     for each in opinion["disagreements"][:SHOWN_MAX]:
-        console.say(f"  device {each['device']}: {console.side(each['expression'])}")
+        console.say(f"  device {each['device']}: {differences.side(each['expression'])}")
         error = f" ({each['error']})" if each["error"] else ""
         console.say(f"    redra: {each['redra']}{error}, {by}: {each['second']}")
     for reason, count in opinion["unsaid"].items():
@@ -446,7 +447,7 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
         users = ", ".join(map(records.named_author, counted["users"]))
         besides = f"; written to by {users}" if users else ""
         console.say(f"{counted['aspect']}, {counted['subject']}: {counted['class']}{detail}")
-        recorded, again = console.sides(counted["recorded"], counted["again"])
+        recorded, again = differences.sides(counted["recorded"], counted["again"])
         console.say(f"  recorded {recorded}, again {again}{besides}")
     if len(report["differences"]) > len(shown):
         console.say("all differences with both sides: -o json")
@@ -468,8 +469,8 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
     for difference in compared["differences"][:SHOWN_MAX]:
         console.say(
             f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
-            f"recorded {console.side(difference['recorded'])}, "
-            f"again {console.side(difference['again'])}"
+            f"recorded {differences.side(difference['recorded'])}, "
+            f"again {differences.side(difference['again'])}"
         )
         if difference["judgement"]:
             console.say(f"    {difference['judgement']}")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.cli import console, replaying
+from app.cli import replaying
 from app.cli.console import Output
+from app.cli.judging import differences
 
 
 def test_treatments_of_recorded_writes_are_named_in_words_and_in_one_order():
@@ -41,7 +42,7 @@ def test_treatments_of_recorded_writes_are_named_in_words_and_in_one_order():
 def test_first_difference_is_what_each_side_has_in_the_first_place_that_differs(
     recorded, again, first
 ):
-    assert console.first_difference(recorded, again) == first
+    assert differences.first_difference(recorded, again) == first
 
 
 def test_unexplained_difference_says_what_is_recorded_and_what_is_decided_here(capsys):
