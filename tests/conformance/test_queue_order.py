@@ -102,7 +102,7 @@ def recorded(folder, plant, monkeypatch, **world):
     return folder / "audit.jsonl"
 
 
-PASSED_OVER = "was refused although n1/gpu-0 fitted it"
+PASSED_OVER = "was refused although device n1/gpu-0 fitted it"
 
 
 @draws.in_turn("wrongs")

@@ -44,8 +44,9 @@ async def compose(
     links = Links(history=inquiry.runtime.info.name, moment=str(views.revision))
     pinned = replace(inquiry, moment=links.moment)
     builder = _ReportBuilder(pinned, make, links, (bounds.bytes_max - _ROOM) // 2)
-    await builder.add("Findings", FINDINGS)
+    # The page of findings names the known defects as far as they are known when it is made.
     scanned, unscanned = await _scanned(answers, builder, bounds.scan_seconds)
+    await builder.add("Findings", FINDINGS)
     sightings = () if scanned is None else scanned.sightings
     causes, parts = 1, [part for part in (DEFECTS, LANES, MAP) if sightings or part is not DEFECTS]
     left = [part for part in parts if not await builder.add(*part)]

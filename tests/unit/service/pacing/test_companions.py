@@ -36,6 +36,7 @@ class Server:
     notes: list[str] = field(default_factory=list)
     conflicts: list[int | None] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
 
     async def record(self, name: str = "night") -> HistoryInfo:
         runtime = await self.histories.create(name, settings={"profile": "1.36"})
@@ -60,7 +61,7 @@ class Server:
         """Run the tasks of the server until no replay is played."""
         with anyio.fail_after(PATIENCE_SECONDS):
             async with anyio.create_task_group() as tasks:
-                companions.start(tasks, lambda: self.ends.append("end"))
+                companions.start(tasks, lambda: self.ends.append("end"), self.begun.append)
                 while companions.players:
                     await anyio.lowlevel.checkpoint()
                 tasks.cancel_scope.cancel()
@@ -95,7 +96,7 @@ async def test_replay_without_conflicts_ends_with_none_counted() -> None:
         companions = await server.play(ends=True, speed=math.inf)
         with anyio.fail_after(PATIENCE_SECONDS):
             async with anyio.create_task_group() as tasks:
-                companions.start(tasks, tasks.cancel_scope.cancel)
+                companions.start(tasks, tasks.cancel_scope.cancel, server.begun.append)
         assert server.conflicts == [0]
 
 
