@@ -136,7 +136,7 @@ def decode_envelope(body: bytes) -> Envelope:
         raise ProtobufError("the body does not begin with the bytes of a Kubernetes object")
     raw = b""
     api_version = kind = ""
-    for number, wire, value in _fields(body[4:]):
+    for number, wire, value in message_fields(body[4:]):
         if wire != _BYTES or not isinstance(value, bytes):
             continue
         if number == 1:
@@ -164,7 +164,7 @@ def _decode(messages: Messages, message: Message, raw: bytes, depth: int) -> Jso
     if depth > DEPTH_MAX:
         raise ProtobufError(f"messages are nested deeper than {DEPTH_MAX}")
     decoded: JsonObject = {}
-    for number, wire, value in _fields(raw):
+    for number, wire, value in message_fields(raw):
         field = message.get(number)
         if field is None:
             continue
@@ -208,7 +208,7 @@ def _extend(
 def _map_entry(messages: Messages, field: ProtobufField, raw: bytes, depth: int) -> tuple[str, Any]:
     key = ""
     wire, content = _BYTES, b""
-    for number, found_wire, value in _fields(raw):
+    for number, found_wire, value in message_fields(raw):
         if number == 1 and isinstance(value, bytes):
             key = _utf8(value)
         elif number == 2:
@@ -264,7 +264,7 @@ def _special(kind: str, raw: bytes) -> Any:
 
 def _raw_json(raw: bytes) -> Any:
     content = b""
-    for number, _, value in _fields(raw):
+    for number, _, value in message_fields(raw):
         if number == 1 and isinstance(value, bytes):
             content = value
     if not content:
@@ -290,8 +290,11 @@ def _time(kind: str, raw: bytes) -> str | None:
         raise ProtobufError("a time is out of range") from problem
 
 
-def _fields(raw: bytes) -> list[tuple[int, int, int | bytes]]:
-    """The number, wire type and value of every field, in order."""
+def message_fields(raw: bytes) -> list[tuple[int, int, int | bytes]]:
+    """The number, wire type and value of every field of a message, in order.
+
+    Raises ProtobufError for a damaged one.
+    """
     fields: list[tuple[int, int, int | bytes]] = []
     at, end = 0, len(raw)
     while at < end:

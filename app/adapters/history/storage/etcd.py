@@ -27,7 +27,7 @@ from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, compa
 from app.domain.objects import registry
 from app.domain.values import counts
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.protobuf import MAGIC
+from app.domain.values.protobuf import MAGIC, ProtobufError, message_fields
 
 DIGEST_BYTES = 32
 PREFIXES = ("/registry/", "/kubernetes.io/", "/openshift.io/")
@@ -276,47 +276,25 @@ class _KeyValue:
 
 def _key_value(raw: bytes, place: str) -> _KeyValue:
     """The message `KeyValue{1 key, 2 create_revision, 4 version, 5 value, 6 lease}`."""
+    try:
+        fields = message_fields(raw)
+    except ProtobufError as problem:
+        problem_text = "a number or text in a stored key is cut"
+        raise InputError(problem_text, place=place, cure="take it again") from problem
     parsed = _KeyValue()
-    at = 0
-    while at < len(raw):
-        tag, at = _varint(raw, at, place)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            amount, at = _varint(raw, at, place)
-            if number == 4:
-                parsed.version = amount
-            elif number == 2:
-                parsed.created = amount
-            elif number == 6:
-                parsed.lease = amount
-        elif wire == 2:
-            size, at = _varint(raw, at, place)
-            if at + size > len(raw):
-                raise _cut(place)
+    for number, _, value in fields:
+        if isinstance(value, bytes):
             if number == 1:
-                parsed.key = raw[at : at + size]
+                parsed.key = value
             elif number == 5:
-                parsed.value = raw[at : at + size]
-            at += size
-        else:
-            raise InputError(f"wire type {wire} in a stored key", place=place)
+                parsed.value = value
+        elif number == 2:
+            parsed.created = value
+        elif number == 4:
+            parsed.version = value
+        elif number == 6:
+            parsed.lease = value
     return parsed
-
-
-def _varint(raw: bytes, at: int, place: str) -> tuple[int, int]:
-    result = shift = 0
-    while at < len(raw) and shift <= 63:
-        byte = raw[at]
-        at += 1
-        result |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return result, at
-        shift += 7
-    raise _cut(place)
-
-
-def _cut(place: str) -> InputError:
-    return InputError("a number or text in a stored key is cut", place=place, cure="take it again")
 
 
 def _and_logged(

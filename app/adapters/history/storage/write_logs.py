@@ -17,6 +17,7 @@ from pathlib import Path
 from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
+from app.domain.values.protobuf import ProtobufError, message_fields
 
 _SQLITE_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 _SQLITE_ENDING = "-wal"
@@ -237,34 +238,12 @@ def _compares(
 def numbers_and_texts(raw: bytes) -> dict[int, list[int | bytes]]:
     """The values of a message by the number of their field. Raises OddRequest for a damaged one."""
     parts: dict[int, list[int | bytes]] = {}
-    at = 0
-    while at < len(raw):
-        tag, at = _varint(raw, at)
-        value: int | bytes
-        if tag & 7 == 0:
-            value, at = _varint(raw, at)
-        elif tag & 7 == 2:
-            size, at = _varint(raw, at)
-            if at + size > len(raw):
-                raise OddRequest("is damaged")
-            value = raw[at : at + size]
-            at += size
-        else:
-            raise OddRequest("is damaged")
-        parts.setdefault(tag >> 3, []).append(value)
+    try:
+        for number, _, value in message_fields(raw):
+            parts.setdefault(number, []).append(value)
+    except ProtobufError as problem:
+        raise OddRequest("is damaged") from problem
     return parts
-
-
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
-    result = shift = 0
-    while at < len(raw) and shift <= 63:
-        byte = raw[at]
-        at += 1
-        result |= (byte & 0x7F) << shift
-        if not byte & 0x80:
-            return result, at
-        shift += 7
-    raise OddRequest("is damaged")
 
 
 def _number(parts: dict[int, list[int | bytes]], number: int) -> int:
