@@ -159,7 +159,8 @@ class WaitingPods:
             return
         if left := self._recorded.attempts_left(pod):
             self.seconds[pod] = FirstAttempt(ready=now, attempt=left[0])
-        else:
+        elif self._changed(wake):
+            # A pod that only the flush moved may be tried in vain without a trace.
             self.forgotten[pod] = now
 
     def second_attempts(self, end: Instant, queued: Instant) -> Mapping[str, FirstAttempt]:

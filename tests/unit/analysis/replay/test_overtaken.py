@@ -90,7 +90,8 @@ class Story:
             self.refuse(name, plugins=frozenset((DEVICES, *facts.get("plugins", ()))))
         if facts.get("slice", 0) > facts["early"]:
             self.publish()
-        self.claim(FREED, "held", is_allocated=False)
+        if not facts.get("is_flushed"):
+            self.claim(FREED, "held", is_allocated=False)
         for name in facts.get("woken", ("early", "late")):
             self.waiting.look(name, now)
         fitted = AttemptOutcome(node="n1", devices=facts.get("fits", GPU))
@@ -190,6 +191,7 @@ def test_second_attempt_is_late_where_younger_pods_were_tried_before_it(
         ({}, 66, 66, False),  # soon after the younger one
         ({"plugins": ("NodePorts",)}, 69, 69, False),
         ({"slice": 59}, 69, 69, False),
+        ({"is_flushed": True}, 69, 69, False),  # refused again for the same reasons, unreported
     ],
 )
 def test_pod_that_is_never_tried_again_is_named_where_younger_pods_were(
