@@ -11,10 +11,14 @@ from app.analysis.explain.pods import PodFindings, Steps
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.trees import claim_reasons
 from app.analysis.views import LiveViews
+from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
+    PSEUDO_NAME,
+)
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.kinds import extended_resources
 from app.domain.values import counts, json_tree
-from app.domain.values.fields import core, decision_body, dra
+from app.domain.values.fields import core, decision_body, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -89,6 +93,9 @@ def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
 def compared(findings: PodFindings, key: ObjectKey, claim: JsonView, revision: Revision) -> Choice:
     """The reasons if allocating again gives the recorded devices; else what it gives instead."""
     name = f"{key.namespace}/{key.name}"
+    if meta.annotation(claim, extended_resources.ANNOTATION) == "true":
+        # When it was allocated, the claim of extended resources had no name.
+        name = f"{key.namespace}/{PSEUDO_NAME}"
     reason = next(iter(findings.nodes), None)
     explained = None if reason is None else reason.explained
     explained_claim = (

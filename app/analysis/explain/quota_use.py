@@ -39,20 +39,22 @@ def reasons(
     """The claims and pods that use up the quota, unused claims first.
 
     `refusal` is the error text when a claim of the namespace could not be created, or what `noun`
-    names instead; `spec` is the spec of that claim, from its `template`.
+    names instead; `spec` is the spec of that claim, from its `template`. That it is never made is
+    said of what the quota allows by now, as it may have been changed since the refusal.
     """
     exceeded = _EXCEEDED.search(refusal)
     if exceeded is None:
         return
     quota = exceeded[1]
+    present = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, quota)) or {}
     limited = dict(part.rpartition("=")[::2] for part in exceeded[4].split(","))
     for part in exceeded[2].split(","):
         name, _, requested = part.rpartition("=")
         for largest in _largest(name, spec):
             yield replace(largest, rests_on=() if template is None else (template,))
         yield from _users(views, namespace, quota, name, limited.get(name, ""))
-        if name in limited and _more(requested, limited[name]):
-            counted, most = notation.alike_texts(requested, limited[name])
+        if (allowed := limit(present, name)) and _more(requested, allowed):
+            counted, most = notation.alike_texts(requested, allowed)
             yield Reason(
                 text=f"one such {noun} counts for {counted}, and quota {quota} has "
                 f"{most} of {name} in all: it is never made",

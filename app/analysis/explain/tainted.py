@@ -166,6 +166,9 @@ def judge(
     if not views.profile.enabled("DRADeviceTaints"):
         text = "nobody is evicted, the gate DRADeviceTaints is off"
         return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
+    if taint.rule and not are_rules_on(views.profile):
+        text = "nobody is evicted, the gate DRADeviceTaintRules is off"
+        return TaintVerdict(taint=taint, fate=TaintFate.SPARED, text=text)
     rule = views.inventory.rules().get(taint.rule)
     if rule is not None and not rule.selects and quirks.c1:
         text = "nobody is evicted, because a rule without deviceSelector selects nothing there"

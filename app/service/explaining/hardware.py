@@ -389,4 +389,6 @@ def _span(span: biographies.DeviceSpan) -> JsonObject:
         tree["to"] = span.end.revision
     if span.pods:
         tree["pods"] = span.pods
+    if span.others:
+        tree["others"] = span.others
     return tree

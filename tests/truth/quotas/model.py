@@ -120,7 +120,14 @@ def differences(now: Facts, before: Facts, wish: dict, answer: dict, refusal: st
         for line in lines
         if (match := re.match(_NEVER, line))
     }
-    hopeless = {(parts[1], n, each[0], each[2]) for n, each in said.items() if each[0] > each[2]}
+    # What the refusal says of a limit may not hold any more.
+    quota = now.state.get(("resourcequotas", "default", parts[1])) or {"spec": {"hard": {}}}
+    limits = {name: int(hard) for name, hard in quota["spec"]["hard"].items() if name in said}
+    hopeless = {
+        (parts[1], name, said[name][0], hard)
+        for name, hard in limits.items()
+        if said[name][0] > hard
+    }
     if never != hopeless:
         yield f"never made for {never}, counted {hopeless}"
     largest = {match.groups() for line in lines if (match := re.match(_LARGEST, line))}

@@ -7,14 +7,14 @@ of their bytes for the device's name.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.analysis.explain import sources
+from app.analysis.explain import sources, stuck
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.devices import taints
 from app.domain.devices.model import value_text
 from app.domain.log import Event, EventType
 from app.domain.log.looks import LookWatch
 from app.domain.log.records import BASELINE_VERB
-from app.domain.values import api_groups, counts
+from app.domain.values import api_groups, api_resources, counts
 from app.domain.values.fields import dra
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonView
@@ -41,6 +41,8 @@ class DeviceSpan:
     begin: Event
     end: Event | None = None
     pods: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    """Consumers that are no pods, as text."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,8 +205,11 @@ class Biography:
             self._holding[event.uid] = known
             self.holders.append(known)
         for consumer in dra.consumers(tree):
-            if consumer.name not in known.pods:
-                known.pods.append(consumer.name)
+            is_pod = (consumer.api_group, consumer.resource) == api_resources.PODS
+            users = known.pods if is_pod else known.others
+            user = consumer.name if is_pod else stuck.consumer_text(consumer)
+            if user not in users:
+                users.append(user)
 
     def _fold_slice(self, event: Event) -> None:
         key = event.key
@@ -326,9 +331,12 @@ def _span(span: DeviceSpan, now: Instant) -> Reason:
         end = span.end.stamp.time
         text += f" to {sources.when(end)} ({sources.lasted(begin, end)}), ended by revision "
         text += str(span.end.revision)
+    users = list(span.others)
     if span.pods:
         pods = counts.plural(len(span.pods), "pod")
-        text += f", for {pods} {listed(span.pods, len(span.pods))}"
+        users.insert(0, f"{pods} {listed(span.pods, len(span.pods))}")
+    if users:
+        text += f", for {listed(users, len(users))}"
     return Reason(
         text=text, revision=span.begin.revision, about=span.begin.key, is_kept=span.end is None
     )

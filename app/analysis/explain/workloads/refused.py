@@ -111,14 +111,13 @@ def quota_of(refusal: PodRefusal) -> ObjectKey | None:
 
 
 def _of_quota(views: LiveViews, namespace: str, message: str) -> Iterator[Reason]:
-    yield from quota_use.reasons(views, namespace, message, {}, noun="pod")
     name = quota_use.refusing(message)
     quota = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name))
-    if not name:
-        return
-    if quota is None:
+    if name and quota is None:
         yield Reason(text=f"quota {name} is gone by now: the next try is not refused for it")
-    elif quota_use.has_room(views, namespace, message, quota):
+        return
+    yield from quota_use.reasons(views, namespace, message, {}, noun="pod")
+    if quota is not None and quota_use.has_room(views, namespace, message, quota):
         yield Reason(
             text=f"quota {name} has room for the pod by now: the next try is not refused for it",
             is_kept=True,
@@ -128,10 +127,16 @@ def _of_quota(views: LiveViews, namespace: str, message: str) -> Iterator[Reason
 def of_quota(
     views: LiveViews, quota: ObjectKey, sees: Callable[[ObjectKey], bool]
 ) -> Iterator[Reason]:
-    """The workloads to which a quota refused the last pod, as far as the reader `sees` them."""
+    """The workloads of which a quota refused the last pod and refuses the next one, too.
+
+    These are as many as the reader `sees`.
+    """
+    tree = views.objects.get(quota) or {}
     for uid, refusal in newest(views, quota.namespace).items():
         key = views.objects.by_uid(uid)
         is_refused = not refusal.is_past and quota_use.refusing(refusal.message) == quota.name
+        if quota_use.has_room(views, quota.namespace, refusal.message, tree):
+            continue
         if key is not None and is_refused and sees(key):
             yield Reason(
                 text=f"it refuses pods of {questions.named(key)}",

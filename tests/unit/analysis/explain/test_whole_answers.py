@@ -18,11 +18,14 @@ from app.analysis.explain.reasons import Reason
 from tests.cluster import Cluster
 from tests.unit.analysis import kept_texts
 from tests.unit.analysis.explain.answered_worlds import HELPED, WIDE, WORLDS
+from tests.unit.analysis.explain.seldom_worlds import LARGE, SELDOM, SELDOM_HELPED, SETTINGS
 from tests.unit.service.test_explaining import asking, views_up_to
 
 FILE = Path(__file__).with_name("whole_answers.txt")
 
 OTHERS_FILE = Path(__file__).with_name("answers_about_others.txt")
+
+SELDOM_FILE = Path(__file__).with_name("seldom_answers.txt")
 
 _ELSEWHERE = ("blast", "helps")
 """Details that are kept by the tests of their own."""
@@ -65,7 +68,8 @@ def detailed(answer: ObjectExplanation) -> Iterator[str]:
 def subjects(cluster: Cluster) -> Iterator[tuple[str, str]]:
     """Every object that ever was, every device and every pool, as kind and name."""
     events = cluster.line.events
-    for key in sorted({event.key for event in events if event.is_about_object}):
+    keys = {event.key for event in events if event.is_about_object}
+    for key in sorted(key for key in keys if key.namespace in ("", "default")):
         if key.resource not in ("events", "namespaces"):
             yield key.resource, key.name
     slices = views_up_to(events, len(events), cluster.profile).inventory.slices()
@@ -101,6 +105,21 @@ async def test_answers_about_all_others_read_the_same(name: str) -> None:
     kept_texts.check(OTHERS_FILE, name, "\n".join(lines), WIDE)
 
 
+@pytest.mark.parametrize("name", [*SELDOM, *SELDOM_HELPED])
+async def test_answer_in_a_seldom_state_reads_the_same(name: str) -> None:
+    helps = name in SELDOM_HELPED
+    cluster, *asked = (SELDOM | SELDOM_HELPED)[name]()
+    settings = cluster.settle().profile.settings() | SETTINGS.get(name, {})
+    async with asking(cluster, settings=settings) as ask:
+        answer = await ask(*asked, help=helps)
+        lines = dict.fromkeys((*written(answer).splitlines(), *detailed(answer)))
+        for subject in () if helps or name in LARGE else subjects(cluster):
+            answer = await ask(*subject)
+            lines |= dict.fromkeys((*written(answer).splitlines(), *detailed(answer)))
+    kept_texts.check(SELDOM_FILE, name, "\n".join(lines), [*SELDOM, *SELDOM_HELPED])
+
+
 def test_every_answer_has_its_world() -> None:
+    assert list(kept_texts.kept(SELDOM_FILE)) == [*SELDOM, *SELDOM_HELPED]
     assert list(kept_texts.kept(FILE)) == [*WORLDS, *HELPED]
     assert list(kept_texts.kept(OTHERS_FILE)) == list(WIDE)
