@@ -9,6 +9,8 @@ from app.adapters.history.formats.component_logs import CUT_POD
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
+from app.domain.log.records import Loss
+from app.domain.values import timestamps
 from tests.unit.history.test_kubelet_lines import klog, records
 
 WHY = "0/2 nodes are available: 2 Insufficient cpu."
@@ -80,6 +82,54 @@ def test_line_whose_number_somebody_left_out_says_the_same(tmp_path, sentence):
     shortened = re.sub(r"(?<=\.go:)\d+(?=\])", "...", klog(sentence))
     assert shortened != klog(sentence)
     assert said(tmp_path, shortened) == said(tmp_path, klog(sentence)) != []
+
+
+SHORTENED = (
+    "03:04:05.000006     222 kubelet.go:2434] ",
+    "03:04:05.000006 a/b.go:9] ",
+    "a_b.go:9] ",
+)
+EVENT = (
+    '"Event occurred" object="shop/web-1" kind="Pod" type="Warning" reason="Failed" message="m"',
+    'Event(v1.ObjectReference{Kind:"Pod", Namespace:"shop", Name:"web-1"}): type: \'Warning\' '
+    "reason: 'Failed' m",
+)
+
+
+@pytest.mark.parametrize("begin", [*SHORTENED, ""])
+def test_line_whose_head_somebody_shortened_says_the_same(tmp_path, begin):
+    """People cut the level and the day, the clock or the whole head before they show a line."""
+    lines = [*SAME.values(), *EVENT, *(SAME if begin else ())]
+    for line in lines:
+        assert said(tmp_path, begin + line) == said(tmp_path, klog(line)) != [], line
+
+
+@pytest.mark.parametrize("begin", [*SHORTENED, ""])
+def test_line_without_a_day_has_no_time_in_a_named_year(tmp_path, begin):
+    line = next(iter(SAME.values()))
+    path = tmp_path / "short.log"
+    path.write_text(f"{klog(line)}\n{begin}{line}\n")
+    at = timestamps.parse("2026-06-01T00:00:00Z")
+    with open_history([path], ReadOptions(at=at)) as history:
+        whole, short = history.records()
+        assert not any("without a year" in note for note in history.notes)
+    assert whole.observed_at == timestamps.parse("2026-01-02T03:04:05.000006Z")
+    assert (short.observed_at, Loss.NO_TIME in short.losses) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"we saw {next(iter(SAME.values()))}",
+        f'"{next(iter(SAME))}"',
+        f"e2e.go:33: {next(iter(SAME))}",
+        '"Attempting to schedule pod": pod="shop/web-1"',
+    ],
+)
+def test_words_that_are_no_line_of_a_log_say_nothing(tmp_path, line):
+    known = klog('"Attempting to schedule pod" pod="shop/known"')
+    read, others = records(tmp_path, f"{known}\n{line}\n")
+    assert ([each.name for each in read], others) == (["known"], 1)
 
 
 def test_failed_attempt_of_a_release_up_to_1_7_is_one(tmp_path):

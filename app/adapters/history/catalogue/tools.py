@@ -157,7 +157,7 @@ ENTRIES = (
             "lines of klog, also behind other words (`--prefix`, stern, a journal, `journalctl -o "
             "export`), in a cell of a table or in any field of JSON or YAML, on one line or over "
             "many (gcloud, Loki, Elasticsearch); lines of `--logging-format=json`; sentences of "
-            "releases up to 1.19"
+            "releases up to 1.19; also where the head of the line is shortened or cut off"
         ),
         gives="attempts to place pods and what came of them, as observed requests",
         lacks="every object; the year, unless `--at` names it",

@@ -27,6 +27,7 @@ import msgspec
 from app.adapters.history import documents, line_marks
 from app.adapters.history.formats import (
     collected_events,
+    klog_heads,
     klog_values,
     kubelet_lines,
     logged_events,
@@ -77,10 +78,6 @@ _AUDITED = (api_groups.AUDIT, "auditID")
 
 SCHEDULER = Actor(user="system:kube-scheduler")
 
-_LINE = re.compile(
-    r"(?<!\w)(?P<level>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6})\s+\d+ "
-    r"(?P<file>[\w./-]+\.go):(?:\d+|\.\.\.)\] (?P<rest>.*)"
-)
 _STAMP = re.compile(
     r"(?<!\S)\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\S*"
     r"| \d\d:\d\d:\d\d(?:\.\d{1,9})? ?(?:UTC|Z|[+-]\d\d:?\d\d)(?!\S))"
@@ -137,7 +134,7 @@ def begins_in(content: bytes) -> bool:
     """True for a text with lines of klog, a logged Event, or a message of an attempt and `pod`."""
     if _BEGINS.search(content) is not None or logged_events.mentioned_in(content):
         return True
-    return b"pod" in content and _is_about_pods(content)
+    return older_lines.mentioned_in(content) or (b"pod" in content and _is_about_pods(content))
 
 
 def is_in_row(tree: JsonView) -> bool:
@@ -300,19 +297,19 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
         event = collected_events.of_line(bare)
         yield event or CUT, "" if moment is None else _ordered(moment), moment
         return
-    match = _LINE.search(bare)
-    if match is None:
+    head = klog_heads.head_of(bare)
+    if head is None:
         if (shown := logged_events.for_people(bare)) is not None:
             yield shown[1], shown[0], _stamped(shown[0])
         return
-    rest = match["rest"]
+    rest = head.rest
     # A cell of a table doubles its quotes.
     rest = rest.replace('""', '"') if rest.startswith('""') else rest
-    said = [each for each in (_said(rest, bare[: match.start()]),) if each is not None]
+    said = [each for each in (_said(rest, bare[: head.begin]),) if each is not None]
     for each in said or _reports(rest):
-        before = _STAMP.search(bare, 0, match.start())
-        moment = _moment(match, before.group() if before else stamp, year)
-        clock = f"{match['month']}{match['day']} {match['clock']}"
+        before = _STAMP.search(bare, 0, head.begin)
+        moment = _stamped(before.group() if before else stamp) or head.moment(year)
+        clock = f"{head.day} {head.clock}" if head.day else ""
         yield each, clock if moment is None else _ordered(moment), moment
 
 
@@ -486,15 +483,3 @@ def _unquoted(text: str) -> str:
         return str(msgspec.json.decode(f'"{text}"'))
     except msgspec.DecodeError:
         return text
-
-
-def _moment(match: re.Match[str], stamp: str, given: Instant | None) -> Instant | None:
-    """The instant of a line: the runtime's timestamp, else its own time with the given year."""
-    stamped = _stamped(stamp)
-    if stamped is not None or given is None:
-        return stamped
-    try:
-        year = timestamps.seconds_text(given)[:4]
-        return timestamps.parse(f"{year}-{match['month']}-{match['day']}T{match['clock']}Z")
-    except TimestampError:
-        return None
