@@ -371,7 +371,7 @@ class _Block:
             return False
         end = yaml_blocks.end(self._lines, self._at)
         number = self._first + self._at
-        lines = self._lines[self._at : end]
+        lines = yaml_blocks.level(self._lines[self._at : end])
         # Where another object begins, no line was broken.
         is_last = end == len(self._lines) or not yaml_blocks.goes_on(self._lines[end])
         whole = broken_lines.yaml_document(self._lines, self._at, end, yaml_blocks.goes_on)

@@ -432,3 +432,24 @@ def test_mark_of_a_gap_in_yaml_is_a_loss(tmp_path, gap, place):
     assert record.name == "n1"
     assert (record.object.get("spec") or {}) == ({} if place == "spec:\n" else {"providerID": "x"})
     assert len(history.refused_places) == 1
+
+
+@pytest.mark.parametrize("indent", ["  ", "    ", "\t"])
+@pytest.mark.parametrize("first", ["apiVersion", "kind"])
+@pytest.mark.parametrize("wrap", ["{}", "make it:\n```\n{}```\n", "1. A claim\n\n{}\nDone.\n"])
+def test_object_without_the_indentation_of_its_first_line_is_whole(tmp_path, indent, first, wrap):
+    """Who copies it out of a page begins with its first letter."""
+    order = [first, *(name for name in CLAIM if name != first)]
+    lines = yaml.safe_dump({name: CLAIM[name] for name in order}, sort_keys=False).splitlines()
+    set_in = "".join(f"{indent if at else ''}{line}\n" for at, line in enumerate(lines))
+    (claim,), history = imported(tmp_path, wrap.format(set_in))
+    assert claim.object == CLAIM
+    assert history.refused_places == []
+
+
+def test_line_that_is_less_set_in_makes_no_other_object(tmp_path):
+    text = "apiVersion: v1\n    kind: Pod\n    metadata:\n      name: a\n  namespace: shop\n"
+    known = yaml.safe_dump(CLAIM)
+    (claim,), history = imported(tmp_path, f"{known}\nAnd this one:\n\n{text}")
+    assert claim.object == CLAIM
+    assert ["not YAML" in problem for _, problem in history.refused_places] == [True]

@@ -255,6 +255,8 @@ LOG = {"level": "ERROR", "message": "could not schedule pod", "Pod": {"name": "w
             '# HELP kube_pod_info x\nkube_pod_info{pod="web-1",node="n1"} 1\n',
             "metrics of Prometheus",
         ),
+        ("/registry/pods/shop/web-1\n\n/registry/pods/shop/web-2\n\n", "without their values"),
+        ("/registry/pods/shop/web-1\n", "keys of etcd without"),
         ("$ kubectl version\nClient Version: v1.34.1\n", "output of kubectl version"),
         ("$ kubectl get crd\nNo resources found\n", "output of kubectl that shows no object"),
         (

@@ -10,6 +10,7 @@ import pytest
 
 from app.adapters.history.formats import dumps
 from app.adapters.history.opening import open_history
+from app.adapters.history.printouts import printed
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules
 from app.domain.errors import InputError
@@ -146,9 +147,21 @@ def test_table_of_watched_changes_gives_what_is_left(tmp_path):
         "ADDED      b      pending   5s\nMODIFIED   b      allocated,reserved   9s\n"
         "DELETED    a      pending   9s\n"
     )
-    records, _ = read(tmp_path, text)
+    records, lost = read(tmp_path, text)
     ops = (Op.BASELINE, Op.MODIFIED)
     assert keys(records) == [(op, "ResourceClaim", "shop", "b") for op in ops]
+    assert lost == [f"text:6: {printed.DELETED_ROW}"]
+
+
+def test_table_in_which_all_is_deleted_is_refused_for_that(tmp_path):
+    text = (
+        "$ kubectl get pods -w --output-watch-events\n"
+        "EVENT      NAME   READY   STATUS    RESTARTS   AGE\n"
+        "ADDED      a      0/1     Pending   0          5s\n"
+        "DELETED    a      0/1     Pending   0          9s\n"
+    )
+    with pytest.raises(InputError, match="its object was deleted"):
+        read(tmp_path, text)
 
 
 def test_wide_table_of_events_names_them(tmp_path):

@@ -44,6 +44,7 @@ _EXPECTED = re.compile(
 )
 """The type that a test in Go shows above an object, or several, which are not as it expects."""
 
+_WORD_FIELD = re.compile(r"(?:apiVersion|kind):[ \t]+[\w./\"'-]+[ \t]*$")
 _HUNK = re.compile(r"^@@ -\d")
 _HOLDER = re.compile(r"\s+(?:items|resources|result):\s*$")
 """The key of whole objects in a result that a program shows as YAML, such as one of Ansible."""
@@ -119,6 +120,21 @@ def indented(lines: list[str], at: int) -> tuple[list[str], int]:
     named = fields(document)
     is_whole = named >= {"apiVersion", "kind"} and named & {"metadata", "items"}
     return (document, len(document)) if is_whole else ([], 0)
+
+
+def level(lines: list[str]) -> list[str]:
+    """The lines of an object, without the indentation that all but the first have.
+
+    apiVersion: v1      Who copies an object out of a page begins behind the indentation of its
+        kind: Pod       first line. Nothing is set in below a field with a word, so such lines can
+        metadata:       mean nothing else.
+    """
+    first = _WORD_FIELD.match(lines[0])
+    below = [line for line in lines[1:] if line.strip()]
+    begin = _INDENTED.match(below[0]) if first is not None and below else None
+    if begin is None or not all(line.startswith(begin["indent"]) for line in below):
+        return lines
+    return [lines[0], *(line.removeprefix(begin["indent"]) for line in lines[1:])]
 
 
 def _of_a_test(lines: list[str], at: int) -> tuple[list[str], int]:

@@ -72,6 +72,10 @@ _OUTPUTS = (
     (re.compile(rb"(?:Client|Server) Version: "), "output of kubectl version"),
     (re.compile(rb"NAME\s+NAMESPACE\s+REVISION\s"), "output of helm list"),
     (re.compile(rb"# (?:HELP|TYPE) \w"), "metrics of Prometheus, which show no object"),
+    (
+        re.compile(rb"/(?:registry|kubernetes\.io)/\S{1,400}\s+(?:/\S|\Z)"),
+        "keys of etcd without their values (--keys-only)",
+    ),
     (re.compile(rb"No resources found"), "output of kubectl that shows no object"),
     (
         re.compile(rb"(?:NAMESPACE +)?NAME +(?:[A-Z][A-Z()-]{0,40} +){1,20}AGE[^\n]{0,200}\s*\Z"),

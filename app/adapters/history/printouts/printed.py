@@ -52,6 +52,10 @@ CUT_NAME = "the name in this row was cut, so its object is not known"
 CUT_CELL = "a cell of this row was cut"
 CUT_ROW = "this row ends before its age, so it is cut, and its object is not known"
 CUT_EVENT = "this row ends before its message, so it is cut, and what it is about is not known"
+DELETED_ROW = (
+    "this row says that its object was deleted: what the rows above it show of the object is left "
+    "out"
+)
 NO_ROW = "a row of another kind than its table, whose cells cannot be told apart"
 NO_CELLS = "the cells of the rows below these titles cannot be told apart"
 COLUMNS = (
@@ -263,6 +267,7 @@ def _table(lines: Sequence[str], at: int, commands: Commands, number: int) -> Pr
         metadata = tree["metadata"]
         key = tree["kind"], metadata.get("namespace", ""), metadata["name"]
         if row.get("EVENT") == "DELETED":
+            table.damage.append((end - at, DELETED_ROW))
             for line in rows.pop(key, ()):
                 del objects[line]
         else:
