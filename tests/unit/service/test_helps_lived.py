@@ -183,6 +183,15 @@ def label_and_held_device():
     return pod_with(cluster, nodeSelector={"disk": "ssd"})
 
 
+def ports_of_one_number():
+    """A pod of the only node has a port of the host under two protocols; the other port is free."""
+    cluster = begun({"name": "a"})
+    used = [{"containerPort": 53, "hostPort": 8053, "protocol": name} for name in ("TCP", "UDP")]
+    labelled_pod(cluster, "first", "", ports=used)
+    cluster.settle()
+    return pod_with(cluster, ports=[*used, {"containerPort": 80, "hostPort": 8080}])
+
+
 def pod_with(cluster, **spec):
     cluster.create("resource.k8s.io/v1", "ResourceClaim", "want",
                    spec={"devices": {"requests": [request()]}})  # fmt: skip
@@ -190,8 +199,9 @@ def pod_with(cluster, **spec):
     return cluster.settle()
 
 
-def labelled_pod(cluster, name, claim, labels=None, requests=None, **spec):
-    container = {"name": "main", "image": "busybox:1", "resources": {"requests": requests or {}}}
+def labelled_pod(cluster, name, claim, labels=None, requests=None, ports=(), **spec):
+    container = {"name": "main", "image": "busybox:1", "resources": {"requests": requests or {}},
+                 "ports": [*ports]}  # fmt: skip
     if claim:
         spec["resourceClaims"] = [{"name": "c", "resourceClaimName": claim}]
         container["resources"]["claims"] = [{"name": "c"}]
@@ -229,6 +239,7 @@ CASES = {
     taint_of_a_team: "tolerate taint example.com/team=x:NoSchedule in the pod",
     label_and_cordon: "uncordon node n0 and label node n0 with disk=ssd",
     label_and_held_device: "label node n0 with disk=ssd and release claim default/held",
+    ports_of_one_number: "drop host ports 8053/TCP, 8053/UDP of the pod",
 }
 
 
@@ -277,6 +288,15 @@ def ask_for_less(cluster, amount, resource):
     )
 
 
+def drop_ports(cluster, texts):
+    def without(spec):
+        for port in spec["containers"][0]["ports"]:
+            if f"{port['hostPort']}/{port['protocol']}" in texts.split(", "):
+                del port["hostPort"]
+
+    edit_pod(cluster, without)
+
+
 def spread_anyway(cluster, key):
     edit_pod(
         cluster,
@@ -320,6 +340,7 @@ def release(cluster, name):
 ACTS = {
     r"label node (\S+) with ([^ ]+(?:, \S+=\S+)*)": label,
     r"label node (\S+) with (\S+), remove label (\S+) of node \S+": label_anew,
+    r"drop host ports? (.*) of the pod": drop_ports,
     r"drop (.*) of the pod": drop_selected,
     r"request (\S+) instead of \S+ (\S+) in container main": ask_for_less,
     r"set whenUnsatisfiable of the spread over (\S+) to ScheduleAnyway": spread_anyway,
@@ -384,6 +405,35 @@ async def test_proposals_that_are_carried_out_let_the_pod_run(make):
             carry_out(twin, change)
         twin.wait(400)
         assert twin.must("pods", "p")["spec"].get("nodeName") == proposal["node"], proposal
+
+
+async def test_port_of_a_pod_in_the_network_of_its_host_is_not_dropped():
+    cluster = begun({"name": "a"})
+    port = {"containerPort": 8080, "hostPort": 8080}
+    labelled_pod(cluster, "first", "", ports=[port])
+    cluster.settle()
+    pod_with(cluster, hostNetwork=True, ports=[port])
+    async with asking(cluster) as ask:
+        answer = await ask("pod", "p", help=True)
+    assert answer.to_json()["helps"] == []
+    assert (
+        "1 node refuses the pod before devices are asked: node(s) didn't have free ports for the "
+        "requested pod ports (end the pods that use them, or choose other ports)"
+    ) in texts(answer.reason)
+
+
+async def test_full_node_is_said_to_need_fewer_pods_or_a_higher_limit():
+    cluster = begun({"name": "a"})
+    cluster.patch("nodes", "n0", {"status": {"allocatable": {"pods": "1"}}}, subresource="status")
+    labelled_pod(cluster, "first", "")
+    cluster.settle()
+    pod_with(cluster)
+    async with asking(cluster) as ask:
+        answer = await ask("pod", "p", help=True)
+    assert (
+        "1 node refuses the pod before devices are asked: Too many pods (end pods there, or raise "
+        "maxPods of its kubelet)"
+    ) in texts(answer.reason)
 
 
 async def test_what_a_driver_published_is_never_overruled():

@@ -36,11 +36,9 @@ def in_use(views: LiveViews, pod: JsonObject, refusals: Mapping[str, str]) -> It
 
 
 def _user(key: ObjectKey, node: str, port: pod_spec.HostPort) -> Reason:
-    address, protocol, number = port
-    on = "" if address == pod_spec.ANY_ADDRESS else f" of address {address}"
+    text = f"host port {pod_spec.port_text(port)} of node {node} is in use by pod "
     return Reason(
-        text=f"host port {number}/{protocol}{on} of node {node} is in use by pod "
-        f"{key.namespace}/{key.name}",
+        text=f"{text}{key.namespace}/{key.name}",
         about=key,
         rests_on=(key,),
         is_kept=True,

@@ -27,6 +27,9 @@ HELPS_SHOWN_MAX = 10
 NOT_DEVICES = {
     "node(s) were unschedulable": "kubectl uncordon",
     "node(s) had untolerated taint(s)": "tolerate the node's taint or remove it",
+    "node(s) didn't have free ports for the requested pod ports": "end the pods that use them, or "
+    "choose other ports",
+    "Too many pods": "end pods there, or raise maxPods of its kubelet",
 }
 """Reasons that no change of claims or devices removes, with an unproved remedy for each."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from app.analysis.explain import node_answers
 from app.analysis.explain.reasons import listed
 from app.domain.allocation.reasons.changes import AllocationWorld
-from app.domain.controllers.scheduling.framework import amounts, filters
+from app.domain.controllers.scheduling.framework import amounts, filters, pod_spec
 from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import CPU, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
@@ -75,6 +75,8 @@ def on_node(
     if refusal in (filters.AFFINITY, filters.NOT_NAMED):
         yield from _labelling(state, info)
         yield from _selecting(state, info)
+    if refusal is filters.PORTS:
+        yield from _dropping_ports(state, pod, info)
     for reason in refusal.reasons:
         if reason.startswith(_LACKING):
             yield from _lowering(state, pod, info, reason.removeprefix(_LACKING))
@@ -264,6 +266,28 @@ def _expression_text(one: JsonObject) -> str:
     text = f"{expression.key} {expression.operator}"
     values = [value for value in expression.values if isinstance(value, str)]
     return f"{text} {listed(values, len(values))}" if values else text
+
+
+def _dropping_ports(state: ChangedPair, pod: PodSpec, info: NodeInfo) -> Iterator[SpecChange]:
+    """The pod without the ports of the host that pods of the node use.
+
+    A pod in the network of its host has its ports there, whatever its spec says.
+    """
+    if meta.spec(state.pod).get("hostNetwork") is True:
+        return
+    used = [port for bound in info.pods.values() for port in bound.ports]
+    texts: dict[str, None] = {}
+    made, spec = _changed(state.pod)
+    for container in (*core.init_containers_of(spec), *core.containers_of(spec)):
+        for tree in core.ports(container):
+            port = pod_spec.host_port(tree)
+            if port is not None and any(filters.is_same_port(port, other) for other in used):
+                del tree["hostPort"]
+                texts[pod_spec.port_text(port)] = None
+    if texts:
+        names = ", ".join(texts)
+        text = f"drop {counts.plural(len(texts), 'host port')} {names} of the pod"
+        yield SpecChange(text=text, kind="drop a host port", of_pod=True, tree=made)
 
 
 def _lowering(

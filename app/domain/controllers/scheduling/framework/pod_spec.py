@@ -321,12 +321,21 @@ def host_ports(spec: JsonView) -> tuple[HostPort, ...]:
     for container in (*_sidecars(spec), *core.containers_of(spec)):
         if "ports" not in container:
             continue
-        for port in core.ports(container):
-            number = json_tree.integer(port, "hostPort") or 0
-            if number:
-                address = json_tree.text(port, "hostIP") or ANY_ADDRESS
-                ports.append((address, json_tree.text(port, "protocol") or "TCP", number))
+        ports += filter(None, map(host_port, core.ports(container)))
     return tuple(ports)
+
+
+def host_port(tree: JsonView) -> HostPort | None:
+    """The port of the host that a port of a container asks for."""
+    number = json_tree.integer(tree, "hostPort") or 0
+    address = json_tree.text(tree, "hostIP") or ANY_ADDRESS
+    return (address, json_tree.text(tree, "protocol") or "TCP", number) if number else None
+
+
+def port_text(port: HostPort) -> str:
+    """The port with its protocol, and with its address if it has one of its own."""
+    address, protocol, number = port
+    return f"{number}/{protocol}" + ("" if address == ANY_ADDRESS else f" of address {address}")
 
 
 def _sidecars(spec: JsonView) -> list[JsonObject]:
