@@ -139,6 +139,20 @@ def eviction_missing_without_templates(log: Log) -> None:
     log.drop(lambda line: _templates_and_namespaces(line, random.Random()))
 
 
+@alteration("both", QUICKSTART, verify=FAILS, decide=FAILS)
+def later_device_than_the_first_and_namespaces_named_only(log: Log) -> None:
+    """A later device than the first one is given; of namespaces the policy records names alone.
+
+    A request about a namespace tells its name and time, on which no choice of a device rests.
+    """
+    ALTERATIONS["later_device_than_the_first"].change(log)
+    for line in log.lines:
+        if line["objectRef"]["resource"] == "namespaces":
+            line["level"] = "Metadata"
+            line.pop("requestObject", None)
+            line.pop("responseObject", None)
+
+
 @alteration("both", QUICKSTART, verify=NOT_BLAMED, decide=PART)
 def device_in_two_claims_without_claim_controller(log: Log) -> None:
     """A device is in two claims, and no line of the claim controller is recorded.

@@ -205,6 +205,13 @@ for _to in ("Request", "Metadata"):
             f"The policy records {_kind} at level {_to}.",
             level(_to, _about(_kind)),
         )
+    for _kind in ("namespaces", "resourceclaimtemplates", "devicetaintrules", "replicasets"):
+        _register(
+            f"{_kind}_at_level_{_to.lower()}",
+            f"The policy records {_kind} at level {_to}.",
+            level(_to, _about(_kind)),
+            recordings=SMALL,
+        )
     _register(
         f"scheduler_at_level_{_to.lower()}",
         f"The policy records the scheduler at level {_to}.",

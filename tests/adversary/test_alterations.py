@@ -37,6 +37,7 @@ DECIDED_TOO = (
     "_without_replicasets",
     "_without_devicetaintrules",
     "_without_templates",
+    "_and_namespaces_named_only",
     "_a_third_lost",
     "_lost_elsewhere",
     "_next_report_lost",
@@ -219,6 +220,8 @@ FEW: list[Row] = [
     ("c-multihost-tpu", "one_report_dated_forty_seconds_early", "decide"),
     ("j-api-versions", "allocation_without_its_time", "decide"),
     ("j-api-versions", "report_that_names_another_pod", "decide"),
+    ("a-quickstart", "namespaces_at_level_metadata", "decide"),
+    ("a-quickstart", "later_device_than_the_first_and_namespaces_named_only", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -2,8 +2,9 @@
 
 A server refuses objects in a namespace that does not exist. The namespace controller deletes the
 objects in a namespace whose deletion was requested. A claim that was generated for a pod has the
-spec of the template that the pod names. If no line is about the namespace or the template itself, a
-replay adds it, so that everything else can still be decided again. Parity: controllers.md 2.2.
+spec of the template that the pod names. If no line shows the namespace or the template itself, a
+replay adds it, so that everything else can still be decided again. A line without a body shows
+nothing but that a namespace was to end. Parity: controllers.md 2.2.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,11 +41,20 @@ class Implied:
         self._templates: dict[ObjectKey, JsonObject] = {}
         self._entries: dict[str, Sequence[JsonObject]] = {}
         self._living: set[ObjectKey] = set()
+        self._namespaces: dict[ObjectKey, JsonObject] = {}
+        self._uids: dict[ObjectKey, Uid] = {}
         self._admin: set[str] = set()
         self._refused: set[str] = set()
+        bare: set[ObjectKey] = set()
         for event in events:
             if event.key[:2] in _KINDS:
-                self._shown.add(event.key)
+                if not event.is_about_object:
+                    bare.add(event.key)
+                elif event.key in bare - self._shown and event.stamp.verb == BASELINE_VERB:
+                    # Its creation has a line without a body, and another line shows it later.
+                    self._uids.setdefault(event.key, event.uid)
+                elif event.key not in self._uids:
+                    self._shown.add(event.key)
             elif event.type is EventType.OBJECT_CREATED:
                 self._note(event)
 
@@ -66,13 +76,17 @@ class Implied:
     def before(self, event: Event) -> Iterator[Event]:
         """The objects whose existence follows from the event, once each, as events before it."""
         if not event.is_about_object:
+            yield from self._ended_by(event)
             return
+        if event.key[:2] == api_resources.NAMESPACES:
+            self._namespaces[event.key] = event.object
         is_end = event.type is EventType.OBJECT_DELETED
         if event.key.namespace:
             place = ObjectKey(*api_resources.NAMESPACES, "", event.key.namespace)
             if place not in self._shown and not is_end:
                 self._living.add(place)
-                yield self._made(place, self._namespace(event.key.namespace), event)
+                self._namespaces[place] = self._namespace(event.key.namespace)
+                yield self._made(place, self._namespaces[place], event)
             elif place in self._living and event.stamp.actor.user == NAMESPACES:
                 self._living.remove(place)
                 yield self._made(
@@ -85,6 +99,15 @@ class Implied:
         elif event.key[:2] == api_resources.RESOURCE_CLAIMS and not is_end:
             # The controller had not found a template before.
             yield from self._templates_of(meta.controller_uid(event.object), event)
+
+    def _ended_by(self, event: Event) -> Iterator[Event]:
+        """The request to delete a namespace whose line has no body: it says when, and of what."""
+        is_request = event.type is EventType.GAP_OBSERVED and event.stamp.verb == "delete"
+        namespace = self._namespaces.get(event.key)
+        if is_request and namespace is not None and not meta.deletion_timestamp(namespace):
+            self._living.discard(event.key)
+            self._namespaces[event.key] = _ending(namespace, event)
+            yield self._made(event.key, self._namespaces[event.key], event, "delete")
 
     def _templates_of(self, pod: str, event: Event) -> Iterator[Event]:
         """The templates of the claims that were generated for a pod."""
@@ -109,7 +132,7 @@ class Implied:
         """The write of an implied object, just before an event."""
         is_new = verb == BASELINE_VERB
         self._shown.add(key)
-        uid = Uid(f"implied-{key}")
+        uid = meta.uid(tree) or self._uids.get(key) or Uid(f"implied-{key}")
         metadata = {**tree["metadata"], "name": key.name, "uid": uid}
         if key.namespace:
             metadata["namespace"] = key.namespace

@@ -14,9 +14,9 @@ TEAM = ObjectKey("", "namespaces", "", "team")
 ENDER = "system:serviceaccount:kube-system:namespace-controller"
 
 
-def event(key, tree=None, *, type_=EventType.OBJECT_CREATED, user="alice", uid=""):
+def event(key, tree=None, *, type_=EventType.OBJECT_CREATED, user="alice", uid="", verb="create"):
     body = json.dumps({"metadata": {"name": key.name}, **(tree or {})}).encode()
-    stamp = Stamp(time=Instant(7 * SECOND), actor=Actor(user=user), verb="create")
+    stamp = Stamp(time=Instant(7 * SECOND), actor=Actor(user=user), verb=verb)
     uid = uid or f"uid of {key.name}"
     return Event(revision=Revision(1), type=type_, key=key, uid=uid, body=body, stamp=stamp)
 
@@ -67,6 +67,33 @@ def test_namespace_ends_before_its_controller_deletes_what_is_in_it():
     assert third[TEAM].object["metadata"]["deletionTimestamp"] == "1970-01-01T00:00:07Z"
     assert third[TEAM].stamp.verb == "delete"
     assert third[TEAM].uid == first[TEAM].uid
+
+
+def bare(key, verb="create"):
+    return event(key, type_=EventType.GAP_OBSERVED, verb=verb)
+
+
+def test_line_without_a_body_does_not_show_an_object():
+    first, second, third = implied(bare(TEAM), bare(TEMPLATE), pod())
+    assert (first, second, set(third)) == ({}, {}, {TEAM})
+    assert TEMPLATE in implied(bare(TEMPLATE), pod(), claim())[1]
+
+
+def test_namespace_that_is_seen_whole_only_later_is_there_before_with_its_uid():
+    later = event(TEAM, uid="own", verb="baseline")
+    assert [set(each) for each in implied(bare(TEAM), pod(), later)] == [set(), {TEAM}, set()]
+    assert implied(bare(TEAM), pod(), later)[1][TEAM].uid == "own"
+    assert implied(pod(), later) == [{}, {}]
+
+
+def test_request_without_a_body_says_when_a_namespace_was_to_end():
+    own = {"metadata": {"name": TEAM.name, "uid": "own"}}
+    for before, uid in ((pod(), f"implied-{TEAM}"), (event(TEAM, own, uid="own"), "own")):
+        _, ended, again = implied(before, bare(TEAM, "delete"), bare(TEAM, "delete"))
+        assert ended[TEAM].uid == uid
+        assert ended[TEAM].object["metadata"]["deletionTimestamp"] == "1970-01-01T00:00:07Z"
+        assert again == {}
+    assert implied(bare(TEAM, "delete"), pod())[0] == {}
 
 
 def test_template_of_a_claim_is_there_before_the_pod_with_all_that_the_claim_has_of_it():
