@@ -258,6 +258,11 @@ def comparable_version(text: str) -> str:
     return f"{len(text):04d}{text}" if len(text) <= COMPARABLE_DIGITS_MAX else ""
 
 
+def compared_version(comparable: str) -> int:
+    """The resource version of a text that sorts as it does: `000210` → 10."""
+    return int(comparable[4:])
+
+
 def named_author(user: str) -> str:
     """The author of an event in a sentence: `an unrecorded user` where the source names none."""
     return "an unrecorded user" if user == IMPORTER_USER else user

@@ -7,11 +7,24 @@ import pytest
 
 from app.domain.log.records import Op, TimeQuality
 from tests.unit.history.test_lost_slices import DRIVER, SLICES, given, published, removed
-from tests.unit.history.worlds import NAMESPACES, audit, audit_records, tree
+from tests.unit.history.worlds import (
+    NAMESPACES,
+    audit,
+    audit_records,
+    read_records,
+    tree,
+    watch,
+    write_lines,
+)
 
+PODS = ("", "v1", "pods", "Pod")
 CLASSES = ("resource.k8s.io", "v1", "deviceclasses", "DeviceClass")
 RULES = ("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule")
 TAINT = {"key": "worn", "value": "v", "effect": "NoSchedule"}
+
+
+BOUND = (("5", {}), ("8", {"nodeName": "n"}))
+"""The versions of a pod, and what it is to do in each."""
 
 
 def gaps_of(folder, *lines, claims=("x", "y"), first=10, **allocated):
@@ -127,3 +140,29 @@ def test_gap_of_a_slice_without_a_line_has_no_time(tmp_path):
     (gap,) = gaps_of(tmp_path, published("a", 3, 2, draws="s"))
     assert (gap.observed_at, gap.time_quality) == (None, TimeQuality.NONE)
     assert "no line is about the slice with counters of pool p of gpu.example.com" in gap.message
+
+
+def test_lost_class_in_a_log_whose_binding_has_the_version_of_a_watch_stream(tmp_path):
+    """In a recording of two kinds versions prove no lost line, so none is noted."""
+    made, bound = (tree(PODS, "p", rv=rv, spec=spec) for rv, spec in BOUND)
+    target = {"kind": "Binding", "apiVersion": "v1", "target": {"kind": "Node", "name": "n"}}
+    lines = [
+        made_class("other", 3),
+        published("a", 4, 1),
+        audit("create", made, type_=PODS, name="p", second=5),
+        *given("x", "a", 6),
+        audit(
+            "create",
+            type_=PODS,
+            name="p",
+            subresource="binding",
+            request=target,
+            second=8,
+            uid="uid-p",
+        ),
+    ]
+    log = write_lines(tmp_path / "audit.log", lines)
+    stream = write_lines(tmp_path / "pods.json", [watch("ADDED", made), watch("MODIFIED", bound)])
+    records = read_records(log, stream)
+    assert [each.resource_version for each in records if each.name == "p"] == ["5", "8"]
+    assert not [each for each in records if each.op is Op.GAP]

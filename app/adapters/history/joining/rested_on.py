@@ -31,7 +31,7 @@ from app.domain.devices.model import Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import ObjectKey
 from app.domain.log.doubts import LOST_OF_MIN
-from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality
+from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, compared_version
 from app.domain.log.store_versions import Versions, WriteSpan
 from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import dra, entries
@@ -54,7 +54,7 @@ _ROWS = (
     "ORDER BY epoch, version, sub"
 )
 _VERSIONED = (
-    "SELECT head, asked, time FROM record WHERE own <> '' AND actor AND exact AND time IS NOT NULL "
+    "SELECT own, asked, time FROM record WHERE own <> '' AND actor AND exact AND time IS NOT NULL "
     "AND op IN ('ADDED', 'MODIFIED', 'DELETED') ORDER BY own"
 )
 _SHOWN_OTHERWISE = (
@@ -289,8 +289,9 @@ def versions_of(spool: Spool) -> Versions:
     """The versions of an audit log that no line is about."""
     other = spool.database.execute(_SHOWN_OTHERWISE).fetchone()
     versions = Versions(are_requests=other is None)
-    for head, arrived, answered in spool.database.execute(_VERSIONED):
-        versions.note(int(spool.record_in(head).resource_version), _span(arrived, answered))
+    for own, arrived, answered in spool.database.execute(_VERSIONED):
+        # A line without a version has that of the same write in another source.
+        versions.note(compared_version(own), _span(arrived, answered))
     for own, head, op, arrived, answered in spool.database.execute(_OTHERS):
         record = spool.record_in(head)
         is_removal = op == Op.DELETED
