@@ -369,6 +369,7 @@ _RESOURCES = {
     "Pod": "pods",
     "Event": "events",
     "Service": "services",
+    "ServiceAccount": "serviceaccounts",
     "PersistentVolume": "persistentvolumes",
     "PersistentVolumeClaim": "persistentvolumeclaims",
     "StorageClass": "storageclasses",
@@ -421,6 +422,7 @@ _NAMESPACED = frozenset(
     {
         "pods",
         "services",
+        "serviceaccounts",
         "persistentvolumeclaims",
         "resourceclaims",
         "resourceclaimtemplates",

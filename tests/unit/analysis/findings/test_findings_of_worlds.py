@@ -3,7 +3,7 @@
 `REDRA_REWRITE=1 pytest` of this module writes them anew; then read the difference.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,22 +18,31 @@ from app.analysis.findings.workloads import KINDS
 from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Revision
+from app.domain.values.json_tree import JsonObject
 from app.service.explaining import selections, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment, PastMoments
 from tests.cluster import Cluster
 from tests.unit.analysis import kept_texts
 from tests.unit.analysis.explain.answered_worlds import STATES
+from tests.unit.analysis.explain.seldom_worlds import LARGE, SELDOM, SETTINGS
+from tests.unit.analysis.findings.seldom_findings import CLUSTERS
 from tests.unit.service.test_explaining import views_up_to
 from tests.unit.service.test_replaying import history_of
 
 FILE = Path(__file__).with_name("findings_of_worlds.txt")
 PODS_MAX = 8
 
+WORLDS: dict[str, Callable[[], Cluster]] = {
+    name: lambda made=made: made()[0]
+    for name, made in (STATES | SELDOM).items()
+    if name not in LARGE
+} | CLUSTERS
 
-async def findings_of(cluster: Cluster) -> Findings:
+
+async def findings_of(cluster: Cluster, settings: JsonObject) -> Findings:
     """The findings at the end of what happened, with the causes of pods that wait."""
     events = cluster.line.events
-    log, info = await history_of(events, None)
+    log, info = await history_of(events, cluster.profile.settings() | settings)
 
     async def views_at(revision: Revision) -> LiveViews:
         return views_up_to(events, revision, cluster.profile)
@@ -78,9 +87,8 @@ def lines_of(finding: Finding) -> Iterator[str]:
         yield f"  cause: {cause}"
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", WORLDS)
 async def test_findings_read_the_same(name: str) -> None:
-    cluster, _, _ = STATES[name]()
-    answer = await findings_of(cluster.settle())
+    answer = await findings_of(WORLDS[name]().settle(), SETTINGS.get(name, {}))
     lines = [line for one in answer.items for line in lines_of(one)] or [answer.unseen or "none"]
-    kept_texts.check(FILE, name, "\n".join(lines), STATES)
+    kept_texts.check(FILE, name, "\n".join(lines), WORLDS)
