@@ -8,7 +8,9 @@ Events are appended to the log directly, in large batches: an import has no read
 recorded states are stored as they are, without rules.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -121,12 +123,12 @@ async def import_records(
     async with history_creation.unfinished(log, name, make) as info:
         head = await log.head(info.id)
         cipher = None if options.secrets is None else options.secrets(info)
-        batches = _Batches(source, name, Sealer(head, start, cipher), options)
-        batch = await to_thread.run_sync(batches.next)
-        while batch:
-            head, batch = await _append_and_prepare(log, info, head, batch, batches)
-            if progress is not None:
-                progress(min(head.revision, source.count), source.count)
+        with closing(_Batches(source, name, Sealer(head, start, cipher), options)) as batches:
+            batch = await to_thread.run_sync(batches.next)
+            while batch:
+                head, batch = await _append_and_prepare(log, info, head, batch, batches)
+                if progress is not None:
+                    progress(min(head.revision, source.count), source.count)
     return ImportResult(history=info, head=head, report=batches.report())
 
 
@@ -168,22 +170,36 @@ class _Batches:
         self._collector = FidelityCollector()
         self._report: FidelityReport | None = None
         self._events = self._all()
+        self._reading = threading.Lock()
+        self._is_closed = False
 
     def next(self) -> list[Event]:
         """The next events in order; empty when all have been returned."""
-        return list(islice(self._events, self._options.batch_events))
+        with self._reading:
+            return list(islice(self._events, self._options.batch_events))
+
+    def close(self) -> None:
+        """The end of all reading: afterwards the source may be closed.
+
+        A task that Ctrl-C cancels does not wait for its thread, which reads on.
+        """
+        self._is_closed = True
+        with self._reading:
+            self._events.close()
 
     def report(self) -> FidelityReport:
         """The report; available after the last batch was returned."""
         assert self._report is not None, "the report is made with the last batch"
         return self._report
 
-    def _all(self) -> Iterator[Event]:
+    def _all(self) -> Generator[Event]:
         sealer = self._sealer
         yield sealer.seal(
             recorded_events.import_draft(self._name, sealer.time, _begun(self._source))
         )
         for record in self._source.records():
+            if self._is_closed:
+                return
             self._collector.add(record)
             if record.op is not Op.CONTEXT or self._options.with_requests:
                 yield sealer.seal(recorded_events.record_draft(record, sealer.advance(record)))

@@ -1,6 +1,10 @@
 """Records become events that say where they came from; reports say what is missing."""
 
+import asyncio
+import threading
+
 import pytest
+from anyio import to_thread
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
@@ -13,6 +17,7 @@ from app.domain.values import timestamps
 from app.service import importing
 from app.service.importing import ImportOptions
 from app.service.recorded_events import IMPORTER
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.history.worlds import CLAIMS, audit, tree, watch, write_lines
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c1")
@@ -232,3 +237,46 @@ async def test_full_disk_comes_through_as_it_is_and_leaves_no_history(tmp_path):
     assert await log.find_history("h") is None
     assert await log.unfinished() == []
     await importing.check_name_is_free(log, "h")
+
+
+class EndlessSource:
+    """The records of a source, again and again, until nobody reads them."""
+
+    def __init__(self, source):
+        self._source = source
+        self._records = [*source.records()]
+        self.is_read_in_a_thread = threading.Event()
+        self.is_over = False
+        self.readers = 0
+
+    def __getattr__(self, name):
+        return getattr(self._source, name)
+
+    def records(self):
+        self.readers += 1
+        try:
+            while not self.is_over:
+                yield from self._records
+                if threading.current_thread() is not threading.main_thread():
+                    self.is_read_in_a_thread.set()
+        finally:
+            self.readers -= 1
+
+
+async def test_import_that_the_event_loop_cancels_reads_no_more_when_it_has_ended(tmp_path):
+    path = write_lines(tmp_path / "audit.log", [audit("create", tree(rv=41))])
+    log = MemoryLog(MemoryStore())
+    endless = ImportOptions(batch_events=10**9)
+    with open_history([path], ReadOptions()) as recording:
+        source = EndlessSource(recording)
+        work = importing.import_records(log, source, name="h", options=endless)
+        task = asyncio.create_task(work)
+        try:
+            assert await to_thread.run_sync(source.is_read_in_a_thread.wait, PATIENCE_SECONDS)
+            task.cancel()  # as for Ctrl-C
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert source.readers == 0
+        finally:
+            source.is_over = True
+    assert await log.find_history("h") is None
