@@ -3,7 +3,7 @@
 Conflicts with client writes and the end of the replay are reported with `note`.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -20,7 +20,7 @@ from app.domain.errors import (
     RevisionTooLarge,
     StaleLease,
 )
-from app.domain.log import HistoryInfo, LeaseToken, Revision, replays
+from app.domain.log import Event, HistoryInfo, LeaseToken, Revision, replays
 from app.service import moments
 from app.service.histories import Histories
 from app.service.pacing import stage
@@ -32,6 +32,39 @@ from app.settings import Settings
 _LEASE = "replay"
 _REPORT_SECONDS = 0.25
 _RELEASE_SECONDS = 2.0
+
+
+SENTENCES_MAX = 1_000
+"""Sentences about conflicts that are remembered; with more, what was counted is said."""
+
+
+class ScreenConflicts:
+    """The lines about conflicts: the first of equal ones at once, the others together.
+
+    An object that clients deleted is in conflict with each of its recorded changes.
+    """
+
+    def __init__(self) -> None:
+        self._more: dict[str, int] = {}
+
+    def lines(self, conflicts: Sequence[Event]) -> list[str]:
+        """The lines to show now, after these new conflicts."""
+        lines: list[str] = []
+        for event in conflicts:
+            sentence = replays.conflict_of(event).message
+            if sentence in self._more:
+                self._more[sentence] += 1
+                continue
+            if len(self._more) >= SENTENCES_MAX:
+                lines.extend(self.rest())
+            self._more[sentence] = 0
+            lines.append(f"conflict: {sentence}")
+        return lines
+
+    def rest(self) -> list[str]:
+        """The lines about those that were only counted, which are forgotten then."""
+        held, self._more = self._more, {}
+        return [f"conflict, {more} more like it: {each}" for each, more in held.items() if more]
 
 
 class PacedReplay:
@@ -46,6 +79,7 @@ class PacedReplay:
         self._note = note
         self._player: Player | None = None
         self._token: LeaseToken | None = None
+        self._screen = ScreenConflicts()
 
     async def begin(self, histories: Histories) -> Player:
         """Make or resume the replay; returns its player, at the first moment. Raises InputError."""
@@ -104,6 +138,8 @@ class PacedReplay:
                 await player.run()
         except anyio.get_cancelled_exc_class():
             if player.state is not PlayerState.ENDED:
+                for line in self._screen.rest():
+                    self._note(line)
                 self._note(_way_on(player))
             raise
         except RedraError as problem:
@@ -203,12 +239,12 @@ class PacedReplay:
         last, was = 0, PlayerState.PAUSED
         while True:
             await anyio.sleep(_REPORT_SECONDS)
-            conflicts = player.conflicts
-            for event in conflicts:
-                if event.revision > last:
-                    self._note(f"conflict: {replays.conflict_of(event).message}")
-                    last = event.revision
-            if player.state is PlayerState.ENDED and was is not PlayerState.ENDED:
+            new = [event for event in player.conflicts if event.revision > last]
+            is_end = player.state is PlayerState.ENDED and was is not PlayerState.ENDED
+            for line in (*self._screen.lines(new), *(self._screen.rest() if is_end else ())):
+                self._note(line)
+            last = max((last, *(event.revision for event in new)))
+            if is_end:
                 self._note(f"the replay has ended: {state_line(player)}")
                 if self._wanted.ends:
                     self._wanted.on_end(player.counts[1])

@@ -20,7 +20,7 @@ from app.service.runtime import HistoryRuntime
 from app.settings import Settings
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.service.builders import ALICE, namespace
-from tests.unit.service.pacing.world import create, delete
+from tests.unit.service.pacing.world import create, delete, patch
 
 PACED = "night~paced"
 
@@ -98,6 +98,37 @@ async def test_replay_without_conflicts_ends_with_none_counted() -> None:
             async with anyio.create_task_group() as tasks:
                 companions.start(tasks, tasks.cancel_scope.cancel, server.begun.append)
         assert server.conflicts == [0]
+
+
+@pytest.mark.parametrize("changes", [1, 2, 7])
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_equal_conflicts_are_one_line_and_their_number(
+    changes: int, is_stopped: bool
+) -> None:
+    """An object that a client deleted is in conflict with each of its recorded changes."""
+    async with serving() as server:
+        runtime = await server.histories.create("night", settings={"profile": "1.36"})
+        written = [patch("a", {"data": {"at": str(at)}}) for at in range(changes)]
+        for command in (namespace("default"), create("a"), create("b"), *written, delete("b")):
+            await runtime.submit(command, actor=ALICE)
+        companions = await server.play(ends=True, speed=0.0, begin="3")
+        player = companions.players[PACED]
+        replay = await server.histories.open(PACED)
+        await replay.submit(delete("a"), actor=ALICE)
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                companions.start(tasks, tasks.cancel_scope.cancel, server.begun.append)
+                await player.set_pace(speed=math.inf, paused=False)
+                while is_stopped and "conflict: " not in "".join(server.notes):
+                    await anyio.lowlevel.checkpoint()
+                if is_stopped:
+                    tasks.cancel_scope.cancel()
+        said = [note for note in server.notes if note.startswith("conflict")]
+        first = "conflict: configmaps/default/a is not shown as recorded: "
+        assert [note.startswith(first) for note in said] == [True, False][: min(changes, 2)]
+        more = f"conflict, {changes - 1} more like it: configmaps/default/a is not shown"
+        assert [note.startswith(more) for note in said[1:]] == [True] * (changes > 1)
+        assert player.counts[1] == changes
 
 
 async def test_renaming_of_what_is_played_ends_the_replay_alone() -> None:
