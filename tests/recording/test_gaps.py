@@ -236,6 +236,33 @@ async def test_comparisons_that_are_refused_are_said_once_while_watches_live(tmp
         assert not await recording.gaps()
 
 
+async def test_kind_whose_lists_expire_like_its_watches_is_named_until_it_is_recorded(
+    tmp_path, monkeypatch
+):
+    """A server or a proxy may answer 410 to everything: nothing of the kind is recorded then."""
+    monkeypatch.setattr(recorders, "_PROBLEMS_SECONDS", 0.02)
+    async with serving_source(tmp_path) as source:
+        await Writer(source, 9).write(5)
+        recording = recording_of(source)
+
+        def said(text):
+            return [note for note in recording.notes if text in note]
+
+        async with recording.going():
+            source.refusals["/pods"] = 410
+            await source.restart()
+            await until(lambda: said("refused with 410"))
+            assert not await recording.gaps()
+            source.refusals.clear()
+            await until(lambda: said("all kinds are recorded again"))
+            await recording.wait_for_version(await last_version(source))
+        assert [note.partition(": /")[0] for note in said("refused with 410")] == [
+            "prod: pods",
+            "prod: gap",
+        ]
+        assert [kind for kind, _ in await recording.gaps()] == ["pods"]
+
+
 def new_gaps(*messages):
     gaps = NewGaps()
     for message in messages:

@@ -157,6 +157,9 @@ class Follower:
                     await self._watch()
                 seconds = 0.0
             except (Expired, RevisionTooLarge) as problem:
+                if not self._position:
+                    # What expired is the list: until one is whole, nothing is recorded.
+                    self.problem = str(problem)
                 if not await self._may_continue(problem):
                     self._lose(str(problem))
                 seconds = self._next_pause()
