@@ -96,6 +96,8 @@ ROWS = [
     asked_incidents.ASKED,
 ]
 FIRST = {
+    "name_of_a_template_is_mistyped",
+    "new_node_has_no_driver",
     "namespace_goes_and_keeps_its_claim",
     "rolling_update_waits_for_itself",
     "alternative_is_over_the_quota",

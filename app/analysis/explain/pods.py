@@ -227,13 +227,11 @@ def _unasked(
 ) -> PodFindings:
     """The reason why no node is examined for a pod, and the changes that help.
 
-    The headline has the cause; it is repeated only beside facts that a reader may not see.
+    The headline has the cause. It is not repeated: that would tell a reader of facts behind it that
+    the reader may not see.
     """
     known = untried.background(views, tree, rules, reads_events=reads_events)
     known += tuple(untried.of_scheduler(views, tree, rules))
-    if known and all(reason.rests_on for reason in known):
-        # A reader who may see none of these is told the cause as well.
-        known = (Reason(text=early), *known)
     why = "no node is asked about the pod before it"
     if changes and untried.missing_classes(views, tree):
         why = "what a class selects is not known before it is there"

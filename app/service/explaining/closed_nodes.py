@@ -87,6 +87,8 @@ async def to_drivers(evidence: ExplainedMoment, names: Sequence[str]) -> list[Re
             tree = None if about is None else evidence.views.objects.get(about)
             if about is None or tree is None or about[:2] != api_resources.DAEMON_SETS:
                 continue
+            if not evidence.sight.sees_key(about):
+                continue
             spec = dict(meta.spec(core.template(tree)))
             own = [*core.tolerations_of(spec), *daemon_nodes.tolerations_of(spec)]
             spec["tolerations"] = own
