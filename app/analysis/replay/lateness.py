@@ -23,38 +23,15 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import SCHEDULER
-from app.analysis.replay.facts import (
-    Allocated,
-    Bound,
-    ConditionSet,
-    Created,
-    EventSeen,
-    Fact,
-    FieldChanged,
-    FinalizerAdded,
-    Nominated,
-    Released,
-    Reserved,
-    Unreserved,
-)
 from app.analysis.replay.instants import has_whole_seconds, is_derived
 from app.analysis.replay.lags import Waits
-from app.analysis.replay.traces import Step, Trace
-from app.analysis.replay.variants import Succession
-from app.analysis.replay.writers import MANAGED, short_name
-from app.analysis.verify.handovers import HANDED_OVER
+from app.analysis.replay.traces import Trace
+from app.analysis.replay.writers import MANAGED
 from app.analysis.verify.invariants.violations import IN_FLIGHT, LATE_AFTER
-from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS, RETRY_MAX_MICROS
 from app.domain.log import ObjectKey
-from app.domain.values import event_reasons, timestamps
+from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
-
-_CHOSEN = (Nominated, Created, FieldChanged, FinalizerAdded, Allocated, Reserved)
-"""What a scheduler writes of a placement before the pod is bound.
-
-The field is the one that names the claim for extended resources, which the scheduler creates.
-"""
 
 _STILL = "no {} stands still for so long"
 
@@ -279,62 +256,6 @@ class Timers:
         process = self.processes.get(queue.partition("/")[0])
         back = first if process is None else process.back_at(first, last)
         return None if back == first else back
-
-
-def successions(
-    pod: str, recorded: Trace, scheduler: Process, waits: Waits
-) -> tuple[frozenset[Succession], frozenset[Succession]]:
-    """The ends of schedulers that may have chosen for a pod and not written all of it.
-
-    Such a one wrote nothing for a while, and the next one tried the pod as soon as it began. The
-    second part are those after which the pod was bound, which both may have done.
-    """
-    steps = (*recorded.of_pod.get(pod, ()), *recorded.said.get(pod, ()))
-    own = (each for each in steps if each.writer in ("", short_name(SCHEDULER)))
-    is_chosen = False
-    certain, bound = set[Succession](), set[Succession]()
-    for before, after in pairwise(sorted(own, key=lambda each: each.time)):
-        if not _has(before, EventSeen):
-            is_chosen = _has(before, *_CHOSEN)
-        came = Instant(after.time + waits.slack)
-        pause = scheduler.pause_before(came, HANDED_OVER) if is_chosen else None
-        if pause is None or scheduler.is_one(*pause) or _ends_wait(after):
-            continue
-        is_first = before.time < pause[1] - waits.slack  # a source may have whole seconds alone
-        if is_first and waits.longest(came) - pause[1] <= tolerances.TABLE.act_after:
-            since = Instant(max(pause[0], before.time + 1))
-            each = Succession(pod=pod, since=since, until=pause[1])
-            (bound if any(map(_binds, after.facts)) else certain).add(each)
-    return frozenset(certain), frozenset(bound)
-
-
-def last_choice(pod: str, recorded: Trace) -> Instant | None:
-    """The instant of a scheduler's last write about a pod, if that was a part of a choice."""
-    steps = (*recorded.of_pod.get(pod, ()), *recorded.said.get(pod, ()))
-    own = [each for each in steps if each.writer in ("", short_name(SCHEDULER))]
-    own = sorted((each for each in own if not _has(each, EventSeen)), key=lambda each: each.time)
-    return own[-1].time if own and _has(own[-1], *_CHOSEN) else None
-
-
-def _binds(fact: Fact) -> bool:
-    """Whether a fact is the binding of a pod, or tells of it."""
-    is_said = isinstance(fact, EventSeen) and fact.reason == event_reasons.SCHEDULED
-    return is_said or isinstance(fact, Bound)
-
-
-def _ends_wait(step: Step) -> bool:
-    """Whether a step ends a wait for devices without a node: only the process that waits does."""
-    is_given_back = _has(step, Unreserved) and not _has(step, Released)
-    said = (
-        fact.message if isinstance(fact, ConditionSet) else fact.note
-        for fact in step.facts
-        if isinstance(fact, ConditionSet | EventSeen)
-    )
-    return is_given_back or any(messages.prebind_failure("") in text for text in said)
-
-
-def _has(step: Step, *types: type) -> bool:
-    return any(isinstance(fact, types) for fact in step.facts)
 
 
 class _Client:

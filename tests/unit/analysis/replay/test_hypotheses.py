@@ -14,8 +14,9 @@ from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.hypotheses.proposals import Proposals
+from app.analysis.replay.hypotheses.successors import successions
 from app.analysis.replay.lags import Refused, Waits
-from app.analysis.replay.lateness import Process, successions
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Hold, Succession, Variant
 from app.analysis.replay.writers import short_name

@@ -10,6 +10,7 @@ from app.analysis.replay import facts, tolerances
 from app.analysis.replay.acts import Act, RefusedRequest
 from app.analysis.replay.attempts import Try
 from app.analysis.replay.authors import CLAIMS, EVICTION, SCHEDULER
+from app.analysis.replay.hypotheses.successors import successions
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import (
     Delay,
@@ -22,7 +23,6 @@ from app.analysis.replay.lateness import (
     Timers,
     late_acts,
     late_attempts,
-    successions,
 )
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure.lacks import Lacks
