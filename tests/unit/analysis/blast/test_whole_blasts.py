@@ -129,8 +129,5 @@ def test_rule_that_is_there_does_what_its_creation_would_do(name: str) -> None:
 
 
 def test_every_blast_has_its_world() -> None:
-
-
-def test_every_blast_has_its_world() -> None:
     assert list(kept_texts.kept(FILE)) == [*WORLDS]
     assert len(WORLDS) == 21
