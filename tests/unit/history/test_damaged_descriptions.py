@@ -181,3 +181,54 @@ def test_only_kinds_with_a_status_can_lack_it(tmp_path, kind):
     with open_history([tmp_path], ReadOptions()) as history:
         losses = {record.name: Loss.NO_STATUS in record.losses for record in history.records()}
     assert losses == {"a": KINDS[kind], "b": KINDS[kind]}
+
+
+@pytest.mark.parametrize("command", ["$ kubectl describe resourceslices", "me@h:~$ k describe x"])
+def test_page_that_is_set_in_below_its_command_is_read(tmp_path, command):
+    """A list of steps sets in all of a terminal, and there no empty line stands before a page."""
+    whole, _ = read(tmp_path, PAGE)
+    shown = "".join(f"    {line}\n" for line in (command, *LINES, "me@h:~$ date"))
+    path = tmp_path / "issue.md"
+    path.write_text(f"1. See\n\n{shown}")
+    with open_history([path], ReadOptions(rules=RULES)) as history:
+        (record,) = history.records()
+        assert record.object == whole
+        assert history.refused_places == []
+
+
+def states(folder, text):
+    path = folder / "issue.md"
+    path.write_text(text)
+    with open_history([path], ReadOptions(rules=RULES)) as history:
+        return list(history.records()), history.notes
+
+
+TABLE = """NAME      NODE   DRIVER            POOL   AGE
+slice-1   n1     gpu.example.com   n1     9m
+"""
+
+
+@pytest.mark.parametrize("is_page_first", [False, True])
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+def test_row_and_page_of_any_version_are_one_state(tmp_path, version, is_page_first):
+    """A row shows no version; that of a page is no change of the object."""
+    page = PAGE.replace("v1\n", f"{version}\n")
+    if version == "v1beta1":
+        deep = page.replace("    Attributes:", "    Basic:\n      Attributes:")
+        page = deep.replace("      Index:", "        Index:").replace(
+            "        Int:", "          Int:"
+        )
+    texts = [f"```\n{text}```\n" for text in (page, TABLE)]
+    (record,), notes = states(tmp_path, "\nand\n".join(texts if is_page_first else texts[::-1]))
+    whole, _ = read(tmp_path, PAGE)
+    assert record.object == whole
+    assert Loss.COLLAPSED not in record.losses
+    assert not [note for note in notes if "unknown field" in note]
+
+
+def test_later_state_of_a_kind_without_a_status_has_none(tmp_path):
+    later = TABLE.replace("n1  ", "n2  ")
+    text = f"```\n{TABLE}```\nand then\n```\n{later}```\n"
+    records, _ = states(tmp_path, text)
+    assert [record.object["spec"]["nodeName"] for record in records] == ["n1", "n2"]
+    assert all("status" not in record.object for record in records)

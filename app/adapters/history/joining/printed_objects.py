@@ -28,6 +28,7 @@ from app.adapters.history.formats.dumps import DERIVED_UIDS
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.printouts import event_objects, printed_states
 from app.adapters.history.reading import Notes
+from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.log.records import (
     BoundEffect,
@@ -38,6 +39,8 @@ from app.domain.log.records import (
     comparable_version,
     join_losses,
 )
+from app.domain.objects import registry
+from app.domain.objects.schema import conversion
 from app.domain.values import api_groups, api_resources, json_tree, patches
 from app.domain.values.fields import core, dra, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -197,7 +200,7 @@ class PrintedObjects:
         if Loss.NO_UID not in last.record.losses:
             return False
         manifest = msgspec.structs.replace(last.record, object=last.tree())
-        joined = _joined(record, manifest)
+        joined = _joined(*_alike(record, manifest))
         losses = join_losses(joined.losses, (Loss.NO_UID,))
         whole = msgspec.structs.replace(
             last.record, object=patches.apply_merge({}, joined.object or {}), losses=losses
@@ -350,7 +353,7 @@ def _add(records: dict[ObjectKey, list[Record]], record: Record) -> None:
     if not states:
         states.append(record)
         return
-    known = states[-1]
+    known, record = _alike(states[-1], record)
     joined = _joined(known, record)
     before, after = known.object or {}, record.object or {}
     if record.resource == "events":
@@ -370,6 +373,24 @@ def _add(records: dict[ObjectKey, list[Record]], record: Record) -> None:
 
 def _digest(name: str) -> bytes:
     return hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=12).digest()
+
+
+def _alike(known: Record, record: Record) -> tuple[Record, Record]:
+    """The records, in the version of the log if theirs differ: only pages of kubectl show one."""
+    versions = {meta.api_version(each.object or {}) for each in (known, record)}
+    return (known, record) if len(versions) == 1 else (_stored(known), _stored(record))
+
+
+def _stored(record: Record) -> Record:
+    """The record in the version of the log; as it is where that one has no such object."""
+    kind, tree = registry.find(record.group, record.resource), record.object or {}
+    if kind is None:
+        return record
+    try:
+        tree = conversion.convert(tree, kind, meta.api_version(tree), kind.storage_api_version)
+    except Rejected:
+        return record
+    return msgspec.structs.replace(record, object=tree)
 
 
 def _joined(known: Record, record: Record) -> Record:

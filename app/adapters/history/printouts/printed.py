@@ -131,8 +131,8 @@ def parse(
     indent = _INDENT.match(lines[at])
     if indent is not None:
         lines, at = _set_in(lines, at, indent.group()), 0
-    elif not at or not lines[at - 1].strip():
-        # Set in anywhere else, it is the name of a part of a page.
+    elif not at or not lines[at - 1].strip() or "describe" in lines[at - 1]:
+        # Set in anywhere else but below its command, it is the name of a part of a page.
         page = _PAGE_INDENT.match(lines[at])
         if page is not None:
             return pages.description(_set_in(lines, at, page.group(), "Name:"), 0, schemas)

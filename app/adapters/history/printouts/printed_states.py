@@ -113,6 +113,8 @@ def _are_named(statuses: Any) -> bool:
 
 def next_state(joined: JsonObject, after: JsonView) -> JsonObject:
     """The later of two states: what the earlier place shows of its own moment is left out."""
+    if "status" not in joined:
+        return joined
     status = after.get("status") or {}
     kept = {
         name: value
