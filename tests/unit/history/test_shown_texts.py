@@ -164,6 +164,28 @@ def test_table_in_which_all_is_deleted_is_refused_for_that(tmp_path):
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize("mark", ["# ", "#", "  #   ", "    "])
+def test_table_in_comments_below_its_command_is_read(tmp_path, mark):
+    """Tutorials show what a command prints as comments of the script."""
+    table = ("NAME    STATE                AGE", "one     pending              8m",
+             "two     allocated,reserved   9m")  # fmt: skip
+    text = "```bash\nkubectl get resourceclaims -n shop\n{}```\n".format(
+        "".join(f"{mark}{line}\n" for line in table)
+    )
+    records, lost = read(tmp_path, f"{text}\nand\n\n# Two claims\n#\n")
+    known = [(Op.BASELINE, "ResourceClaim", "shop", name) for name in ("one", "two")]
+    assert (keys(records), lost) == (known, [])
+
+
+def test_comments_that_are_no_row_end_a_table_in_comments(tmp_path):
+    text = (
+        "kubectl get pods -n shop\n# NAME    READY   STATUS    RESTARTS   AGE\n"
+        "# web     0/1     Pending   0          8m\n# It waits for a GPU\nkubectl get nodes\n"
+    )
+    records, lost = read(tmp_path, text)
+    assert (keys(records), lost) == ([(Op.BASELINE, "Pod", "shop", "web")], [])
+
+
 def test_wide_table_of_events_names_them(tmp_path):
     text = (
         "LAST SEEN   TYPE      REASON     OBJECT   SUBOBJECT            SOURCE        MESSAGE   "

@@ -41,7 +41,9 @@ _BEHIND = re.compile(
 """Titles on the line of their command, where a line end was lost."""
 
 _COLUMNS = re.compile(r"[A-Z][A-Z0-9_.-]*(?:\s{2,}[A-Z][A-Z0-9_.-]*)+")
-_INDENT = re.compile(r"[ \t]+(?=NAME|LAST ?SEEN|EVENT)")
+_INDENT = re.compile(r"(?:[ \t]+|[ \t]*#[ \t]*)(?=NAME|LAST ?SEEN|EVENT)")
+"""The begin of a table that is set in, or that a script shows in comments below its command."""
+
 _PAGE_INDENT = re.compile(r"[ \t]+(?=Name: )")
 _RULE = re.compile(r"\s*[-=]{3}[-=\s]*")
 _DOTS = re.compile(r"\.\.\.|\u2026")
