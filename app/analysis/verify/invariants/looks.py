@@ -14,19 +14,30 @@ Example, with claims a and b that hold one device:
     13        a is gone              2.json             no
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import replace
 
 from app.analysis.verify.invariants.violations import BY_DEVICES, Violation, ViolationKind
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.looks import LookWatch
-from app.domain.log.records import Loss
+from app.domain.log.records import BASELINE_VERB, Loss
 
 UNORDERED = "what happened between two looks at the cluster is not recorded, nor in which order"
 
 _DEVICES = frozenset(("resourceslices", "resourceslicepatches", "devicetaintrules"))
 """The kinds whose objects a fault of an allocation may rest on, as they were when it was made."""
+
+_OF_ITS_OBJECTS = frozenset(
+    (
+        "allocation-has-finalizer",
+        "device-in-one-claim",
+        "reservation-has-allocation",
+        "reservations-within-limit",
+        "tolerations-copied",
+    )
+)
+"""The rules that the objects of a violation break by themselves, whatever else is listed."""
 
 _TWO_STATES = "immutable-field-unchanged"
 """The rule that two states show, whatever was between them."""
@@ -91,15 +102,19 @@ class _Run:
 
     `spans` are the first and last revision of each list. `written` are the revisions of each
     object, `made` those of the first looks at objects of a kind in a namespace. `listed` are those
-    that show that a list has all of them: one is there in another state, or is there no more.
+    that show that a list has all of them: one is there in another state, or is there no more;
+    `known_since` is when each of these was listed first. `batches` are the first revisions of what
+    was listed without a pause, by the last one.
     """
 
     def __init__(self, begin: Revision) -> None:
         self.begin = self.end = begin
         self.is_again = False
+        self.batches: dict[Revision, Revision] = {}
         self.spans: dict[str, tuple[Revision, Revision]] = {}
         self.written: dict[ObjectKey, list[Revision]] = defaultdict(list)
         self.listed: dict[tuple[str, str], list[Revision]] = defaultdict(list)
+        self.known_since: dict[Revision, Revision] = {}
         self.made: dict[tuple[str, str], list[Revision]] = defaultdict(list)
 
     def take(self, event: Event, watch: LookWatch) -> None:
@@ -112,6 +127,9 @@ class _Run:
             self.made[key[1:3]].append(revision)
         elif origin is not None and Loss.NO_DELETES not in origin.losses:
             self.listed[key[1:3]].append(revision)
+            self.known_since[revision] = self.written[key][0]
+        if event.stamp.verb == BASELINE_VERB:
+            self.batches[revision] = self.batches.pop(Revision(revision - 1), revision)
         self.is_again = watch.is_again
         self.end = revision
 
@@ -127,12 +145,26 @@ class _Run:
 
     def lasting(self, violation: Violation) -> list[tuple[Revision, Revision]]:
         """The moments at whose end a violation exists."""
-        begin, end = violation.begin.revision, violation.end
+        begin, end = self._begin(violation), violation.end
         return [
             (first, last)
             for first, last in self.moments()
             if last >= begin and (end is None or last < end.revision)
         ]
+
+    def _begin(self, violation: Violation) -> Revision:
+        """The revision from which the objects of a violation were as they are in it.
+
+        What is listed for the first time is judged when it has all been taken, with the lists that
+        follow if they show nothing but more objects.
+        """
+        begin = violation.begin.revision
+        first = self.batches.get(begin)
+        if first is None or violation.rule not in _OF_ITS_OBJECTS:
+            return begin
+        written = (self.written.get(key, []) for key in violation.objects)
+        seen = [each[place - 1] for each in written if (place := bisect_right(each, begin))]
+        return max(first, *seen) if len(seen) == len(violation.objects) else begin
 
     def shows(self, violation: Violation) -> bool:
         """Whether a moment shows that a violation is one."""
@@ -164,6 +196,12 @@ class _Run:
         seen = revisions[bisect_left(revisions, first) - 1]
         # A list of others alone may be of a part of the cluster, and shows the end of none.
         made, listed = self.made.get(place, []), self.listed.get(place, [])
+        shown = next((each for each in self.moments() if each[0] <= seen <= each[1]), None)
+        if shown is not None and any(
+            self.known_since[each] <= shown[1] for each in listed if first <= each <= last
+        ):
+            # The list is of the same part: what it shows changed or gone was there with the object.
+            return True
         return _is_within(listed, first, last) and all(
             _is_within(listed, *moment)
             for moment in self.moments()

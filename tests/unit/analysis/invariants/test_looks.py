@@ -121,6 +121,37 @@ def test_claim_that_a_list_of_others_passed_over_is_not_known_from_later_lists()
     assert verdicts(album) == {(DOUBLE, "unsure")}
 
 
+def test_list_that_shows_a_claim_of_the_same_snapshot_changed_has_both():
+    album = begin()
+    album.next()
+    album.given("y", "a")
+    album.next()
+    album.relabel("resourceclaims", "kept")
+    assert verdicts(album) == {(DOUBLE, "broken")}
+
+
+def test_device_that_two_claims_of_the_first_snapshot_have_is_a_violation():
+    album = begin()
+    album.given("y", "a")
+    album.next()
+    album.publish("q", device("a"))
+    album.given("z", "a", pool="q")
+    assert verdicts(album) == {(DOUBLE, "broken")}
+    album.next()
+    for name in ("x", "y"):
+        album.gone("resourceclaims", name)
+    assert verdicts(album) == {(DOUBLE, "broken")}
+
+
+def test_device_that_a_claim_of_a_later_list_has_was_not_given_twice_before():
+    """Both lists are judged together; x is gone in the one that shows y."""
+    album = begin()
+    album.next()
+    album.given("y", "a")
+    album.gone("resourceclaims", "x")
+    assert verdicts(album) == set()
+
+
 def test_device_that_two_claims_of_one_snapshot_have_is_a_violation():
     album = begin()
     album.next()
