@@ -43,8 +43,8 @@ from app.analysis.replay.writers import (
 from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
 from app.domain.controllers.nodes import readiness
-from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.records import BASELINE_VERB
+from app.domain.log import Event, EventType, ObjectKey, doubts
+from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.objects import first_objects
 from app.domain.objects import registry as kinds
 from app.domain.objects.profile import Profile
@@ -174,6 +174,8 @@ class Recording:
         self.observations.add(event, known)
         if not self.is_over:
             self.lacks.note(event, known)
+            if is_event_object(event.key) and Loss.CONTRADICTED in doubts.of_event(event):
+                self.not_comparable["an Event that sources show differently"] += 1
             self.shown.note(event, self._objects.get(event.key))
             before = len(self._audit.found)
             self._audit.before(event)

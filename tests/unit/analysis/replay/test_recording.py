@@ -175,6 +175,7 @@ def test_removal_of_an_ended_pod_without_a_node_may_be_by_anyone(
     assert all(each.traced_as is None for each in recording.inputs[:-1])
 
 
+SAID = ObjectKey("", "events", "ns", "e")
 POD_KEY = ObjectKey(*api_resources.PODS, "ns", "p")
 CLAIM_KEY = ObjectKey(*api_resources.RESOURCE_CLAIMS, "ns", "c")
 GIVEN = {"status": {"allocation": {"devices": {"results": []}}}}
@@ -188,6 +189,7 @@ def line(
     type_: EventType = EventType.OBJECT_CREATED,
     user: str = "alice",
     verb: str = "create",
+    losses: tuple[str, ...] = (),
 ) -> Event:
     metadata = {"namespace": key.namespace, "name": key.name, "uid": key.name}
     return Event(
@@ -197,7 +199,10 @@ def line(
         uid=key.name,
         body=canonical_json({**(tree or {}), "metadata": metadata}),
         stamp=Stamp(
-            time=Instant(1), actor=Actor(user=user), verb=verb, origin=Origin(source="watch")
+            time=Instant(1),
+            actor=Actor(user=user),
+            verb=verb,
+            origin=Origin(source="watch", losses=losses),
         ),
     )
 
@@ -238,7 +243,10 @@ GAP = EventType.GAP_OBSERVED
          {"an allocation by an unknown author before the object was first seen": 1}),
         ([line(ObjectKey("", "", "", ""), type_=GAP)], {"the recording has a gap": 1}),
         ([line(POD_KEY, type_=GAP), line(CLAIM_KEY, type_=GAP)], {"the recording has a gap": 2}),
-        ([line(ObjectKey("", "events", "ns", "e"), type_=GAP)], {"the recording has a gap": 1}),
+        ([line(SAID, type_=GAP)], {"the recording has a gap": 1}),
+        ([line(SAID), line(SAID, type_=UPDATED, losses=("contradicted",))],
+         {"an Event that sources show differently": 1}),
+        ([line(POD_KEY, losses=("contradicted",))], {}),  # a doubt of the report
         ([line(ObjectKey("", "secrets", "ns", "s"), type_=GAP)], {}),
         ([line(ObjectKey("example.com", "things", "ns", "t"), type_=GAP)], {}),
     ],
