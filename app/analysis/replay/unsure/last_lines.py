@@ -64,7 +64,8 @@ class _NamedUnseen(NamedTuple):
 class _Unseen(NamedTuple):
     """An object of which no line is before the act of a controller, and what that wrote.
 
-    It is a pod or a node, or a claim, whose uid nothing tells.
+    It is a pod or a node, or a claim, whose uid nothing tells; `entry` is that of the pod for which
+    the claim was generated.
     """
 
     key: ObjectKey
@@ -72,6 +73,7 @@ class _Unseen(NamedTuple):
     made: ObjectKey
     made_uid: str
     act: _Act
+    entry: str = ""
 
 
 @dataclass(slots=True)
@@ -118,8 +120,8 @@ class LastLines:
     _bound: set[str] = field(default_factory=set)
     _unmade: dict[ObjectKey, "_NamedUnseen | None"] = field(default_factory=dict)
     """The generated claims that pods name; None for each claim that a line is about."""
-    _made: set[tuple[str, str]] = field(default_factory=set)
-    """The uids of pods and their entries for which a line shows a claim, of any name."""
+    _made: dict[tuple[str, str], ObjectKey] = field(default_factory=dict)
+    """The last claim, of any name, that a line shows for the uid of a pod and its entry."""
     _unseen: dict[str | ObjectKey, "_Unseen"] = field(default_factory=dict)
     """The objects of which no line is before an act, by uid, or a claim by its key."""
     _named: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -145,7 +147,7 @@ class LastLines:
         if key.resource == "resourceclaims":
             self._unmade[key] = None
             entry = meta.annotation(event.object, well_known.POD_CLAIM_NAME)
-            self._made.update((owner.uid, entry) for owner in meta.owners(event.object))
+            self._made.update(((owner.uid, entry), key) for owner in meta.owners(event.object))
             users = frozenset() if is_end else frozenset(consumers(event.object))
             self._reserved[event.uid] = users
             self._has_reports |= bool(dra.device_statuses(event.object))
@@ -250,10 +252,12 @@ class LastLines:
         has ended. Parity: controllers.md 2.2, 3.2.
         """
         pod = pods.facts(event.object)
+        entry_of = {name: entry for entry, name in pod.generated}
         for name in (each.name for each in pods.named_claims(pod) if _has_place(event.object)):
             key = ObjectKey(*api_resources.RESOURCE_CLAIMS, event.key.namespace, name or "")
             if key not in self._living:
-                self._unseen.setdefault(key, _Unseen(key, "", event.key, event.uid, act))
+                unseen = _Unseen(key, "", event.key, event.uid, act, entry_of.get(name, ""))
+                self._unseen.setdefault(key, unseen)
         last, named = self._living.get(event.key), _named(event)
         if last is not None and last.uid == event.uid and named - self._named[event.uid]:
             span = WriteSpan(last.written, act.sent)
@@ -353,12 +357,15 @@ class LastLines:
     def _answered_later(self) -> Iterator[LostLine]:
         """The objects whose writes the last ones of others show, and what was made for them.
 
-        Lines stand in the order of answers: those of these writes may come after the end.
+        Lines stand in the order of answers: those of these writes may come after the end. If there
+        is another claim for the same entry, the name is wrong, and nothing is lost.
         """
         for line, span in self._shown:
             if self._ends_at - span.until <= IN_FLIGHT and self._hides(span):
                 yield line
         for each in self._unseen.values():
+            if each.entry and self._made.get((each.made_uid, each.entry)) in self._living:
+                continue
             span = WriteSpan(Instant(each.act.sent - IN_FLIGHT), each.act.known)
             if self._ends_at - each.act.known <= IN_FLIGHT and self._hides(span):
                 yield LostLine(each.key, each.uid, span.since)

@@ -110,13 +110,12 @@ def made(key, user, kind, owner):
     return Event(revision=Revision(1), type=type_, key=key, uid=key.name, body=body, stamp=stamp)
 
 
-def naming(user):
+def naming(user, **status):
     """A pod in which a user names the claim that was made from a template."""
     entries = [{"name": "g", "resourceClaimTemplateName": "t"}]
     made = [{"name": "g", "resourceClaimName": "c"}]
-    return state(
-        POD, user, "patch", spec={"resourceClaims": entries}, status={"resourceClaimStatuses": made}
-    )
+    status = {**status, "resourceClaimStatuses": made}
+    return state(POD, user, "patch", spec={"resourceClaims": entries}, status=status)
 
 
 def using(status):
@@ -125,6 +124,8 @@ def using(status):
     return state(POD, SCHEDULER, "patch", spec={"resourceClaims": entries}, status=status)
 
 
+PLACED = naming(SCHEDULER, nominatedNodeName="n")
+OF_ENTRY = state(OTHER, CLAIMS, "create", owner=POD, entry="g")
 NOMINATED = using({"nominatedNodeName": "n"})
 TRIED = using({"conditions": [{"type": "PodScheduled", "status": "False", "message": "no node"}]})
 NODE = ObjectKey("", "nodes", "", "n")
@@ -212,6 +213,12 @@ LATER = [state(OTHER)] * 16
         ((state(CLAIM), NOMINATED), []),
         ((state(CLAIM), state(CLAIM, ends=True), NOMINATED), [CLAIM, POD]),
         ((state(POD), TRIED), []),
+        # a name that is not that of the claim which is there for the entry
+        ((naming("alice"), OF_ENTRY, PLACED), []),
+        ((naming("alice"), PLACED, OF_ENTRY), []),
+        ((naming("alice"), PLACED), [CLAIM, POD]),
+        ((naming("alice"), OF_ENTRY, state(OTHER, ends=True), PLACED), [CLAIM, POD]),
+        ((naming("alice"), state(OTHER, owner=POD, entry="h"), PLACED), [CLAIM, POD]),
         # the scheduler's line shows a name whose own line is answered later
         ((state(POD), MADE, naming(SCHEDULER)), [POD]),
         ((state(POD), MADE, naming(SCHEDULER), *LATER), []),
