@@ -758,6 +758,56 @@ def paths(tree: Any, path: str = "json") -> Iterator[str]:
         yield path
 
 
+def both(
+    first: Callable[[Cluster, random.Random], Expected],
+    second: Callable[[Cluster, random.Random], Expected],
+) -> Callable[[Cluster, random.Random], Expected]:
+    """What puts two plants into one cluster."""
+
+    def put(cluster: Cluster, drawn: random.Random) -> Expected:
+        second(cluster, drawn)
+        return first(cluster, drawn)
+
+    return put
+
+
+TOGETHER = {
+    "over a limit": Plant("1.36", "1.34", many_taints, gates=("DRADeviceTaints",)),
+    "to split, deprecated": Plant(
+        "1.34",
+        "1.37",
+        both(both_in_one_slice, written_in_beta),
+        gates=("DRAPartitionableDevices",),
+    ),
+    "gone, refused": Plant(
+        "1.37",
+        "1.36",
+        both(rule_in_v1, service_of_digits),
+        gates=("DRADeviceTaintRules",),
+    ),
+    "dropped before": Plant("1.36", "1.35", devices_by_node),
+}
+"""Plants that have something refused; those above come by day, these with each run."""
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+async def test_page_and_json_of_what_a_release_refuses_read_the_same(name: str) -> None:
+    plant, drawn = TOGETHER[name], random.Random(1)
+    profile = Profile(version=plant.source, gates=dict.fromkeys(plant.gates, True))
+    cluster = Cluster(profile)
+    live(cluster, drawn)
+    plant.put(cluster, drawn)
+    log, info = await stored(cluster, profile.settings())
+    report = await rehearsed(log, info, plant.target)
+    assert report.refused
+    lines = (*shown(report, 100), *json.dumps(report.to_json(), indent=1).splitlines())
+    kept_texts.check(REFUSED, name, "\n".join(map(str.rstrip, lines)), TOGETHER)
+
+
+REFUSED = Path(__file__).with_name("rehearsed_refusals.txt")
+"""The whole page and the JSON of each of `TOGETHER`."""
+
+
 SWITCHED = [
     name
     for name in incident_files.names()
