@@ -6,6 +6,7 @@ import pytest
 
 from app.domain.allocation import Allocation, Allocator, Failure
 from app.domain.allocation.allocator import Answer
+from app.domain.allocation.features import AllocatorVariant
 from app.domain.allocation.reasons import counterfactual
 from app.domain.allocation.reasons.changes import FrozenObject, ReleaseClaim
 from app.domain.allocation.reasons.patching import PatchAttribute
@@ -16,6 +17,7 @@ from tests.worlds.builders import (
     claim,
     counter_set,
     device,
+    distinct,
     first_available,
     holding,
     match,
@@ -391,3 +393,19 @@ def test_attribute_to_be_set_is_named_as_json(value: dict, text: str) -> None:
     change = PatchAttribute(device=owner, name="d/a", value=FrozenObject.of(value))
     expected = f"set attribute d/a of device d/p/x to {text} by a resourceslicepatch"
     assert change.text == expected
+
+
+@pytest.mark.parametrize("variant", AllocatorVariant)
+def test_allocator_for_another_world_is_of_the_same_variant(variant: AllocatorVariant) -> None:
+    """Upstream's stable allocator does not know `distinctAttribute`, and refuses such a claim."""
+    slices = [resource_slice("s", device("a", slot=1), device("b", slot=2))]
+    claims = [claim(request("r0", 2), constraints=[distinct("slot")])]
+    asked = allocator(*slices, variant=variant)
+    first = asked.allocate(node(), claims)
+    refused = variant is AllocatorVariant.STABLE
+    assert isinstance(first, Allocation) is not refused
+    elsewhere = asked.on_world(asked.inventory, asked.classes, asked.state)
+    for other in (elsewhere, asked.repaired("q1"), asked.on_world(
+        asked.inventory.copy(), asked.classes, asked.state, remembers=False
+    )):  # fmt: skip
+        assert isinstance(other.allocate(node(), claims), Allocation) is not refused

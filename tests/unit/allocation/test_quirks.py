@@ -6,6 +6,7 @@ import pytest
 
 from app.domain.allocation import Allocation, Failure, Features, Quirks, checking
 from app.domain.allocation.quirks import NOT_SWITCHES
+from app.domain.allocation.reasons import explanation
 from tests.worlds import differences
 from tests.worlds.builders import (
     GATES,
@@ -144,6 +145,29 @@ def test_q4_an_overdrawn_counter_blocks_devices_that_do_not_use_it() -> None:
         repaired=[["r0: d1"]],
         held=[holding(result("d0"))],
     )
+
+
+@pytest.mark.parametrize(("repaired", "is_blocked"), [((), True), (("q4",), False)])
+def test_q4_alone_gives_an_overdrawn_counter_as_the_reason_of_other_devices(
+    repaired: tuple[str, ...], is_blocked: bool
+) -> None:
+    """Device `d1` is too large for its own counter, which is the reason either way."""
+    devices = [
+        device("d0", consumesCounters=uses(x=2)),
+        device("d1", consumesCounters=uses(y=2)),
+        device("d2", consumesCounters=uses(y=1)),
+    ]
+    asked = allocator(
+        *counted(*devices, x=1, y=1), held=[holding(result("d0"))], quirks=Quirks.named(*repaired)
+    )
+    explained = explanation.explain(asked.allocate(node(), [claim(request("r0", 2))]))
+    listed = explained.claims[0].requests[0].devices
+    reasons = {one.device: "" if one.cause is None else one.cause.text for one in listed}
+    pool = "gpu.example.com/pool"
+    text = f"counter y of set set in {pool}: needs 2, 1 is left"
+    assert reasons[f"{pool}/d1"] == text
+    text = f"counter x of set set in {pool}: needs 0, -1 is left, held by other/held"
+    assert reasons[f"{pool}/d2"] == (text if is_blocked else "")
 
 
 def test_device_that_gives_to_a_counter_can_be_had_where_that_is_overdrawn() -> None:
