@@ -51,6 +51,21 @@ def test_namespace_of_an_object_is_there_once_unless_a_line_shows_it():
     assert implied(event(ObjectKey("", "nodes", "", "n"))) == [{}]
 
 
+def test_implied_namespace_is_one_in_which_objects_can_be_made():
+    (made,) = implied(pod())
+    assert made[TEAM].object == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "team",
+            "uid": f"implied-{TEAM}",
+            "labels": {"kubernetes.io/metadata.name": "team"},
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
 def test_namespace_in_which_a_claim_may_ask_for_admin_access_has_the_label():
     for admin in (False, True):
         (made,) = implied(claim(admin=admin))

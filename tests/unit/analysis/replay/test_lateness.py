@@ -64,6 +64,12 @@ def late(own, *, others=(), refused=(), is_guessed=False, written=range(0, 1000,
 
     `written` are the seconds in which somebody writes.
     """
+    delays = delays_among(own, others, refused, is_guessed, written)
+    return {delay.key.name for delay in delays if delay.is_sure == is_sure}
+
+
+def delays_among(own, others=(), refused=(), is_guessed=False, written=range(0, 1000, 5)):
+    """The delays of the evictions that `late` names."""
     paced = [
         PacedAct(queue="eviction", ready=instant(ready), act=act(name, came, is_guessed=is_guessed))
         for name, ready, came in own
@@ -76,8 +82,7 @@ def late(own, *, others=(), refused=(), is_guessed=False, written=range(0, 1000,
         for came in refused
     ]
     silences = Silences([*map(instant, written), *(each.known for each in acts)])
-    delays = late_acts(paced, acts, refusals, silences)
-    return {delay.key.name for delay in delays if delay.is_sure == is_sure}
+    return [*late_acts(paced, acts, refusals, silences)]
 
 
 TOGETHER = ("b", 10, 10.02)
@@ -129,6 +134,27 @@ ROWS = [
                          ids=[row[0] for row in ROWS])  # fmt: skip
 def test_delay_of_an_act_needs_an_explanation(own, beside, expected):
     assert late(own, **beside) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "due", "came", "proof"),
+    [
+        ([("a", 10, 15.5), ("b", 12, 12.1)], (), 10, 15.5,
+         "the controller did younger work before it"),
+        ([("a", 10, 13), TOGETHER], (), 10, 13,
+         "the controller was at work, and its process was not replaced"),
+        ([("a", 10, 40)], BUSY, 10, 40, "its process was at work"),
+        ([("a", 10, 80)], (), 10, 80, "no controller stands still for so long"),
+    ],
+)  # fmt: skip
+def test_delay_of_an_act_names_its_proof(own, others, due, came, proof):
+    delay = next(each for each in delays_among(own, others) if each.key.name == "a")
+    assert (delay.due, delay.came) == (instant(due), instant(came))
+    assert delay.proof == proof
+    assert delay.uid == "a"
+    seconds = (instant(came) - instant(due)) / SECOND
+    assert f"{seconds:.1f} s later than was due (" in delay.text
+    assert delay.text.endswith(f"), and {proof}")
 
 
 def test_delay_while_nobody_writes_is_in_doubt():

@@ -40,7 +40,18 @@ CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
         (facts.DeletionAsked(30), "deletion asked for, grace 30"),
         (facts.ClaimsNamed((("a", "p-a"), ("b", "p-b"))), "claims a=p-a, b=p-b"),
         (facts.Nominated("n"), "nominated n"),
+        (facts.NominationEnded(), "no nominated node"),
         (facts.Bound("n"), "bound to n"),
+        (facts.ConditionSet("Ready", "True", "", ""), "Ready True"),
+        (facts.ConditionSet("Ready", "False", "Off", "no power"), "Ready False Off: no power"),
+        (
+            facts.ConditionSet("Ready", "True", "On", "", observed=2, is_dated=False),
+            "Ready True On:  (generation 2) (no time)",
+        ),
+        (facts.ConditionRemoved("Ready"), "no condition Ready"),
+        (facts.Reserved("p"), "reserved for p"),
+        (facts.Reserved("p", "u-1"), "reserved for p (u-1)"),
+        (facts.Unreserved("p", "u-1"), "no longer reserved for p (u-1)"),
         (facts.FinalizerAdded("f"), "finalizer f"),
         (facts.FinalizerRemoved("f"), "no finalizer f"),
         (facts.Allocated(("r: p/a", "r: p/b")), "allocated r: p/a, r: p/b"),
@@ -56,6 +67,22 @@ CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
 )
 def test_fact_in_words(fact: facts.Fact, words: str) -> None:
     assert facts.text(fact) == words
+
+
+@pytest.mark.parametrize(
+    ("tree", "content"),
+    [
+        ({}, "{}"),
+        ({"kind": "Pod", "apiVersion": "v1", "status": {"phase": "Running"}}, "{}"),
+        ({"spec": {"a": 1}, "metadata": {"name": "p", "uid": "u"}}, '{"spec":{"a":1}}'),
+        (
+            {"data": {"b": "2"}, "metadata": {"name": "p", "labels": {"x": "y"}}},
+            '{"data":{"b":"2"},"metadata":{"labels":{"x":"y"}}}',
+        ),
+    ],
+)
+def test_content_of_a_new_object_is_all_but_who_it_is(tree: dict, content: str) -> None:
+    assert facts.content_of(tree, None) == content
 
 
 @pytest.mark.parametrize(
