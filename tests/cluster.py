@@ -395,6 +395,8 @@ _RESOURCES = {
     "ResourceQuota": "resourcequotas",
     "ResourcePoolStatusRequest": "resourcepoolstatusrequests",
     "ResourceSlicePatch": "resourceslicepatches",
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
 }
 _GROUPS = {
     "validatingadmissionpolicies": "admissionregistration.k8s.io",
@@ -417,6 +419,8 @@ _GROUPS = {
     "poddisruptionbudgets": "policy",
     "leases": "coordination.k8s.io",
     "storageclasses": "storage.k8s.io",
+    "clusterroles": "rbac.authorization.k8s.io",
+    "clusterrolebindings": "rbac.authorization.k8s.io",
 }
 _NAMESPACED = frozenset(
     {

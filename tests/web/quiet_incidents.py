@@ -1,6 +1,16 @@
 """Incidents with causes that no message of the control plane tells, fixed before a look."""
 
-from tests.web.invented import Invented, ask, claim, node, pod, template
+from tests.web.invented import (
+    Invented,
+    ask,
+    claim,
+    class_of,
+    driver_pod,
+    node,
+    pod,
+    space,
+    template,
+)
 from tests.web.reported_incidents import lab, one
 
 
@@ -115,7 +125,84 @@ def account_of_running_pods_is_deleted(new):
     )  # fmt: skip
 
 
+def daemons(name, **spec):
+    """A DaemonSet in namespace `drivers` whose pods run as an account of its name."""
+    labels = {"app": name}
+    containers = [{"name": "main", "image": "example.com/d:1"}]
+    made = {"metadata": {"labels": labels},
+            "spec": {"containers": containers, "serviceAccountName": name, **spec}}  # fmt: skip
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet",
+            "metadata": {"name": name, "namespace": "drivers"},
+            "spec": {"selector": {"matchLabels": labels}, "template": made}}  # fmt: skip
+
+
+def role_of(account, *resources, verbs=("get", "create"), group="resource.k8s.io"):
+    """A ClusterRole with one rule, and its binding to an account of namespace `drivers`."""
+    name = f"{account}-role"
+    rule = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": "drivers"}
+    rbac = "rbac.authorization.k8s.io"
+    return [
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": name},
+         "rules": [rule]},
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+         "subjects": [subject], "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name}},
+    ]  # fmt: skip
+
+
+def driver_runs_and_publishes_nothing(new):
+    """The pods of a driver run on all nodes, and it has never published a slice."""
+    driver, plugin, proxy, agent = f"{new('d')}.test", new("plugin"), new("proxy"), new("agent")
+    return Invented(
+        about="job",
+        told=("no ResourceSlice is published",
+              rf"serviceaccount drivers/{plugin} may write ResourceSlices by clusterrole "
+              rf"{plugin}-role, and none for nodes a, b, where 2 pods of daemonset "
+              rf"drivers/{plugin}, such as {plugin}-\w+, run as it: look into their logs"),
+        steps=(
+            {"apply": [space("lab"), space("drivers"), class_of("c", driver), node("a"), node("b"),
+                       *role_of(plugin, "resourceclaims", "resourceslices"), daemons(plugin),
+                       *role_of(proxy, "resourceslices", verbs=("get", "list")), daemons(proxy),
+                       *role_of(agent, "*", verbs=("*",), group="*"), daemons(agent)]},
+            {"wait": 20},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
+def driver_says_at_its_end_what_is_wrong(new):
+    """The pod of a driver ends again and again, with the cause in the last lines of its log."""
+    driver, plugin, host = f"{new('d')}.test", new("plugin"), new("host")
+    lines = "".join(f"I1130 12:00:{second} starting again\n" for second in range(10, 40))
+    ended = {"exitCode": 1, "reason": "Error", "message": f"{lines}no kernel module on {host}\n"}
+    report = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 7,
+              "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+              "lastState": {"terminated": ended}}  # fmt: skip
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": plugin, "uid": "u",
+             "controller": True}  # fmt: skip
+    own = driver_pod(f"{plugin}-x", host)
+    own["metadata"]["ownerReferences"] = [owner]
+    return Invented(
+        about="job",
+        told=("no ResourceSlice is published",
+              rf"{plugin}-x of daemonset {plugin} on node {host} fails: container main waits: "
+              r"CrashLoopBackOff; it ended before with exit code 1 \(Error: … .{,200}"
+              rf"starting again no kernel module on {host}\) and was restarted 7 times"),
+        off=("kubelet", "garbage"),
+        steps=(
+            {"apply": [space("lab"), space("drivers"), class_of("c", driver), node(host), own]},
+            {"status": {"phase": "Running", "containerStatuses": [report]},
+             "of": f"pod/drivers/{plugin}-x"},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 20},
+        ),
+    )  # fmt: skip
+
+
 QUIET = (
+    driver_says_at_its_end_what_is_wrong,
+    driver_runs_and_publishes_nothing,
     account_of_running_pods_is_deleted,
     driver_reports_a_device_as_not_ready,
     configuration_is_for_another_driver,

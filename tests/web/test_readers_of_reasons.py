@@ -96,6 +96,7 @@ ROWS = [
     asked_incidents.ASKED,
 ]
 FIRST = {
+    "driver_runs_and_publishes_nothing",
     "name_of_a_template_is_mistyped",
     "new_node_has_no_driver",
     "namespace_goes_and_keeps_its_claim",

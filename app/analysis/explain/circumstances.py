@@ -12,7 +12,7 @@ from functools import cache, partial
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, sources, stuck, waits
-from app.analysis.explain.nearby import affinities, dropped, extended, ports, updates
+from app.analysis.explain.nearby import affinities, dropped, extended, ports, publishers, updates
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
@@ -52,6 +52,13 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
     older = tuple(_of_older_generations(views, nodes))
     named = {reason.about for reason in older}
     renewed = nearby_nodes.renewed(views, without_devices(nodes))
+    without_driver = (
+        *_for_no_node(views, nodes),
+        *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
+        *(reason for reason in renewed if reason.about not in named),
+        *nearby_nodes.without_driver(views, without_devices(nodes)),
+    )
+    pods_named = {child.about for reason in without_driver for child in reason.children}
     return (
         *_passed_over(views, nodes),
         *dropped.fields(views, pod, _pools(nodes)),
@@ -67,11 +74,9 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *updates.held(views, pod, _holders(views, nodes)),
         *holders_nearby.users(views, pod, _holders(views, nodes)),
         *_shares(views, nodes),
-        *_for_no_node(views, nodes),
         *nearby_nodes.of_missing_nodes(views, _held_drivers(nodes)),
-        *nearby_nodes.for_others(views, _seeing_nothing(nodes)),
-        *(reason for reason in renewed if reason.about not in named),
-        *nearby_nodes.without_driver(views, without_devices(nodes)),
+        *without_driver,
+        *publishers.silent(views, without_devices(nodes), pods_named),
         *nearby_nodes.full(views, _full(nodes)),
         *labels_nearby.unmatched(views, pod, unmatched(nodes)),
         *affinities.keeping_away(views, pod, {one.node: one.text for one in nodes}),

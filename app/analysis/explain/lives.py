@@ -292,8 +292,7 @@ def container_waits(tree: JsonView) -> Iterator[str]:
         text = f"{_name_of(container)} waits: {waiting.reason}"
         text += f": {waiting.message}" if waiting.message else ""
         if last is not None:
-            why = f" ({last.reason})" if last.reason else ""
-            text += f"; it ended before with exit code {last.exit_code}{why}"
+            text += f"; it ended before with exit code {last.exit_code}{last.why}"
         if container.restart_count:
             text += f" and was restarted {counts.of(container.restart_count, 'time')}"
         yield text
@@ -479,8 +478,8 @@ def _containers(tree: JsonView) -> Iterator[Reason]:
         end = container.state.terminated
         if end is not None:
             signal = f", signal {end.signal}" if end.signal else ""
-            why = f" ({end.reason})" if end.reason else ""
-            yield Reason(text=f"{_name_of(container)}: exit code {end.exit_code}{signal}{why}")
+            text = f"{_name_of(container)}: exit code {end.exit_code}{signal}{end.why}"
+            yield Reason(text=text)
 
 
 def _grace(tree: JsonView) -> int:

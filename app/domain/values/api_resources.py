@@ -3,6 +3,7 @@
 from app.domain.values import api_groups
 
 CRON_JOBS = (api_groups.BATCH, "cronjobs")
+CLUSTER_ROLE_BINDINGS = (api_groups.RBAC, "clusterrolebindings")
 CLUSTER_ROLES = (api_groups.RBAC, "clusterroles")
 CONTROLLER_REVISIONS = (api_groups.APPS, "controllerrevisions")
 DAEMON_SETS = (api_groups.APPS, "daemonsets")

@@ -196,7 +196,7 @@ def _left_out(views: LiveViews, lacking: Sequence[str], served: Iterable[str]) -
                 )
         for name in [name for name in lacking if name in having][:NAMES_MAX]:
             own = having[name]
-            if waiting := [*lives.waiting_containers(views.objects.get(own) or {})]:
+            if waiting := [*lives.container_waits(views.objects.get(own) or {})]:
                 yield Reason(
                     text=f"{text}and on {name}, where {own.name} fails: {waiting[0]}",
                     about=own,
@@ -213,7 +213,7 @@ def failing(views: LiveViews) -> Iterator[Reason]:
         owner = meta.controller(pod)
         if owner is None or owner.kind != "DaemonSet" or not core.node_name(pod):
             continue
-        if waiting := [*lives.waiting_containers(pod)]:
+        if waiting := [*lives.container_waits(pod)]:
             text = f"pod {key.namespace}/{key.name} of daemonset {owner.name} on node "
             text += f"{core.node_name(pod)} fails: {waiting[0]}"
             yield Reason(text=text, about=key, is_kept=True, rests_on=(key,))

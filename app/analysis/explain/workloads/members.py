@@ -132,8 +132,7 @@ def restarts(views: LiveViews, pods: Iterable[ObjectKey]) -> Iterator[Reason]:
     restarted.sort(key=lambda one: (-one[0], one[1]))
     for count, key, container in restarted[:NAMES_MAX]:
         end = container.last_state.terminated
-        why = "" if end is None else f", last after exit code {end.exit_code}"
-        why += f" ({end.reason})" if end is not None and end.reason else ""
+        why = "" if end is None else f", last after exit code {end.exit_code}{end.why}"
         text = f"container {container.name} of pod {key.namespace}/{key.name} was restarted "
         yield Reason(text=f"{text}{counts.of(count, 'time')}{why}", about=key, is_kept=True)
     if len(restarted) > NAMES_MAX:

@@ -108,13 +108,33 @@ def has_node(pod: JsonView) -> bool:
     return placed is not None and placed.status == "True"
 
 
+MESSAGE_SHOWN_MAX = 200
+"""The number of characters of a container's last message that a sentence shows."""
+
+
 class Terminated(FieldRecord, frozen=True):
     """The terminated state of a container."""
 
     exit_code: int = 0
     signal: int = 0
     reason: str = ""
+    message: str = ""
     finished_at: str = ""
+
+    @property
+    def why(self) -> str:
+        """The reason and the end of the message, in brackets after a space; empty without both.
+
+        The message is what the container left behind; it may be the end of its log, in which the
+        last lines tell most.
+        """
+        words = " ".join(self.message.split())
+        if len(words) > MESSAGE_SHOWN_MAX:
+            words = (
+                f"… {words[-MESSAGE_SHOWN_MAX:].partition(' ')[2] or words[-MESSAGE_SHOWN_MAX:]}"
+            )
+        parts = [part for part in (self.reason, words) if part]
+        return f" ({': '.join(parts)})" if parts else ""
 
 
 class WaitingState(FieldRecord, frozen=True):
