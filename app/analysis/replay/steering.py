@@ -406,6 +406,8 @@ class SteeredPace:
                 return self._unless_imposed(COLLECTOR, place)
             case "rule-status":
                 return self._of_rule(key, now)
+            case pod_gc.NAME if ObjectKey("", "pods", key[1], key[2]) in variant.uncollected:
+                return self._after_others(queue, key, now)
             case "eviction" | "eviction/cancelled":
                 return self._unless_imposed(EVICTION, ObjectKey("", "pods", key[0], key[1]))
             case _:
@@ -439,6 +441,8 @@ class SteeredPace:
 
     def _of_rule(self, key: tuple[str, ...], now: Instant) -> Instant | None:
         variant, rule = self._variant, key[0]
+        if ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule) in variant.unsynced:
+            return self._after_others(rule_status.NAME, key, now)
         if rule in variant.counted_first:
             return now
         is_asked, is_answered = rule in variant.counted, rule in variant.counted_last

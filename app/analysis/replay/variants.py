@@ -106,7 +106,9 @@ class Variant:
       finalizer the claim controller removes, and which it leaves to the collector after that.
     - `removed_first`: claims that the claim controller removes at the instant of its request.
     - `removed_soon`: objects whose removal from outside comes earlier, by the difference of clocks.
-    - `unsynced`: pods that the claim controller does not sync.
+    - `unsynced`: pods that the claim controller does not sync, and rules that their controller does
+      not look at.
+    - `uncollected`: pods that the pod garbage collector does not remove.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
     - `removed_last`: the same, just before the next recorded write, where a source has no time.
@@ -149,6 +151,7 @@ class Variant:
     removed_first: frozenset[ObjectKey] = frozenset()
     removed_soon: frozenset[str] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
+    uncollected: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     removed_last: frozenset[str] = frozenset()
     written_last: frozenset[str] = frozenset()

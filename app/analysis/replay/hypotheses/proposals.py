@@ -69,7 +69,8 @@ class Proposals:
     """Proposes hypotheses about differences, the likeliest first.
 
     `paired_by_time` are the pods with a condition that only its instant assigns to an attempt,
-    `waits` those of the scheduler's requests, `scheduler` is its process.
+    `waits` those of the scheduler's requests, `scheduler` is its process, `manager` that of the
+    other controllers.
     """
 
     def __init__(
@@ -78,10 +79,10 @@ class Proposals:
         paired_by_time: Set[str] = frozenset(),
         waits: Waits = Waits((), ()),
         scheduler: Process = Process(()),
+        manager: Process = Process(()),
     ) -> None:
-        self._recorded = recorded
-        self._paired_by_time = paired_by_time
-        self._waits = waits
+        self._recorded, self._manager = recorded, manager
+        self._paired_by_time, self._waits = paired_by_time, waits
         self._successors = Successors(recorded, waits, scheduler)
 
     def group_of(self, sides: Sides, again: Trace) -> str:
@@ -109,6 +110,8 @@ class Proposals:
             # Only a report names the subject: the history does not contain the object.
             return
         yield from removals.removed_soon(sides, self._recorded)
+        if key[:2] in (api_resources.PODS, api_resources.DEVICE_TAINT_RULES):
+            yield from removals.gone_unseen(sides, key, self._recorded, self._manager)
         group = self.group_of(sides, again)
         pod = self._recorded.keys.get(group) or again.keys.get(group)
         if pod is not None and pod.resource == "pods":
@@ -394,6 +397,8 @@ class Proposals:
                 field="untried",
                 target=uid,
             )
+        if sides.aspect in PLACEMENTS and len(sides.recorded) > len(sides.again):
+            yield from self._successors.begun(uid)
 
     def _claims_of(self, sides: Sides, key: ObjectKey, again: Trace) -> Sequence[ObjectKey]:
         if key.resource == "resourceclaims":

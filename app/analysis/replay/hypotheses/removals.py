@@ -8,10 +8,17 @@ from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Waits
+from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.writers import short_name
+from app.analysis.verify.invariants.violations import LATE_AFTER
+from app.domain.controllers import registry
+from app.domain.controllers.garbage import pod_gc
+from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
+
+_POD_GC = short_name(registry.actor_of(pod_gc.NAME).user)
 
 _OF_HARDWARE = (api_resources.NODES, api_resources.RESOURCE_SLICES)
 
@@ -114,6 +121,38 @@ def written_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
             detail="the node controller wrote just before the next recorded write",
             field="written_last",
             target=late,
+        )
+
+
+def gone_unseen(
+    sides: Sides, key: ObjectKey, recorded: Trace, manager: Process
+) -> Iterator[Hypothesis]:
+    """A hypothesis about an object that was gone before the next process looked at it.
+
+    That process writes the statuses of rules, and fails pods that are terminating. The old one sent
+    nothing after it could have looked, no Lease shows a process that could have, and none is away
+    for longer than `LATE_AFTER`.
+    """
+    gone, steps = recorded.removed.get(sides.uid), sides.only_again
+    is_rule = key[:2] == api_resources.DEVICE_TAINT_RULES
+    if is_rule and recorded.writes.get(sides.uid):
+        return
+    if gone is None or not (is_rule or all(step.writer == _POD_GC for step in steps)):
+        return
+    late = tolerances.TABLE.unseen if is_rule else pod_gc.ROUND
+    since = Instant(min((step.time for step in steps), default=gone) - late)
+    end = Instant(gone - tolerances.TABLE.act_after)
+    pause = manager.pause_around(since)
+    if pause is None or pause[1] - pause[0] < tolerances.TABLE.replaced_after:
+        return
+    is_there = manager.is_seen(since, end) or manager.is_one(*pause)
+    is_there |= manager.is_led(Instant(since + tolerances.TABLE.act_after), end)
+    if steps and not is_there and gone - since <= LATE_AFTER:
+        yield Hypothesis(
+            reason=DifferenceClass.TIMING,
+            detail="its controller was replaced, and it was gone before the next one looked",
+            field="unsynced" if is_rule else "uncollected",
+            target=key,
         )
 
 

@@ -61,20 +61,45 @@ class Successors:
                 )
 
     def _unfinished(self, pod: str, again: Trace) -> frozenset[Succession]:
-        """The end of a scheduler amid a wait, if only this side bound the pod, and none did later.
+        """The end of a scheduler amid a wait that only this side ended, or that bound the pod.
 
         The next one may not try the pod at all, since its claim is to be deleted by then.
         """
-        placed, chosen = again.node_of.get(pod), last_choice(pod, self._recorded)
-        if placed is None or chosen is None or pod in self._recorded.node_of:
+        chosen, ended = last_choice(pod, self._recorded), wait_ended(pod, again)
+        if ended is None or chosen is None or pod in self._recorded.node_of:
             return frozenset()
-        pause = self._scheduler.pause_around(placed.time)
-        if pause is None or self._scheduler.is_one(*pause) or chosen > placed.time:
+        pause = self._scheduler.pause_around(ended)
+        if pause is None or self._scheduler.is_one(*pause) or chosen > ended:
             return frozenset()
         begin, end = pause
-        if end - begin < HANDED_OVER or end - placed.time > LATE_AFTER:
+        if end - begin < HANDED_OVER or end - ended > LATE_AFTER:
             return frozenset()
         return frozenset({Succession(pod=pod, since=Instant(max(begin, chosen + 1)), until=end)})
+
+    def begun(self, pod: str) -> Iterator[Hypothesis]:
+        """A hypothesis about a pod that the next scheduler placed as soon as it began.
+
+        A new process tries all pods that wait, whatever has woken them. What it comes to is decided
+        here.
+        """
+        nominated = (
+            step.time for step in self._recorded.writes.get(pod, ()) if _has(step, Nominated)
+        )
+        if any(map(self._is_newly_begun, nominated)):
+            yield Hypothesis(
+                reason=DifferenceClass.TIMING,
+                detail="the scheduler was replaced, and the next one tried what waited",
+                field="tried",
+                target=pod,
+            )
+
+    def _is_newly_begun(self, at: Instant) -> bool:
+        """Whether a write may be of the first attempts of a process that took over."""
+        came = Instant(at + self._waits.slack)
+        pause = self._scheduler.pause_before(came, HANDED_OVER)
+        if pause is None or self._scheduler.is_one(*pause):
+            return False
+        return self._waits.longest(came) - pause[1] <= tolerances.TABLE.act_after
 
     def gone_before(self, pod: str, again: Trace) -> Iterator[Hypothesis]:
         """A hypothesis about a pod that was gone before the next scheduler could try it.
@@ -141,6 +166,15 @@ def last_choice(pod: str, recorded: Trace) -> Instant | None:
     own = [each for each in steps if each.writer in ("", short_name(SCHEDULER))]
     own = sorted((each for each in own if not _has(each, EventSeen)), key=lambda each: each.time)
     return own[-1].time if own and _has(own[-1], *_CHOSEN) else None
+
+
+def wait_ended(pod: str, again: Trace) -> Instant | None:
+    """The instant at which a run bound a pod, or else first gave up a wait for its devices."""
+    bound = again.node_of.get(pod)
+    steps = (*again.of_pod.get(pod, ()), *again.said.get(pod, ()))
+    own = (each for each in steps if each.writer == short_name(SCHEDULER))
+    ended = min((each.time for each in own if _ends_wait(each)), default=None)
+    return ended if bound is None else bound.time
 
 
 def _binds(fact: Fact) -> bool:

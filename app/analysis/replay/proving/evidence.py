@@ -60,7 +60,7 @@ class Evidence:
     seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
     that no missing record and no wrong clock can explain. `paired_by_time` are the pods with a
     condition that only its instant assigns to an attempt. `waits` are those of the scheduler's
-    requests, and `scheduler` is its process.
+    requests, `scheduler` is its process, and `manager` that of the other controllers.
     """
 
     overused: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +73,7 @@ class Evidence:
     paired_by_time: Set[str] = frozenset()
     waits: Waits = field(default_factory=lambda: Waits((), ()))
     scheduler: Process = field(default_factory=lambda: Process(()))
+    manager: Process = field(default_factory=lambda: Process(()))
 
     @property
     def turned(self) -> set[str]:

@@ -62,8 +62,8 @@ class Prover:
         self._variant = variant
         self.budget = budget
         self._sought: Sought | None = None
-        by_time, process = evidence.paired_by_time, evidence.scheduler
-        self._proposals = Proposals(recorded, by_time, evidence.waits, process)
+        by_time, processes = evidence.paired_by_time, (evidence.scheduler, evidence.manager)
+        self._proposals = Proposals(recorded, by_time, evidence.waits, *processes)
         self._doubting = Doubting.of(
             recorded=recorded,
             end=end.at,

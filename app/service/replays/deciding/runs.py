@@ -93,10 +93,9 @@ class Runs:
     def _paces(self) -> Paces:
         return Paces(self.recording, self.writers.names, self.beginning)
 
-    @property
-    def scheduler(self) -> Process:
-        """The process that places pods, as the recording shows it at work."""
-        return self._paces.timers.processes.get("scheduling", Process(()))
+    def process_of(self, controller: str) -> Process:
+        """The process that runs a controller, as the recording shows it at work."""
+        return self._paces.timers.processes.get(controller, Process(()))
 
     @cached_property
     def end(self) -> End:

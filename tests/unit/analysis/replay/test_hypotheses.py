@@ -20,6 +20,7 @@ from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import AllocationStep, Step, Trace
 from app.analysis.replay.variants import Hold, Succession, Variant
 from app.analysis.replay.writers import short_name
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
 
@@ -615,6 +616,117 @@ def test_wait_may_be_lost_if_the_next_scheduler_never_tries_the_pod(
     lost = [each.target for each in proposals.local(root, again) if each.field == "lost"]
     span = Succession(pod="pod", since=Instant(100 * SECOND), until=Instant(104 * SECOND))
     assert lost == [{span}] * is_proposed
+
+
+GIVEN_UP = facts.ConditionSet(
+    "PodScheduled", "False", "SchedulerError", messages.prebind_failure("claim is being deleted")
+)
+
+
+@pytest.mark.parametrize(
+    ("fact", "writer", "at", "is_proposed"),
+    [
+        pytest.param(GIVEN_UP, "scheduler", 101, True, id="only this side gave the wait up"),
+        pytest.param(GIVEN_UP, "scheduler", 99, False, id="before the scheduler paused"),
+        pytest.param(TRIED, "scheduler", 101, False, id="an attempt is no wait"),
+        pytest.param(UNRESERVED, "resource-claim-controller", 101, False, id="another took it"),
+    ],
+)
+def test_wait_may_be_lost_if_only_this_side_gave_it_up(fact, writer, at, is_proposed) -> None:
+    recorded, again = traces()
+    recorded.of_pod["pod"] = [step(POD, NOMINATED, at=90)]
+    again.of_pod["pod"] = [step(POD, fact, at=at, writer=writer)]
+    scheduler = Process([Instant(each * SECOND) for each in (98, 99, 100, 104)])
+    root = Sides(aspect=Aspect.CONDITIONS, uid="pod", recorded=[], again=["said"])
+    proposed = Proposals(recorded, scheduler=scheduler).local(root, again)
+    lost = [each.target for each in proposed if each.field == "lost"]
+    span = Succession(pod="pod", since=Instant(100 * SECOND), until=Instant(104 * SECOND))
+    assert lost == [{span}] * is_proposed
+
+
+@pytest.mark.parametrize(
+    ("written", "is_held", "recorded", "again", "is_proposed"),
+    [
+        pytest.param((90, 99), False, ["n"], [], True, id="as soon as the next one began"),
+        pytest.param((90, 97, 98.8, 99.9), False, ["n"], [], False, id="seconds after it began"),
+        pytest.param((98.5, 100), False, ["n"], [], False, id="no pause"),
+        pytest.param((90, 99), True, ["n"], [], False, id="the same process holds the Lease"),
+        pytest.param((90, 99), False, ["n"], ["m"], False, id="placed on both sides"),
+        pytest.param((90, 99), False, [], ["n"], False, id="placed here alone"),
+    ],
+)
+def test_pod_may_be_placed_by_a_scheduler_that_has_just_begun(
+    written, is_held, recorded, again, is_proposed
+) -> None:
+    """No change has woken it here: a new process tries all that waits."""
+    theirs, ours = traces()
+    theirs.writes["pod"] = [step(POD, NOMINATED, at=100)]
+    instants = [Instant(int(at * SECOND)) for at in (*written, 100)]
+    waits, process = Waits((), instants), Process(instants, lambda *_: is_held)
+    proposals = Proposals(theirs, waits=waits, scheduler=process)
+    root = Sides(aspect=Aspect.NODES, uid="pod", recorded=recorded, again=again)
+    proposed = [each.target for each in proposals.local(root, ours) if each.field == "tried"]
+    assert proposed == ["pod"] * is_proposed
+
+
+STARTED = facts.FieldChanged("status", "null", "conditions")
+
+
+@pytest.mark.parametrize(
+    ("key", "at", "writer", "field"),
+    [
+        (RULE, 102, "device-taint-eviction-controller", "unsynced"),
+        (POD, 120, "pod-garbage-collector", "uncollected"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("gone", "written", "is_held", "led", "is_proposed"),
+    [
+        pytest.param(118, (), False, (), True, id="nothing was written meanwhile"),
+        pytest.param(118, (117,), False, (), True, id="the next one had just begun"),
+        pytest.param(118, (115,), False, (), False, id="the manager was there"),
+        pytest.param(118, (), True, (), False, id="the same process holds the Lease"),
+        pytest.param(118, (), False, (103, 110), False, id="one renewed its Lease"),
+        pytest.param(118, (), False, (90, 101), True, id="the old one had it until then"),
+        pytest.param(161, (), False, (), False, id="for longer than any process is away"),
+        pytest.param(None, (), False, (), False, id="never removed"),
+    ],
+)
+def test_object_may_be_gone_before_the_next_process_looks_at_it(
+    key, at, writer, field, gone, written, is_held, led, is_proposed
+) -> None:
+    """It could be looked at from the hundredth second on."""
+    recorded, again = traces()
+    if gone is not None:
+        recorded.removed[UIDS[key]] = Instant(gone * SECOND)
+    instants = [Instant(each * SECOND) for each in (95, *written, 200)]
+
+    def is_led(begin: Instant, end: Instant) -> bool:
+        first, last = (each * SECOND for each in led or (0, -1))
+        return begin <= end and first <= end and begin <= last
+
+    manager = Process(instants, lambda *_: is_held, is_led)
+    ours = (step(key, STARTED, at=at, writer=writer),)
+    sides = Sides(aspect=Aspect.WRITES, uid=UIDS[key], recorded=[], again=["a"], only_again=ours)
+    made = Proposals(recorded, manager=manager).local(sides, again)
+    names = ("unsynced", "uncollected")
+    assert [each.change for each in made if each.field in names] == [(field, key)] * is_proposed
+
+
+def test_object_that_ends_while_its_controller_rests_shortly_is_no_reason() -> None:
+    """No process of the manager is replaced within ten seconds."""
+    recorded, again = traces()
+    recorded.removed["rule"] = Instant(104 * SECOND)
+    manager = Process([Instant(each * SECOND) for each in (98, 108)])
+    sides = Sides(
+        aspect=Aspect.WRITES,
+        uid="rule",
+        recorded=[],
+        again=["a"],
+        only_again=(step(RULE, STARTED, at=102),),
+    )
+    made = Proposals(recorded, manager=manager).local(sides, again)
+    assert not any(each.field == "unsynced" for each in made)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ LATER = Instant(2_000)
 LAST = Instant(NOW + LATE_AFTER)
 POD = ObjectKey("", "pods", "ns", "p")
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "ns", "c")
+RULE = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", "r")
 KEYS = {"pod": POD, "claim": CLAIM}
 
 TURNS = {
@@ -53,6 +54,7 @@ TURNS = {
     "eviction": ("eviction", ("ns", "p")),
     "cancellation": ("eviction/cancelled", ("ns", "p")),
     "rule": ("rule-status", ("r",)),
+    "round for a pod": ("pod-gc", ("unscheduled", "ns", "p", "pod")),
 }
 """A turn of each controller that variants steer: its queue and key."""
 
@@ -77,7 +79,7 @@ def rule(*, observed: int) -> Event:
     """A rule of the second generation."""
     status = {"type": "EvictionInProgress", "observedGeneration": observed}
     tree = {"metadata": {"generation": 2}, "status": {"conditions": [status]}}
-    return seen(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", "r"), tree)
+    return seen(RULE, tree)
 
 
 def due(variant: Variant, turn: str) -> Instant:
@@ -96,6 +98,8 @@ def due(variant: Variant, turn: str) -> Instant:
         (Variant(held=frozenset({Hold(pod="pod", since=NOW, until=LAST)})), {"attempt": LAST}),
         (Variant(untried=frozenset({"pod"})), {"attempt": LAST}),
         (Variant(unsynced=frozenset({POD})), {"claims of a pod": LAST}),
+        (Variant(unsynced=frozenset({RULE})), {"rule": LAST}),
+        (Variant(uncollected=frozenset({POD})), {"round for a pod": LAST}),
         (Variant(released_last=frozenset({CLAIM})), {"claim": LAST}),
         (Variant(released_first=frozenset({CLAIM})), {"claim": NOW}),
         (Variant(collected_last=frozenset({CLAIM})), {"collection": LAST}),
