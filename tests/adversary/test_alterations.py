@@ -221,6 +221,7 @@ FEW: list[Row] = [
     ("j-api-versions", "allocation_without_its_time", "decide"),
     ("j-api-versions", "report_that_names_another_pod", "decide"),
     ("a-quickstart", "namespaces_at_level_metadata", "decide"),
+    ("e-taints", "replicasets_at_level_request", "decide"),
     ("a-quickstart", "later_device_than_the_first_and_namespaces_named_only", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""

@@ -219,7 +219,7 @@ class Recording:
         for writer in sorted(writers & self.lacks.omissions.controllers):
             self.not_comparable[f"all that {writer} does, of which no line is recorded"] += 1
         if ownerless := len(self.lacks.omissions.ownerless):
-            reason = "whether the owner of an object exists, of whose kind no line is recorded"
+            reason = "whether the owner of an object exists, which no line shows with its uid"
             self.not_comparable[reason] += ownerless
 
     def finish(self) -> None:

@@ -284,14 +284,14 @@ class Doubting:
         return not sides.only_recorded or (len(sides.only_recorded) == 1 and is_joined)
 
     def _lack_of_owner(self, sides: Sides, uids: Set[str]) -> str:
-        """The unrecorded kind of a pod's owner, which influences placements.
+        """The missing record of a pod's owner, which influences placements.
 
         The scheduler spreads the pods that one owner selects. Parity: controllers.md 4.5.
         """
         is_place = sides.aspect in (Aspect.NODES, Aspect.DEVICES)
         if not is_place or self.lacks.omissions.ownerless.isdisjoint(uids):
             return ""
-        return "the owner of a pod is of a kind that is not recorded, and pods are spread by it"
+        return "no line shows the owner of a pod with its uid, and pods are spread by it"
 
     def _unseen_allocation(self, sides: Sides, again: Trace) -> str:
         """The missing record of the write in which a claim got devices that only the run shows.

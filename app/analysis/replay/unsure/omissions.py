@@ -68,7 +68,8 @@ class Omissions:
         self._have_run = self._have_claims = False
         self._users: set[str] = set()
         self._kinds: set[_Kind] = set()
-        self._owned: dict[_Kind, set[str]] = defaultdict(set)
+        self._owned: dict[ObjectKey, set[str]] = defaultdict(set)
+        self._unidentified: set[ObjectKey] = set()
 
     def note(self, event: Event, known: Instant) -> bool:
         """Processes an event that others could see from instant `known` on.
@@ -144,12 +145,15 @@ class Omissions:
                 pass
 
     def _note_owners(self, event: Event) -> None:
-        self._kinds.add((event.key.group, event.key.resource))
+        self._kinds.add(event.key[:2])
+        if event.type is EventType.OBJECT_CREATED and not event.uid:
+            self._unidentified.add(event.key)
         for owner in meta.owners(event.object):
             group, version = registry.split_api_version(owner.api_version)
             kind = registry.find_kind(group, version, owner.kind)
             if kind is not None:
-                self._owned[group, kind.plural].add(event.uid)
+                place = event.key.namespace if kind.namespaced else ""
+                self._owned[ObjectKey(group, kind.plural, place, owner.name)].add(event.uid)
 
     @property
     def is_any(self) -> bool:
@@ -219,7 +223,13 @@ class Omissions:
 
     @property
     def ownerless(self) -> frozenset[str]:
-        """The uids of objects with an owner of a kind of which no line is recorded."""
+        """The uids of objects with an owner that no line shows with its uid.
+
+        Of its kind no line is recorded, or it was made in a line without the answer.
+        """
         return frozenset(
-            uid for kind, uids in self._owned.items() if kind not in self._kinds for uid in uids
+            uid
+            for owner, uids in self._owned.items()
+            if owner[:2] not in self._kinds or owner in self._unidentified
+            for uid in uids
         )

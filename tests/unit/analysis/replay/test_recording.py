@@ -1,6 +1,7 @@
 """What a recording notes of its events besides traces; the rows are read from the raw objects."""
 
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER, UNNAMED
 from app.analysis.replay.recording import Recording, ReportTime
@@ -292,13 +293,20 @@ def test_writers_without_a_line_and_owners_of_unknown_kinds_are_counted() -> Non
         {"metadata": {**owned.object["metadata"], "ownerReferences": [owner]}}
     )
     owned.forget_tree()
-    for lines, ownerless in (([line(POD_KEY)], set()), ([owned], {POD_KEY.name})):
+    shown = line(ObjectKey("apps", "replicasets", "ns", "r"))
+    for lines, ownerless in (
+        ([line(POD_KEY)], set()),
+        ([owned], {POD_KEY.name}),
+        ([shown, owned], set()),
+        ([replace(shown, uid=""), owned], {POD_KEY.name}),
+        ([replace(shown, uid="", key=shown.key._replace(name="q")), owned], set()),
+    ):
         recording = taken(*lines, line(CLAIM_KEY, user=CLAIMS))
         assert recording.imposed == {(COLLECTOR, uid) for uid in ownerless}
         unseen = sorted(recording.lacks.omissions.controllers)
         assert len(unseen) > 2, "of one controller of their manager there is a line"
         recording.note_unseen_writers(frozenset((*unseen[:2], "nobody")))
-        reason = "whether the owner of an object exists, of whose kind no line is recorded"
+        reason = "whether the owner of an object exists, which no line shows with its uid"
         assert dict(recording.not_comparable) == {
             **{f"all that {name} does, of which no line is recorded": 1 for name in unseen[:2]},
             **({reason: 1} if ownerless else {}),
