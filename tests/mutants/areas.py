@@ -196,6 +196,7 @@ AREAS = {
             f"{UNIT}/analysis/test_named_lists.py",
             f"{UNIT}/analysis/test_pages_of_causes.py",
             f"{UNIT}/analysis/test_parted_courses.py",
+            f"{UNIT}/analysis/test_turned_attempts.py",
             "tests/acceptance/test_diff_command.py",
             "tests/api/test_comparisons.py",
             "tests/conformance/test_differences_of_recordings.py",
