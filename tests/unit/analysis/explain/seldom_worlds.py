@@ -788,6 +788,153 @@ def classes_that_others_wait_for() -> Asked:
     return cluster.settle(), "deviceclass", "none"
 
 
+# more of the kind
+
+
+def account_that_is_missing() -> Asked:
+    cluster = base(1)
+    for name in ("default", "builder"):
+        cluster.create("v1", "ServiceAccount", name)
+    cluster.pod("q", serviceAccountName="other")
+    cluster.pod("p", serviceAccountName="bilder", nodeSelector={"zone": "z"})
+    return cluster.settle(), "pod", "p"
+
+
+def devices_about_which_their_drivers_report() -> Asked:
+    """One condition of a device, and a configuration for a driver that has no devices."""
+    cluster = base(1)
+    configs = [
+        {"opaque": {"driver": driver, "parameters": {"apiVersion": "x/v1", "kind": "Cfg"}}}
+        for driver in (DRIVER, "none.example.com")
+    ]
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    spec = {"devices": {"requests": [request], "config": configs}}
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "c", spec=spec)
+    cluster.pod("p", claim="c")
+    cluster.settle().wait(5)
+    tree = deepcopy(cluster.must("resourceclaims", "c"))
+    condition = {
+        "type": "Ready", "status": "False", "reason": "Off", "message": "no power",
+        "lastTransitionTime": "2026-01-02T03:00:00Z",
+    }  # fmt: skip
+    own = {"driver": DRIVER, "pool": "n0", "device": "gpu-0"}
+    tree["status"]["devices"] = [{**own, "conditions": [condition]}]
+    cluster.update("resourceclaims", tree, "status")
+    return cluster, "device", f"{DRIVER}/n0/gpu-0"
+
+
+def driver_that_wants_no_pod_on_a_node() -> Asked:
+    """A DaemonSet has a pod on each node with slices; its template leaves the other one out."""
+    cluster = base(3, 0)
+    for node in ("n0", "n2"):
+        cluster.slice(node, 2)
+    labels = {"app": "driver"}
+    containers = [{"name": "plugin", "image": "example.com/d:1"}]
+    made = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": containers, "nodeSelector": {"zone": "a"}},
+    }
+    spec = {"selector": {"matchLabels": labels}, "template": made}
+    cluster.create("apps/v1", "DaemonSet", "driver", spec=spec)
+    cluster.settle().wait(5)
+    return asking(cluster, count=3)
+
+
+def kubelet_that_cannot_end_a_holder() -> Asked:
+    cluster = using(base(1), "a")
+    cluster.delete("pods", "a", grace_seconds=30)
+    uid = cluster.must("pods", "a")["metadata"]["uid"]
+    subject = {"kind": "Pod", "namespace": "default", "name": "a", "uid": uid}
+    cluster.wait(40)
+    cluster.create(
+        "v1", "Event", "said", reason="FailedKillPod", message="no answer", count=2, type="Warning",
+        involvedObject=subject, source={"component": "kubelet", "host": "n0"},
+    )  # fmt: skip
+    return asking(cluster, count=2)
+
+
+def rule_that_taints_nothing_without_a_selector() -> Asked:
+    cluster = Cluster(profile=Profile(empty_rules_taint=False))
+    cluster.node("n0")
+    cluster.device_class()
+    cluster.slice("n0", 2)
+    using(cluster, "a")
+    cluster.create("resource.k8s.io/v1", "DeviceTaintRule", "r", spec={
+        "taint": {"key": "k", "value": "v", "effect": "NoExecute"},
+    })  # fmt: skip
+    return cluster.settle().wait(5), "devicetaintrule", "r"
+
+
+def pods_of_other_namespaces_keep_away() -> Asked:
+    cluster = base(2)
+    space = {"name": "lab", "labels": {"team": "x"}}
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": space})
+    for name, node in (("a", "n0"), ("b", "n1")):
+        spec = {"containers": [{"name": "m", "image": "i"}], "nodeName": node}
+        metadata = {"name": name, "namespace": "lab", "labels": {"app": "db"}}
+        cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    term = {
+        "labelSelector": {"matchLabels": {"app": "db"}},
+        "namespaceSelector": {"matchLabels": {"team": "x"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pod(cluster, "p", "w", affinity=away)
+    return cluster, "pod", "p"
+
+
+def alternatives_of_which_a_selector_fails() -> Asked:
+    cluster = base(1, 0)
+    cluster.slice("n0", [{"name": "d"}])
+    wishes = [
+        {"name": "best", "deviceClassName": "gpu", "selectors": of_model("new")},
+        {"name": "next", "deviceClassName": "gpu", "selectors": of_model("old")},
+    ]
+    return claim(cluster, {"name": "r", "firstAvailable": wishes})
+
+
+def pods_of_a_deployment_have_the_devices() -> Asked:
+    """More claims than are named, of pods of two workloads."""
+    cluster = base(2, 4)
+    cluster.template()
+    for name, replicas in (("web", 5), ("lab", 3)):
+        body = {
+            "containers": [{"name": "m", "image": "i"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        }
+        template = {"metadata": {"labels": {"app": name}}, "spec": body}
+        selector = {"matchLabels": {"app": name}}
+        spec = {"replicas": replicas, "selector": selector, "template": template}
+        cluster.create("apps/v1", "Deployment", name, spec=spec)
+        cluster.settle().wait(5)
+    return asking(cluster)
+
+
+def node_is_named_by_a_field() -> Asked:
+    """The term wants node n1, which lacks a label; another node has that label."""
+    cluster = base(3)
+    cluster.patch("nodes", "n2", {"metadata": {"labels": {"rack": "r", "slots": "9"}}})
+    term = {
+        "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
+        "matchExpressions": [
+            {"key": "rack", "operator": "In", "values": ["r"]},
+            {"key": "slots", "operator": "Lt", "values": ["5"]},
+        ],
+    }
+    chosen = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    cluster.claim("c")
+    cluster.pod("p", claim="c", affinity={"nodeAffinity": chosen})
+    return cluster, "pod", "p"
+
+
+def extended_resource_of_which_less_would_fit() -> Asked:
+    cluster = base(1, 1)
+    spec = {"extendedResourceName": "example.com/gpu"}
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "ext", spec=spec)
+    cluster.pod("p", requests={"example.com/gpu": "3", "cpu": "40"})
+    return cluster, "pod", "p"
+
+
 _CHECKED = {"controllers": {"volumeClaims": True}}
 
 SETTINGS: dict[str, TREE] = {
@@ -847,6 +994,14 @@ SELDOM: dict[str, Callable[[], Asked]] = {
         quota_that_refused_and_is_gone,
         pod_of_another_scheduler,
         classes_that_others_wait_for,
+        account_that_is_missing,
+        devices_about_which_their_drivers_report,
+        driver_that_wants_no_pod_on_a_node,
+        kubelet_that_cannot_end_a_holder,
+        rule_that_taints_nothing_without_a_selector,
+        pods_of_other_namespaces_keep_away,
+        alternatives_of_which_a_selector_fails,
+        pods_of_a_deployment_have_the_devices,
     )
 }
 """Worlds in which everything is asked about, but for those of `LARGE`."""
@@ -868,6 +1023,8 @@ SELDOM_HELPED: dict[str, Callable[[], Asked]] = {
         template_in_another_namespace,
         volume_claims_that_the_scheduler_checks,
         rule_that_the_scheduler_does_not_see,
+        node_is_named_by_a_field,
+        extended_resource_of_which_less_would_fit,
     )
 }
 """Waiting pods that are asked about with what would help."""

@@ -119,6 +119,29 @@ async def test_answer_in_a_seldom_state_reads_the_same(name: str) -> None:
     kept_texts.check(SELDOM_FILE, name, "\n".join(lines), [*SELDOM, *SELDOM_HELPED])
 
 
+def everything(reason: Reason) -> Iterator[Reason]:
+    yield reason
+    for child in reason.children:
+        yield from everything(child)
+
+
+@pytest.mark.parametrize("name", ["rule_that_evicts", "node_is_not_ready", "capacity_is_used_up"])
+async def test_answer_is_the_same_from_its_json(name: str) -> None:
+    """What a page shows of a stored answer is what it shows of the answer."""
+    cluster, *asked = WORLDS[name]()
+    async with asking(cluster.settle()) as ask:
+        answer = await ask(*asked)
+    tree = json.loads(json.dumps(answer.reason.to_json()))
+    again = Reason.from_json(tree)
+    assert again.to_json() == tree
+    pairs = zip(everything(again), everything(answer.reason), strict=True)
+    for one, other in pairs:
+        assert (one.text, one.count, one.revision) == (other.text, other.count, other.revision)
+        assert (one.about, one.issues, one.marked) == (other.about, other.issues, other.marked)
+        assert one.is_kept == other.is_kept
+    assert any(one.about is not None for one in everything(again))
+
+
 def test_every_answer_has_its_world() -> None:
     assert list(kept_texts.kept(SELDOM_FILE)) == [*SELDOM, *SELDOM_HELPED]
     assert list(kept_texts.kept(FILE)) == [*WORLDS, *HELPED]
