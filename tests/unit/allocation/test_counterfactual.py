@@ -13,6 +13,7 @@ from app.domain.allocation.reasons.patching import PatchAttribute
 from app.domain.values import identifiers
 from tests.together import together
 from tests.worlds.builders import (
+    DRIVER,
     allocator,
     claim,
     counter_set,
@@ -393,6 +394,17 @@ def test_attribute_to_be_set_is_named_as_json(value: dict, text: str) -> None:
     change = PatchAttribute(device=owner, name="d/a", value=FrozenObject.of(value))
     expected = f"set attribute d/a of device d/p/x to {text} by a resourceslicepatch"
     assert change.text == expected
+
+
+def test_selectors_are_dropped_one_by_one() -> None:
+    """Each excludes the device by itself, so that without one of them the other still does."""
+    selectors = [f"device.attributes['{DRIVER}'].model == '{name}'" for name in ("y", "z")]
+    slices = [resource_slice("s", device("d0", model="x"))]
+    request_name = "in request r0 of claim ns/claim"
+    assert helps(slices, [claim(request("r0", 1, *selectors))]) == [
+        " and ".join(f"drop selector #0 ({text}) {request_name}" for text in selectors)
+    ]
+    assert helps(slices, [claim(request("r0", 1, *selectors))], changes_max=1) == []
 
 
 @pytest.mark.parametrize("variant", AllocatorVariant)

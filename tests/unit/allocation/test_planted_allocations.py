@@ -41,7 +41,9 @@ def case_of(claims: list[TREE], devices: list[TREE] = DEVICES) -> checking.Case:
 
 
 def problems(case: checking.Case, *allocations: TREE) -> list[str]:
-    return [one.problem for one in checking.check(case, list(allocations))]
+    """The problems, each with the known issue that explains it, if any."""
+    findings = checking.check(case, list(allocations))
+    return [f"{one.problem} ({one.quirk})" if one.quirk else one.problem for one in findings]
 
 
 def given(*results: TREE) -> TREE:
@@ -63,7 +65,7 @@ def test_right_allocation_has_no_problem() -> None:
     [
         ("a c", [
             "the devices do not have a common value of gpu.example.com/model",
-            "two devices share a value of gpu.example.com/slot",
+            "two devices share a value of gpu.example.com/slot (q6)",
         ]),
         ("a other", ["device gpu.example.com/pool/other has no attribute gpu.example.com/model"]),
         ("a tainted", ["device gpu.example.com/pool/tainted: it has the taint k:NoSchedule"]),
@@ -71,13 +73,32 @@ def test_right_allocation_has_no_problem() -> None:
         ("b a", ["devices of request r0 are not in the order in which they are listed"]),
         ("a a", [
             "request r0 has a device twice",
-            "two devices share a value of gpu.example.com/slot",
+            "two devices share a value of gpu.example.com/slot (q6)",
             "device gpu.example.com/pool/a is taken twice",
         ]),
     ],
 )  # fmt: skip
 def test_planted_choice_of_devices_is_named(names: str, expected: list[str]) -> None:
     assert problems(case_of([MATCHED]), given(*map(result, names.split()))) == expected
+
+
+@pytest.mark.parametrize(
+    ("toleration", "is_right"),
+    [
+        ({"key": "k", "operator": "Exists"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": "k", "operator": "Equal", "value": "v"}, True),
+        ({"key": "k", "operator": "Equal", "value": "w"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"operator": "Exists"}, True),
+    ],
+)
+def test_taint_is_named_unless_the_request_tolerates_it(toleration: TREE, is_right: bool) -> None:
+    case = case_of([claim(request("r0", 1, tolerations=[toleration]))])
+    text = "device gpu.example.com/pool/tainted: it has the taint k:NoSchedule"
+    copied = result("tainted", tolerations=[toleration])
+    assert problems(case, given(copied)) == ([] if is_right else [text])
 
 
 def test_claim_without_devices_is_named() -> None:
