@@ -360,6 +360,34 @@ def test_pod_with_a_node_from_the_start_is_reserved_but_never_allocated():
     assert "allocation" not in cluster.must("resourceclaims", "empty").get("status", {})
 
 
+@pytest.mark.parametrize("stray", ["", "gone", "theirs"])
+def test_placed_pod_is_reserved_for_its_own_claims_beside_those_that_it_cannot_have(stray):
+    """One entry may name a claim that does not exist, or one that was made for another pod."""
+    cluster = ready_cluster()
+    cluster.pod("other", template="gpu")
+    cluster.claim("own")
+    cluster.pod("user", claim="own")
+    cluster.settle()
+    theirs = cluster.claim_of("other")
+    entries = [{"name": "own", "resourceClaimName": "own"}]
+    if stray:
+        how = {"gone": "resourceClaimName", "theirs": "resourceClaimTemplateName"}[stray]
+        entries.insert(0, {"name": "stray", how: "gone" if stray == "gone" else "gpu"})
+    cluster.stop("claims")
+    cluster.pod("placed", nodeName="n1", resourceClaims=entries)
+    if stray == "theirs":
+        named = [{"name": "stray", "resourceClaimName": theirs}]
+        cluster.patch("pods", "placed", {"status": {"resourceClaimStatuses": named}},
+                      subresource="status")  # fmt: skip
+    cluster.start()
+    cluster.settle().wait(5)
+    consumers = {
+        name: [ref["name"] for ref in cluster.must("resourceclaims", name)["status"]["reservedFor"]]
+        for name in ("own", theirs)
+    }
+    assert consumers == {"own": ["user", "placed"], theirs: ["other"]}
+
+
 def test_consumers_of_other_kinds_are_never_removed():
     cluster = ready_cluster()
     cluster.claim()
