@@ -157,7 +157,8 @@ def move_to_a_later_equal(lines: Lines, draw: random.Random) -> str:
 def bind_before_allocation(lines: Lines, draw: random.Random) -> str:
     """The pod was bound and answered before anybody wrote to its claims.
 
-    It is earlier by more than the clocks of two servers may differ: a binding has no version.
+    It is earlier by more than the clocks of two servers may differ: a binding has no version. The
+    pod was there: of a binding before the creation of its pod, only the time can be wrong.
     """
     bindings = {
         (line["objectRef"]["namespace"], line["objectRef"]["name"]): line
@@ -171,16 +172,21 @@ def bind_before_allocation(lines: Lines, draw: random.Random) -> str:
         for name in consumers[:1]:
             binding = bindings.get((each.claim[0], name))
             writes = [line for line in first if line["user"] == each.lines[0]["user"]]
-            if binding is not None and writes:
-                options.append((binding, writes[0]))
+            if binding is None or not writes:
+                continue
+            at = _time(writes[0], "requestReceivedTimestamp") - timedelta(seconds=1.5)
+            pod = next(
+                line for line in of(lines, "pods") if _about(line)[1:] == (each.claim[0], name)
+            )
+            if _time(pod, "stageTimestamp") < at:
+                options.append((binding, writes[0], at))
     if not options:
         raise NothingToAlter
-    binding, write = draw.choice(options)
+    binding, write, at = draw.choice(options)
     lines.remove(binding)
     lines.insert(lines.index(write), binding)
-    at = _time(write, "requestReceivedTimestamp")
-    binding["requestReceivedTimestamp"] = _text(at - timedelta(seconds=1.5))
-    binding["stageTimestamp"] = _text(at - timedelta(seconds=1.49))
+    binding["requestReceivedTimestamp"] = _text(at)
+    binding["stageTimestamp"] = _text(at + timedelta(milliseconds=10))
     return f"{binding['objectRef']['name']} is bound before its claim is allocated"
 
 
