@@ -23,7 +23,7 @@ LATEST = Instant(253_402_300_800 * SECOND - 1)
 outside this range; it is then written as the nearer end."""
 
 _RFC3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
+    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))"
 )
 
 
@@ -39,21 +39,30 @@ def parse(text: str) -> Instant:
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise TimestampError(f"{text!r} is not an RFC 3339 instant such as 2026-01-02T03:04:05Z")
-    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    whole, fraction, sign, hours, minutes = match.groups()
     try:
-        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
+        micros = _second_of(whole) * SECOND
     except ValueError as problem:
         raise TimestampError(f"{text!r} is not an instant: {problem}") from problem
-    if second > 60:
-        raise TimestampError(f"{text!r} is not an instant: second must be in 0..60")
-    micros = (moment - EPOCH) // timedelta(microseconds=1) + (second - min(second, 59)) * SECOND
-    micros += int((match.group(7) or "").ljust(6, "0")[:6] or 0)
-    if match.group(9):
-        offset = (int(match.group(10)) * 3600 + int(match.group(11)) * 60) * SECOND
-        micros += -offset if match.group(9) == "+" else offset
+    if fraction:
+        micros += int(fraction.ljust(6, "0")[:6])
+    if sign:
+        offset = (int(hours) * 3600 + int(minutes) * 60) * SECOND
+        micros += -offset if sign == "+" else offset
     if not EARLIEST <= micros <= LATEST:
         raise TimestampError(f"{text!r} is not an instant of the years 1 to 9999 in UTC")
     return Instant(micros)
+
+
+@lru_cache(maxsize=1_024)
+def _second_of(text: str) -> int:
+    """The second of a text without fraction and zone, cached as `_second` is. Raises ValueError."""
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:])
+    moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
+    if second > 60:
+        raise ValueError("second must be in 0..60")
+    return (moment - EPOCH) // timedelta(seconds=1) + (second - min(second, 59))
 
 
 def instant_of(text: str) -> Instant | None:
