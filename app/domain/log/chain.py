@@ -132,15 +132,15 @@ def stamp_json(stamp: Stamp) -> bytes:
     )
 
 
-def canonical_bytes(event: Event) -> bytes:
-    """The bytes that the hash of an event covers."""
+def canonical_bytes(event: Event, stamp: bytes = b"") -> bytes:
+    """The bytes that the hash of an event covers; `stamp` is its stamp, where it is written."""
     return canonical_parts(
         event.format,
         event.key,
         event.uid,
         event.body,
         event.revision,
-        stamp_json(event.stamp),
+        stamp or stamp_json(event.stamp),
         event.type,
     )
 

@@ -294,6 +294,25 @@ async def test_export_up_to_a_revision_is_a_whole_history_of_its_own(tmp_path):
     BundleReader(path, DEFAULT_LIMITS).check()
 
 
+async def test_bundle_that_is_replaced_while_it_is_imported_is_refused(tmp_path):
+    log, result, path, _ = await exported(tmp_path)
+    other = BundleWriter(tmp_path / "part.redra")
+    await exporting.export_history(
+        log, result.history, other, program="redra test", file="part.redra", until=Revision(3)
+    )
+
+    class Replaced(BundleReader):
+        def check(self, schemas=None):
+            super().check(schemas)
+            (tmp_path / "part.redra").replace(path)
+
+    with pytest.raises(InputError, match="replaced by another one"):
+        await exporting.import_bundle(
+            log, Replaced(path, DEFAULT_LIMITS), name="two", created=Instant(1)
+        )
+    assert [each.name for each in await log.histories()] == ["one"]
+
+
 @pytest.mark.parametrize("name", ["manifest.json", "events.jsonl", "heads.json"])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_bundle_with_two_entries_of_a_name_is_refused(tmp_path, name):

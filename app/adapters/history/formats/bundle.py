@@ -67,10 +67,11 @@ _line_decoder = msgspec.json.Decoder(_EventLine)
 
 def event_line(event: Event, previous: bytes) -> bytes:
     """One event as a line without its line end: the hashed bytes, with both hashes added."""
-    body = chain.canonical_bytes(event)
+    stamp = chain.stamp_json(event.stamp)
+    body = chain.canonical_bytes(event, stamp)
     # Keys are sorted: hash, payload, prev, revision, stamp, type. The revision is found from the
     # end, because an object may hold the same text.
-    tail = b',"revision":%d,"stamp":' % event.revision + chain.stamp_json(event.stamp)
+    tail = b',"revision":%d,"stamp":' % event.revision + stamp
     cut = body.rindex(tail)
     return b"".join(
         (
@@ -269,6 +270,7 @@ class BundleReader:
         self.name = path.name
         self._limits = limits
         self._schemas: Schemas | None = None
+        self._checked: bytes | None = None
         self._entries: dict[str, unpacking.ByteSource] = {}
         for entry in unpacking.zip_sources(path, path.name, limits):
             name = entry.name.removeprefix(f"{path.name}/")
@@ -355,7 +357,10 @@ class BundleReader:
         return chain.genesis(seed=seed, settings=settings, created=self.created)
 
     def batches(self) -> Iterator[list[Event]]:
-        """The events in order, in batches; each event is verified."""
+        """The events in order, in batches; each event is verified.
+
+        After `check`, the chain alone proves that they are the events that were checked.
+        """
         batch: list[Event] = []
         previous = self.beginning
         for revision, (number, line) in enumerate(self._entries[EVENTS].lines(), start=1):
@@ -372,7 +377,7 @@ class BundleReader:
                 raise ChainBroken(event.revision, "it does not follow the event before it")
             chain.check_event(event, previous, Revision(revision))
             previous = event.hash
-            if self._schemas is not None:
+            if self._schemas is not None and self._checked is None:
                 intake.check_event(event, self._schemas, place)
                 # The tree would live as long as the event, but may not be needed again.
                 event.forget_tree()
@@ -380,6 +385,12 @@ class BundleReader:
             if len(batch) >= PAGE:
                 yield batch
                 batch = []
+        if self._checked not in (None, previous):
+            raise InputError(
+                "the bundle was replaced by another one while it was read",
+                place=self.name,
+                cure="import it again",
+            )
         if batch:
             yield batch
 
@@ -431,6 +442,7 @@ class BundleReader:
                     place=self.name,
                     cure="export it again",
                 )
+        self._checked = head
 
     def _check_heads(self, signed: list[SignedHead], event: Event) -> None:
         for head in signed:
