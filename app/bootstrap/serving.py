@@ -225,14 +225,14 @@ async def serve(
         await _open_all(histories, store, frozenset(watched) - frozenset(companions.names))
         holders = store.leases.holders
         application = _application(histories, settings, door, telemetry, companions, holders)
-        server = _Server(_server_config(application, door, settings))
+        server = _Server(_server_config(application, door, settings), application.end_watches)
         listening.take_connections(listener)
         url = _url(door, listener)
         place = stack.enter_context(notice.claimed(settings.data))
         kubeconfig = _publish(url, door, store, settings, place, note)
         garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_on_signal, server, application.end_watches, store.leave)
+            tasks.start_soon(_stop_on_signal, server, store.leave)
             tasks.start_soon(store.inherit, note)
             tasks.start_soon(_announce_start, server, lambda: ready(url, kubeconfig))
             kept = (DEFAULT_HISTORY, *companions.names, *watched)
@@ -362,7 +362,7 @@ async def serve_in_memory(
                     holders=store.leases.holders,
                 ),
             )
-            server = _Server(_server_config(application, door, settings))
+            server = _Server(_server_config(application, door, settings), application.end_watches)
             listening.take_connections(listener)
             task_status.started((_url(door, listener), histories))
             await server.serve(sockets=[listener])
@@ -386,7 +386,14 @@ _FILES_OF_OURS = 200
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to this module: the store must outlive the last request."""
+    """A server that leaves signals to this module: the store must outlive the last request.
+
+    `end_watches` ends the requests that would go on for as long as the server.
+    """
+
+    def __init__(self, config: uvicorn.Config, end_watches: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_watches = end_watches
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -395,6 +402,7 @@ class _Server(uvicorn.Server):
     def stop(self) -> None:
         """End after the requests in progress are answered."""
         self.should_exit = True
+        self._end_watches()
 
 
 def _publish(
@@ -421,7 +429,7 @@ async def _stop_on_signal(server: _Server, *begin: Callable[[], None]) -> None:
         async for _ in signals:
             if server.should_exit:
                 server.force_exit = True
-            server.should_exit = True
+            server.stop()
             for each in begin:
                 each()
 

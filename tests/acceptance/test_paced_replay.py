@@ -463,9 +463,16 @@ def test_replay_with_conflicts_ends_with_exit_code_1(server, tmp_path):
             place = f"/h/judged~paced/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
             gone = client.delete(f"{place}/{pod['metadata']['name']}?gracePeriodSeconds=0")
             assert gone.status_code == 200
-            client.post(replay, json={"speed": "max", "paused": False})
+            watch = client.stream("GET", place, params={"watch": "1"}, timeout=PATIENCE_SECONDS)
+            with watch as watching, process.client() as other:
+                other.post(replay, json={"speed": "max", "paused": False})
+                # A watch that is cut off raises an error here.
+                seen = [json.loads(line)["type"] for line in watching.iter_lines()]
+        assert "DELETED" in seen
         assert process.wait_exit() == 1
-        assert "clients deleted the object" in process.log.read_text()
+        said = process.log.read_text()
+        assert "clients deleted the object" in said
+        assert "Traceback" not in said
     finally:
         process.end()
 
