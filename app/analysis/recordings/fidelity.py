@@ -48,7 +48,7 @@ _REBUILD = {
 }
 _DECIDE = {
     Loss.NO_STATUS: "allocations and conditions are missing",
-    Loss.SPEC_ONLY: "allocations and conditions are missing",
+    Loss.SPEC_ONLY: doubts.MEANINGS[Loss.SPEC_ONLY][1],
     Loss.PRINTED: "objects show a few of their fields",
     Loss.GAP: "a decision in a gap had other inputs than are known",
     Loss.NO_RV: "the order of some changes against other objects is a guess",

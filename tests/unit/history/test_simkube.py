@@ -5,6 +5,9 @@ import json
 import msgspec
 import pytest
 
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.analysis.recordings.fidelity import FidelityCollector
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op
 from tests.unit.history.worlds import brief, read_records
@@ -125,3 +128,16 @@ def test_initial_state_that_is_no_list_or_holds_no_object_is_one_sentence(tmp_pa
         path.write_bytes(msgspec.msgpack.encode(trace(version=3) | {"initial_state": state}))
         with pytest.raises(InputError, match=r"no list of events|initial_state\[0\]"):
             read_records(path)
+
+
+def test_report_on_a_trace_says_each_thing_once(tmp_path):
+    path = tmp_path / "x.sktrace"
+    path.write_bytes(msgspec.msgpack.encode(trace((100, [pod("a")], []), (105, [pod("b")], []))))
+    collector = FidelityCollector()
+    with open_history([path], ReadOptions()) as history:
+        for record in history.records():
+            collector.add(record)
+        assert "x.sktrace: run times of 1 owner of pods are left out" in history.notes
+    for verdict in collector.report().verdicts:
+        texts = [reason.partition(" (")[0] for reason in verdict.reasons]
+        assert len(texts) == len({*texts}), verdict.question

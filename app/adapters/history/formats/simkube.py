@@ -19,7 +19,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Quality, Record
-from app.domain.values import timestamps
+from app.domain.values import counts, timestamps
 from app.domain.values.timestamps import Instant
 
 VERSIONS = (1, 2, 3)
@@ -63,7 +63,8 @@ def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
         raise InputError("the trace has no list of events or of objects", place=source.name)
     lifecycles = trace.get("pod_lifecycles")
     if isinstance(lifecycles, dict) and lifecycles:
-        notes.add(f"{source.name}: run times of {len(lifecycles)} owners of pods are left out")
+        owners = counts.of(len(lifecycles), "owner")
+        notes.add(f"{source.name}: run times of {owners} of pods are left out")
     incarnations: dict[ObjectKey, int] = {}
     known: dict[ObjectKey, str] = {}
     first: int | None = None
