@@ -106,3 +106,48 @@ def test_lines_of_logs_are_read_from_the_same_forms(tmp_path, wrap):
     assert attempt.message.endswith("1 cannot allocate all claims.")
     assert FAILURE in text or json.dumps(FAILURE)[1:-1] in text
     assert lost == []
+
+
+PARTS = ("user", "objectRef", "responseStatus", "responseObject")
+STORES = {
+    "lines": "".join,
+    "hits": lambda lines: "".join(f'{{"_source": {line.strip()}}}\n' for line in lines),
+    "a list": lambda lines: f"[{','.join(lines)}]",
+}
+
+
+def in_texts(event, names, cut=0):
+    """The event as a store with flat records keeps it: parts with JSON are texts."""
+    texts = {name: json.dumps(event[name]) for name in names}
+    if cut:
+        texts["responseObject"] = texts["responseObject"][:-cut]
+    return json.dumps({**event, **texts}) + "\n"
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("names", [PARTS, *((each,) for each in PARTS)])
+def test_parts_of_events_that_a_store_keeps_as_texts_are_read(tmp_path, store, names):
+    form = STORES[store]
+    whole, lost = read(tmp_path, form([f"{json.dumps(event)}\n" for event in EVENTS]), name="w.log")
+    records, lost_here = read(
+        tmp_path, form([in_texts(each, names) for each in EVENTS]), name="a.log"
+    )
+    assert keys(records) == keys(whole) == CLAIMS
+    assert [each.object for each in records] == [each.object for each in whole]
+    assert [each.actor for each in records] == [each.actor for each in whole]
+    assert lost == lost_here == []
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_body_whose_text_a_store_cut_is_a_gap(tmp_path, store):
+    cut = [in_texts(each, PARTS, cut=3) for each in EVENTS]
+    records, _ = read(tmp_path, STORES[store](cut), name="a.log")
+    assert [record.op for record in records] == [Op.GAP, Op.GAP]
+
+
+def test_repeated_key_in_a_part_that_is_a_text_is_named(tmp_path):
+    event = json.loads(in_texts(EVENTS[0], PARTS))
+    event["responseObject"] = event["responseObject"].replace('"note":', '"note": "x", "note":', 1)
+    records, lost = read(tmp_path, json.dumps(event) + "\n", name="a.log")
+    assert keys(records) == CLAIMS[:1]
+    assert ["note" in each for each in lost] == [True]

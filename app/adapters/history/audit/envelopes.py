@@ -45,6 +45,12 @@ _COLUMNS = {
 }
 """Fields of an event by the columns of Azure's tables AKSAudit and AKSAuditAdmin."""
 
+_PARTS = (
+    *("user", "impersonatedUser", "objectRef", "responseStatus", "annotations", "sourceIPs"),
+    *("requestObject", "responseObject"),
+)
+"""Fields of an event with fields of their own, which stores with flat records keep as texts."""
+
 _MARKS = ("auditID", GROUP, falco.MARK)
 """A text has one of these if there is an event in it."""
 
@@ -178,8 +184,22 @@ def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
             yield from _found(part, depth + 1)
 
 
+def part_texts(tree: JsonObject) -> Iterator[tuple[str, Any]]:
+    """The parts of an event that it has as texts, each with its value."""
+    for name in _PARTS:
+        text = tree.get(name)
+        if isinstance(text, str) and (part := _decoded(text)) is not text:
+            yield text, part
+
+
+def with_parts(tree: JsonObject) -> JsonObject:
+    """The event, with the parts decoded that a store keeps as texts; a cut text stays one."""
+    texts = {name: tree[name] for name in _PARTS if isinstance(tree.get(name), str)}
+    return {**tree, **{name: _decoded(text) for name, text in texts.items()}} if texts else tree
+
+
 def _decoded(value: Any) -> Any:
-    """The value of a column; text that holds JSON is decoded."""
+    """The value of a column or a part; text that holds JSON is decoded."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
             return json.loads(value)
@@ -194,6 +214,7 @@ def _tidied(tree: JsonObject) -> JsonObject:
     Bodies that are text were cut by the service and are marked as truncated. A code of the response
     may be text.
     """
+    tree = with_parts(tree)
     event = {**tree, "kind": "Event", "apiVersion": f"{api_groups.AUDIT}/v1"}
     annotations = tree.get("annotations")
     kept = annotations if isinstance(annotations, dict) else {}

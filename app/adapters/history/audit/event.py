@@ -116,6 +116,9 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _GROUP = re.compile(r"/apis/(?P<group>[^/?]+)/(?P<version>[^/?]+)/")
+_TEXT_PART = re.compile(rb'":\s*+"\s*+[{\[]')
+"""The begin of a part that a store keeps as a text with JSON in it, or of another such text."""
+
 _OF_PAGES = (b'"hits"', b'"next', b"nextLink")
 _event_decoder = msgspec.json.Decoder(AuditEvent)
 _body_decoder = msgspec.json.Decoder()
@@ -188,9 +191,9 @@ def _name_repeated_keys(content: bytes, place: str, notes: Notes) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
     keys = json_text.repeated_keys(content, value)
-    is_event = isinstance(value, dict) and envelopes.is_event(value)
-    if not is_event and b'{\\"' in content:
-        for text, inner in envelopes.texts(value):
+    if b'{\\"' in content:
+        is_event = isinstance(value, dict) and envelopes.is_event(value)
+        for text, inner in envelopes.part_texts(value) if is_event else envelopes.texts(value):
             keys += json_text.repeated_keys(text.encode("utf-8", "replace"), inner)
     notes.lose_repeated(keys, place)
 
@@ -231,7 +234,7 @@ def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> byt
 
 def _decode(content: bytes, place: str) -> AuditEvent:
     try:
-        return _with_group(_event_decoder.decode(content))
+        return _with_group(_event_decoder.decode(_with_parts(content)))
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise InputError(
             f"it is not an audit event: {problem}",
@@ -240,6 +243,14 @@ def _decode(content: bytes, place: str) -> AuditEvent:
         ) from problem
     except RecursionError as problem:
         raise InputError("nested too deep", place=place) from problem
+
+
+def _with_parts(content: bytes) -> bytes:
+    """The event, with the parts decoded that it has as texts."""
+    tree = _decoded(content) if _TEXT_PART.search(content) is not None else None
+    if not isinstance(tree, dict) or (whole := envelopes.with_parts(tree)) is tree:
+        return content
+    return msgspec.json.encode(whole)
 
 
 def _with_group(event: AuditEvent) -> AuditEvent:

@@ -124,7 +124,9 @@ ENTRIES = (
     CatalogueEntry(
         name="Splunk and other envelopes",
         formats=_AUDIT,
-        detected_by="audit events anywhere in a JSON line, as object or as text",
+        detected_by=(
+            "audit events anywhere in a JSON line, as object or as text, also with texts as parts"
+        ),
         gives="as an audit log",
         lacks="as an audit log",
         example="an export as JSON",
