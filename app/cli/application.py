@@ -40,7 +40,7 @@ from app.cli.connecting import paging
 from app.cli.exit_codes import ExitCode
 from app.cli.experiments import exporting, minimising, rehearsing, sweeping
 from app.cli.judging import incidents, linting
-from app.cli.looking import fitting, reporting, showing
+from app.cli.looking import fitting, reporting, searching, showing
 from app.cli.pacing import playing, watching
 from app.domain.errors import InputError, RedraError
 from app.domain.values.texts.visible_text import visible
@@ -69,6 +69,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "findings": "What is wrong, ranked by severity",
         "timeline": "What happened, one line per event",
         "why": "Reasons for the state of a pod, claim, device, rule …",
+        "find": "Objects by a part of the name, also deleted ones",
         "map": "Which claims hold which devices",
         "capacity": "The largest claims that fit, over time",
         "scan": "Which known defects occur in a history",
@@ -267,6 +268,7 @@ for _module in (
     profiles,
     controlling,
     reporting,
+    searching,
     showing,
     fitting,
 ):

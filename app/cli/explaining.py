@@ -11,7 +11,9 @@ from app.cli.connecting import reading
 from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand
 from app.cli.console import Output, OutputOption
+from app.cli.looking import searching
 from app.cli.serving import DataOption
+from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 
 if TYPE_CHECKING:  # heavy: not needed for the help
@@ -34,8 +36,13 @@ def why(
         ),
     ],
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Namespace of the object.")
-    ] = "default",
+        str,
+        typer.Option("--namespace", "-n", help="Namespace of the object [default: default]."),
+    ] = "",
+    all_namespaces: Annotated[
+        bool,
+        typer.Option("--all-namespaces", "-A", help="The only namespace that has the object."),
+    ] = False,
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     node: Annotated[str, typer.Option(help="Explain only this node.")] = "",
@@ -50,15 +57,21 @@ def why(
 ) -> None:
     """Explain the state of an object: node by node, request by request, device by device."""
     kind, _, name = objects.joined(subject).partition("/")
+    if all_namespaces and namespace:
+        raise InputError("-A and -n cannot be combined", cure="give one of them")
+    history, at = moments.split(history, at)
+    source = AnswerSource(data)
+    if all_namespaces and "/" not in name:
+        of_name = {"kind": kind, "name": name, "history": history, "at": at}
+        namespace = searching.namespace_of(source, **of_name)
     parameters = {
         "kind": kind,
-        "namespace": namespace,
+        "namespace": namespace or "default",
         "name": name,
         "node": node,
         "help": "true" if what_would_help else "",
     }
-    history, at = moments.split(history, at)
-    body = AnswerSource(data).ask("why", history=history, at=at, parameters=parameters)
+    body = source.ask("why", history=history, at=at, parameters=parameters)
     answer = msgspec.json.decode(body)
     shown = parts(answer)
     with reading.rendering():

@@ -85,6 +85,7 @@ QUESTIONS = {
     "timeline of an author": ("timeline", "prod", "--by", "admin", "--from", "300", "--to", "500"),
     "timeline without entries": ("timeline", "prod", "--kind", "PodEvicted", "--until", "2"),
     "timeline of a time": ("timeline", "prod", "--since", "20s", "--until", "500"),
+    "find": ("find", "worker", "--history", "prod"),
     "findings": ("findings", "prod"),
     "findings of then": ("findings", "prod", "--at", "200"),
     "map": ("map", "--history", "prod", "--at", "200", "--devices"),

@@ -36,6 +36,7 @@ OF_HISTORIES = {
     "export": "export {} -o {out}",
     "export audit": "export {} --as audit -o {out}",
     "export pytest": "export {} --as pytest -o {out}",
+    "find": "find x --history {}",
     "findings": "findings {}",
     "fit": "fit {}",
     "fork": "fork {} --history made",
@@ -333,6 +334,7 @@ def test_mistake_of_the_program_is_no_answer(tmp_path: Path) -> None:
 
 READING = {
     "capacity": "capacity", "diff": "diff default default", "findings": "findings", "fit": "fit",
+    "find": "find default",
     "head": "head", "histories": "histories", "log": "log --limit 1", "map": "map",
     "scan": "scan", "timeline": "timeline --last 1", "why": "why namespace/default",
     "blast": "blast -f examples/cluster/08-taint-rule.yaml", "lint": "lint --history default",

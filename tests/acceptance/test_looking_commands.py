@@ -225,3 +225,59 @@ def test_map_takes_history_and_pool_as_other_commands_do(data: Path) -> None:
 )
 def test_known_defects_have_a_severity(kind: str, is_certain: bool, severity: str) -> None:
     assert severity_of_defect(kind, is_certain=is_certain).value == severity
+
+
+FOUND = [
+    "pods/late-12 -n taints  (deleted 2026-11-21T08:05:26.949215Z by system:node:worker-2, "
+    "revision 215)",
+    "resourceclaims/late-12-dev-4g6kx -n taints  (deleted 2026-11-21T08:05:26.952710Z by "
+    "system:serviceaccount:kube-system:resource-claim-controller, revision 216)",
+]
+
+
+@pytest.mark.database
+def test_objects_are_found_by_a_part_of_the_name_in_all_namespaces(data: Path) -> None:
+    of_history = ("--history", "maintenance")
+    code, out, error = redra("find", "LATE-12", *of_history, data=data)
+    assert (code, error) == (0, "")
+    lines = out.splitlines()
+    assert lines[-2:] == FOUND
+    assert {line.partition("/")[0] for line in lines[:-2]} == {"events"}
+    code, out, error = redra("find", "taints/late-12", *of_history, "--at", "200", data=data)
+    assert (code, error) == (0, "")
+    assert out.splitlines() == [
+        "pods/late-12 -n taints  (revision 199)",
+        "resourceclaims/late-12-dev-4g6kx -n taints  (revision 195)",
+    ]
+    code, out, error = redra("find", "po/late-12", *of_history, "-o", "json", data=data)
+    assert (code, error) == (0, "")
+    assert [one["name"] for one in json.loads(out)["gone"]] == ["late-12"]
+    code, out, error = redra("find", "nothing-of-this", *of_history, data=data)
+    assert (code, out) == (0, "")
+    assert error == "no object has 'nothing-of-this' in its name up to revision 532\n"
+
+
+@pytest.mark.database
+def test_object_of_the_only_namespace_that_has_it_is_explained(data: Path, tmp_path: Path) -> None:
+    of_history = ("--history", "maintenance")
+    named = redra("why", "po/late-12", "-n", "taints", *of_history, data=data)
+    assert named[0] == 0
+    assert redra("why", "po/late-12", "-A", *of_history, data=data) == named
+    assert redra("why", "po", "late-12", "-A", *of_history, data=data) == named
+    code, out, error = redra("why", "po/late-12", "-A", "-n", "x", *of_history, data=data)
+    assert (code, out) == (2, "")
+    assert "-A and -n cannot be combined" in error
+    # An object without a namespace, or whose namespace is written, is the same with the option.
+    for subject in ("node/worker-1", "po/taints/late-12"):
+        alone = redra("why", subject, *of_history, data=data)
+        assert alone[0] == 0
+        assert redra("why", subject, "-A", *of_history, data=data) == alone
+    made = {"apiVersion": "v1", "kind": "ConfigMap"}
+    file = tmp_path / "made.json"
+    items = [{**made, "metadata": {"name": "c", "namespace": one}} for one in ("default", "taints")]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    code, _, error = redra("fork", "maintenance", "--history", "twice", "-f", file, data=data)
+    assert code == 0, error
+    code, out, error = redra("why", "cm/c", "-A", "--history", "twice", data=data)
+    assert (code, out) == (2, "")
+    assert "cm c is in several namespaces: cm/default/c, cm/taints/c" in error

@@ -408,6 +408,7 @@ BEHIND = {
     "cel": ("cel true --history {}", "--at", "3"),
     "export": ("export {} --force --as audit -o {out}", None),
     "export bundle": ("export {} --force -o {out}", None),
+    "find": ("find worker --history {}", "--at"),
     "findings": ("findings {}", "--at"),
     "fit": ("fit {}", "--at"),
     "fork": ("fork {} --history made", "--at"),
