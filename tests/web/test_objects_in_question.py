@@ -83,6 +83,14 @@ def quota_that_refuses():
     )  # fmt: skip
 
 
+def quota_for_less_than_one():
+    """Nothing uses the quota, and the claim asks for more than it has."""
+    steps = quota_that_refuses()
+    two = template("one", "lab", ask("c", count=2))
+    made = [two if tree["kind"] == "ResourceClaimTemplate" else tree for tree in steps[0]["apply"]]
+    return ({"apply": made}, *steps[1:])
+
+
 def namespace_without_its_label():
     return (
         {"apply": [space("lab", **{LABEL: "true"}), class_of("c", DRIVER), node("n"),
@@ -256,6 +264,12 @@ async def test_what_is_so_by_now_is_not_proposed(make):
     assert "by now: the next try is not refused for it" in said
     assert "have quota" not in said
     assert "see that namespace" not in said
+
+
+async def test_deletion_is_not_proposed_where_the_claim_alone_is_over_its_quota():
+    said = await why(quota_for_less_than_one(), "pod/job", help="true")
+    assert f"have quota few allow 2 of {DEVICES}" in said
+    assert "delete what uses it" not in said
 
 
 async def test_claim_with_which_a_pod_waits_is_in_use():

@@ -47,7 +47,7 @@ def reasons(
         return
     quota = exceeded[1]
     present = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, quota)) or {}
-    limited = dict(part.rpartition("=")[::2] for part in exceeded[4].split(","))
+    limited = _limited(refusal)
     for part in exceeded[2].split(","):
         name, _, requested = part.rpartition("=")
         for largest in _largest(name, spec):
@@ -72,12 +72,14 @@ def remedies(
     """
     quota = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, refusing(refusal))
     is_seen = sees_key(quota)
-    hard = _hard(views.objects.get(quota) or {}) if is_seen else {}
-    for name, nanos in _needed(views, namespace, refusal):
-        if is_seen and (name not in hard or _allows(hard[name], nanos)):
+    hard = _hard(views.objects.get(quota) or {}) if is_seen else _limited(refusal)
+    for name, wanted, used in _needed(views, namespace, refusal):
+        if is_seen and (name not in hard or _allows(hard[name], wanted + used)):
             continue
-        (total,) = notation.exactly_alike([nanos])
-        yield f"have quota {refusing(refusal)} allow {total} of {name}, or delete what uses it"
+        (total,) = notation.exactly_alike([wanted + used])
+        # What alone is more than the quota has in all does not fit into an empty one, either.
+        other = ", or delete what uses it" if _allows(hard.get(name), wanted) else ""
+        yield f"have quota {refusing(refusal)} allow {total} of {name}{other}"
 
 
 def refusing(refusal: str) -> str:
@@ -90,9 +92,16 @@ def has_room(views: Views, namespace: str, refusal: str, quota: JsonView) -> boo
     """Whether the quota that refused a claim allows it by now."""
     hard = _hard(quota)
     return all(
-        name not in hard or _allows(hard[name], nanos)
-        for name, nanos in _needed(views, namespace, refusal)
+        name not in hard or _allows(hard[name], wanted + used)
+        for name, wanted, used in _needed(views, namespace, refusal)
     )
+
+
+def _limited(refusal: str) -> dict[str, str]:
+    """The amounts that the quota of a refusal had then, by name."""
+    exceeded = _EXCEEDED.search(refusal)
+    parts = exceeded[4].split(",") if exceeded is not None else ()
+    return dict(part.rpartition("=")[::2] for part in parts)
 
 
 def _allows(hard: object, nanos: int) -> bool:
@@ -140,8 +149,8 @@ def allows_more(name: str, amount: str, quota: JsonView) -> bool:
     return not allowed or _more(allowed, amount)
 
 
-def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, int]]:
-    """The sum of the present use and the refused claim for each exceeded name, in nanos."""
+def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, int, int]]:
+    """The amounts of the refused claim and of the present use for each exceeded name, in nanos."""
     exceeded = _EXCEEDED.search(refusal)
     for part in exceeded[2].split(",") if exceeded is not None else ():
         name, _, requested = part.rpartition("=")
@@ -149,7 +158,7 @@ def _needed(views: Views, namespace: str, refusal: str) -> Iterator[tuple[str, i
             wanted = quantity.parse(requested).nanos
         except quantity.QuantityError:
             continue
-        yield name, wanted + sum(nanos for _, nanos in _amounts(views, namespace, name))
+        yield name, wanted, sum(nanos for _, nanos in _amounts(views, namespace, name))
 
 
 def of_quota(views: Views, namespace: str, quota: str, tree: JsonView) -> Iterator[Reason]:

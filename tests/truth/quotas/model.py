@@ -25,8 +25,8 @@ _LARGEST = (
     r"request (\S+) counts like its alternative (\S+), which asks for (\d+) devices? of class "
     r"(\S+): a quota counts the largest alternative, whichever one is taken"
 )
-REMEDY = r"have quota (\S+) allow (\d+) of (\S+), or delete what uses it"
-"""The remedy that `why` proposes: quota, amount and name."""
+REMEDY = r"have quota (\S+) allow (\d+) of ([^\s,]+)(, or delete what uses it)?$"
+"""The remedy that `why` proposes: quota, amount, name, and whether a deletion would do as well."""
 _REFUSED = r"exceeded quota: ([^,]+), requested: (.*), used: (.*), limited: (.*)$"
 
 
@@ -193,8 +193,13 @@ def _presently(now: Facts, wish: dict, lines: list[str], quota: str, said: dict)
     if tree is not None and room != (not over):
         yield f"room by now: {room}, counted {over or 'room'}"
     remedies = {
-        match[3]: (match[1], int(match[2])) for line in lines if (match := re.match(REMEDY, line))
+        match[3]: (match[1], int(match[2]), bool(match[4]))
+        for line in lines
+        if (match := re.match(REMEDY, line))
     }
-    needed = {name: (quota, of_claim(wish)[name] + sum(users(now, name).values())) for name in over}
+    needed = {}
+    for name in over:
+        wanted, used = of_claim(wish)[name], sum(users(now, name).values())
+        needed[name] = quota, wanted + used, wanted <= int(tree["spec"]["hard"][name])
     if remedies != needed:
         yield f"remedies {remedies}, counted {needed}"
