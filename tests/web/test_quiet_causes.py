@@ -1,13 +1,14 @@
 """Incidents that nothing reports, altered by one value: the answers about each."""
 
 import copy
+import re
 from dataclasses import replace
 
 import pytest
 
 from tests.api.serving import serving
 from tests.web import quiet_incidents
-from tests.web.invented import Invented, Names, ask, claim, class_of, node, pod
+from tests.web.invented import Invented, Names, ask, claim, class_of, node, pod, slice_of
 from tests.web.reading import read
 from tests.web.reported_incidents import lab, one
 from tests.web.test_incident_stories import stored
@@ -187,3 +188,17 @@ async def test_cordoned_node_names_the_budget_that_keeps_its_pods(wanted, is_cor
     said = "poddisruptionbudget lab/keep allows no eviction now, so a drain leaves pod serve-"
     assert (said in text) == is_told
     assert ("cordoned: no new pod" in text) == is_cordoned
+
+
+@pytest.mark.parametrize("served", [(), ("a",)], ids=["nowhere", "on another node"])
+async def test_driver_that_publishes_nothing_is_on_the_landing_page(served):
+    made = quiet_incidents.driver_runs_and_publishes_nothing(Names(4))
+    steps = copy.deepcopy(made.steps)
+    slices = [slice_of(on, "other.test", on, [{"name": "x"}], nodeName=on) for on in served]
+    steps[0]["apply"] += slices
+    async with serving(store=await stored(replace(made, steps=steps).incident())) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    causes = [cause for item in items for cause in item.get("causes", ())]
+    (named,) = (cause for cause in causes if cause.startswith("serviceaccount drivers/"))
+    where = "node b" if served else "nodes a, b"
+    assert re.search(rf"drivers/plugin\d+ may write .* none for {where}, where .* log", named)

@@ -10,7 +10,7 @@ from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import circumstances, node_answers, untried, waits
 from app.analysis.explain.nearby import nodes as nodes_nearby
-from app.analysis.explain.nearby import outcomes
+from app.analysis.explain.nearby import outcomes, publishers
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -307,7 +307,10 @@ class _Attempts:
         if not evidence.views.inventory.pool_ids():
             is_known = "resourceslices" not in evidence.lacks
             none = Reason(text=circumstances.NO_SLICES)
-            return [none, *nodes_nearby.failing(evidence.views)] if is_known else []
+            failing = [*nodes_nearby.failing(evidence.views)]
+            everywhere = [key.name for key in evidence.views.objects.keys(*api_resources.NODES)]
+            lines = [none, *failing, *self._silent(everywhere, failing)]
+            return lines if is_known else []
         may_lack = self._is_a_node_unserved() or any(nodes_nearby.selecting(evidence.views))
         if not is_by_write and not may_lack and not await self._is_any_slice_gone():
             return []
@@ -317,14 +320,22 @@ class _Attempts:
         now = await evidence.now()
         nodes = await evidence.run(lambda seen: _first_answers(evidence, seen, index, pod, now))
         blind = circumstances.without_devices(nodes)
-        unserved = nodes_nearby.without_driver(evidence.views, blind)
+        unserved = [*nodes_nearby.without_driver(evidence.views, blind)]
         return [
             *await pods.losses(evidence, pod, nodes),
             *await selections.unaligned(evidence, nodes),
             *(line for each in unserved for line in (each, *each.children)),
+            *self._silent(blind, [child for each in unserved for child in each.children]),
             *await closed_nodes.to_drivers(evidence, blind),
             *circumstances.beside(evidence.views, pod, nodes),
         ]
+
+    def _silent(self, names: Sequence[str], named: Sequence[Reason]) -> tuple[Reason, ...]:
+        """The pods on nodes that publish nothing, as far as the reader sees how that is known."""
+        pods_named = {one.about for one in named}
+        silent = publishers.silent(self._evidence.views, names, pods_named)
+        seen = Reason(text="", children=(*silent,)).seen_by(self._evidence.sight.sees_key)
+        return seen.children
 
     def _is_a_node_unserved(self) -> bool:
         """Whether some nodes have slices of their own and others have none."""
