@@ -151,14 +151,17 @@ def test_refused_claim_needs_what_is_used_now_and_what_it_asks_for() -> None:
     cluster.claim("a", count=3)
     cluster.claim("b")
     views = views_of(cluster)
-    assert dict(quota_use._needed(views, "default", REFUSAL)) == {
-        DEVICES: (2 + 4) * 10**9,
-        CLAIMS: (1 + 2) * 10**9,
-    }
-    assert dict(quota_use._needed(views, "other", REFUSAL)) == {DEVICES: 2 * 10**9, CLAIMS: 10**9}
+    assert list(quota_use._needed(views, "default", REFUSAL)) == [
+        (DEVICES, 2 * 10**9, 4 * 10**9),
+        (CLAIMS, 10**9, 2 * 10**9),
+    ]
+    assert list(quota_use._needed(views, "other", REFUSAL)) == [
+        (DEVICES, 2 * 10**9, 0),
+        (CLAIMS, 10**9, 0),
+    ]
     assert list(quota_use._needed(views, "default", "is forbidden: no")) == []
     broken = REFUSAL.replace("devices=2", "devices=many")
-    assert list(dict(quota_use._needed(views, "other", broken))) == [CLAIMS]
+    assert [name for name, *_ in quota_use._needed(views, "other", broken)] == [CLAIMS]
 
 
 @pytest.mark.parametrize(
