@@ -249,7 +249,9 @@ class Timers:
         process = self.processes.get(queue)
         least = tolerances.TABLE.replaced_after
         pause = None if process is None else process.pause_before(at, least)
-        return pause is not None and at - pause[1] <= tolerances.TABLE.act_after
+        if process is None or pause is None or process.is_one(*pause):
+            return False
+        return at - pause[1] <= tolerances.TABLE.act_after
 
     def begun_anew(self, queue: str, first: Instant, last: Instant) -> Instant | None:
         """The instant between two others at which another process may have taken over the queue."""

@@ -231,6 +231,9 @@ class SteeredPace:
         if act is not None:
             if queue == pod_gc.NAME:
                 ready = Instant(ready + pod_gc.longest_wait(key))
+            elif queue == rule_status.NAME and condition.is_final(act.before or {}):
+                # Only a new process has a reason to look at it again.
+                ready = now if self._timers.is_first_look(act.begun, queue) else ready
             self.run.acts.append(PacedAct(queue=queue, ready=ready, act=act))
 
     def next_try(

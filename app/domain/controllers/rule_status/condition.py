@@ -13,6 +13,8 @@ from app.domain.values.json_tree import JsonObject
 
 TYPE = condition_types.EVICTION_IN_PROGRESS
 
+_NO_EFFECT = "NoEffect"
+
 _EVICTED = re.compile(r"(\d{1,18}) pods? evicted since starting the controller\.$")
 
 
@@ -54,7 +56,7 @@ def compute(
             verdict = EvictionCondition(status="False", reason="NotStarted", message="")
     elif rule.effect == "None":
         verdict = EvictionCondition(
-            status="False", reason="NoEffect", message=preview(objects, state, rule)
+            status="False", reason=_NO_EFFECT, message=preview(objects, state, rule)
         )
     else:
         message = "Eviction only happens for the NoExecute effect."
@@ -157,6 +159,15 @@ def is_current(rule: JsonObject) -> bool:
     """Whether the stored condition is about the newest generation of the rule."""
     condition = stored(rule)
     return condition is not None and condition.get("observedGeneration") == meta.generation(rule)
+
+
+def is_final(rule: JsonObject) -> bool:
+    """Whether a process that has written this status writes no other for this generation.
+
+    What a rule without an effect would evict is counted once.
+    """
+    condition = stored(rule)
+    return condition is not None and condition.get("reason") == _NO_EFFECT and is_current(rule)
 
 
 def evicted_in(message: str) -> int:

@@ -436,6 +436,9 @@ def test_act_soon_after_a_pause_may_be_the_first_of_a_new_process(written, at, i
     timers = Timers(processes={"rule-status": Process(map(instant, written))})
     assert timers.is_first_look(instant(at), "rule-status") is is_first
     assert not timers.is_first_look(instant(at), "eviction"), "nothing is known of its process"
+    same = Process(map(instant, written), lambda *_: True)
+    timers = Timers(processes={"rule-status": same})
+    assert not timers.is_first_look(instant(at), "rule-status"), "its Lease says so"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.event import Origin
-from app.domain.values import api_resources
+from app.domain.values import api_resources, json_tree
 from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -625,6 +625,35 @@ def test_new_process_looks_at_the_rules_that_the_variant_names_as_often_as_it_be
         variant = Variant(begun_anew=frozenset(names))
         looks = SteeredPace(recorded, variant, keys, timers=timers).looks_anew()
         assert list(looks) == [(("r", "u"), at * SECOND) for at in expected]
+
+
+@pytest.mark.parametrize(
+    ("reason", "observed", "written", "is_held", "is_late"),
+    [
+        pytest.param("NoEffect", 2, (0, 60), False, False, id="a new process counts once more"),
+        pytest.param("NoEffect", 2, (0, 55, 60), False, True, id="the old one was at work"),
+        pytest.param("NoEffect", 2, (0, 60), True, True, id="the same one holds the Lease"),
+        pytest.param("NoEffect", 1, (0, 60), False, True, id="the rule has changed since"),
+        pytest.param("NotStarted", 2, (0, 60), False, True, id="evictions change its status"),
+    ],
+)
+def test_status_that_is_written_once_is_due_again_when_a_new_process_begins(
+    reason, observed, written, is_held, is_late
+) -> None:
+    """The status was looked at in the tenth second, and written again in the sixtieth."""
+    event = rule(observed=observed)
+    before = json_tree.copy(event.object)
+    before["status"]["conditions"][0]["reason"] = reason
+    first, last = Instant(10 * SECOND), Instant(60 * SECOND)
+    act = Act(event=event, before=before, known=last, user="", is_guessed=False)
+    recorded = RecordedPace()
+    recorded._note(("rule-status", ("r", "u")), act)
+    process = Process([Instant(each * SECOND) for each in written], lambda *_: is_held)
+    timers = Timers(processes={"rule-status": process})
+    pace = SteeredPace(recorded, Variant(), KEYS, timers=timers)
+    assert pace.not_before("rule-status", ("r", "u"), first) == last
+    assert pace.not_before("rule-status", ("r", "u"), last) == last
+    assert [each.ready for each in pace.run.acts] == [first if is_late else last]
 
 
 ASKED, KNOWN = Instant(NOW + 100), Instant(NOW + 300)
