@@ -179,6 +179,7 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
         (1338, 20, "audit.jsonl", {"restarts": 0.08}),
         (1306, 16, "audit.jsonl", {"restarts": 0.08}),
         (1718, 35, "audit.jsonl", {"restarts": 0.1}),
+        (1338, 40, "watch", {"restarts": 0.1, "besides": UPKEEP}),
     ],
 )
 async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, world, tmp_path):
@@ -194,7 +195,8 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
     What a pod had waited for was free, and only the next one tried it (1004). A wait for devices
     ended in vain here alone, and a pod whose claim is to be deleted is not tried again (1338). A
     rule (1306) or a terminating pod (1338) was gone before the next manager looked. The next one
-    counts once more what a rule without an effect would evict (1718).
+    counts once more what a rule without an effect would evict (1718). What a new one tried without
+    a reason waits for its flush from then on (1338, 40 acts).
     """
     profile = record(tmp_path, seed, acts, **world)
     await _accuses_nobody(profile, tmp_path / source, acts)

@@ -157,7 +157,11 @@ class WaitingPods:
             return
         if now - last.attempt.last <= tolerances.TABLE.unseen:
             return
-        if left := self._recorded.attempts_left(pod):
+        left = self._recorded.attempts_left(pod)
+        made = self._recorded.attempts(pod)
+        if made[len(made) - len(left) - 1] is not last.attempt:
+            return  # The second attempt, by a process that has just begun, had no reason here.
+        if left:
             self.seconds[pod] = FirstAttempt(ready=now, attempt=left[0])
         elif self._changed(wake):
             # A pod that only the flush moved may be tried in vain without a trace.

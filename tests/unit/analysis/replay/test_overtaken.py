@@ -1,5 +1,7 @@
 """Which refusals of pods are proven wrong by the order in which pods leave the queue."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.replay.attempts import Placing, PodCourse, Try
@@ -31,6 +33,7 @@ class Story:
         process = {QUEUE: Process(Instant(second * SECOND) for second in writes)}
         self.waiting = WaitingPods(self.recorded, Timers(processes=process))
         self.revision = 0
+        self.anew = [self.facts["anew"]] if "anew" in self.facts else []
 
     def tries(self, name: str) -> list[Try]:
         at = Instant(int(self.facts[name] * SECOND))
@@ -92,6 +95,7 @@ class Story:
             self.publish()
         if not facts.get("is_flushed"):
             self.claim(FREED, "held", is_allocated=False)
+        self.recorded._pods["early"].number += len(self.anew)
         for name in facts.get("woken", ("early", "late")):
             self.waiting.look(name, now)
         fitted = AttemptOutcome(node="n1", devices=facts.get("fits", GPU))
@@ -157,6 +161,7 @@ def test_order_that_is_not_proven_names_nobody(facts) -> None:
         ({"plugins": ("NodePorts",)}, 69, 65, False),
         ({"slice": 59}, 69, 65, False),  # which of the two changes woke it is not known
         ({"early": 58.5}, 69, 65, False),  # the failed attempt may have seen the change
+        ({"anew": 50}, 69, 65, False),  # a new process tried it before: 69 is a third attempt
     ],
 )
 def test_second_attempt_is_late_where_younger_pods_were_tried_before_it(
@@ -167,7 +172,8 @@ def test_second_attempt_is_late_where_younger_pods_were_tried_before_it(
     then = Instant(int(second * SECOND))
     outcome = AttemptOutcome(message="no")
     attempt = Try(instant=then, first=then, last=then, tried=outcome, is_reported=True)
-    story.recorded._pods["early"].tries.append(attempt)
+    anew = [replace(attempt, instant=Instant(each * SECOND)) for each in story.anew]
+    story.recorded._pods["early"].tries.extend([*anew, attempt])
     story.play()
     firsts = {}
     if younger is not None:
