@@ -512,16 +512,16 @@ def pod_whose_claim_is_reserved_for_another() -> Asked:
 
 def namespace_that_ends_with_its_pod() -> Asked:
     cluster = base(1, 1)
-    cluster.create("v1", "Namespace", "jobs")
+    cluster.create("v1", "Namespace", "lab")
     spec = {"devices": {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]}}
-    place = {"namespace": "jobs"}
+    place = {"namespace": "lab"}
     cluster.apply({
         "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
         "metadata": {"name": "a", **place}, "spec": spec,
     })  # fmt: skip
     cluster.pod("a", claim="a", **place)
     cluster.settle().wait(5)
-    cluster.delete("namespaces", "jobs")
+    cluster.delete("namespaces", "lab")
     cluster.settle().wait(5)
     return asking(cluster)
 
