@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import anyio
+import msgspec
 
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import replays
@@ -49,7 +50,7 @@ def varied(pods: Sequence[CreateObject], kinds: int) -> Iterator[CreateObject]:
         own = {**container, "image": f"i:{number}", "resources": resources}
         metadata = {**pod.tree["metadata"], "labels": {"app": f"app-{number}"}}
         tree = {**pod.tree, "metadata": metadata, "spec": {**spec, "containers": [own]}}
-        yield replace(pod, tree=tree)
+        yield msgspec.structs.replace(pod, tree=tree)
 
 
 async def measure(

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
 import anyio
+import msgspec
 
 from app.domain.errors import Rejected, ReviewOutdated
 from app.domain.log import Actor, Stamp
@@ -252,5 +253,5 @@ class _ReviewAttempt:
 
 def _with(command: Reviewable, review: Review) -> Reviewable:
     """The command with the review of webhooks in its options."""
-    options = dataclasses.replace(command.options, review=review)
-    return dataclasses.replace(command, options=options)
+    options = msgspec.structs.replace(command.options, review=review)
+    return msgspec.structs.replace(command, options=options)

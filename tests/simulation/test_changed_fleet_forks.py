@@ -9,9 +9,10 @@ does too. They know nothing of forks, of replays and of differences.
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.analysis.edits import Apply, DeleteEdit, Edit, PatchEdit
@@ -132,7 +133,7 @@ def changed(seed: int, act: int, noted: NotedWorld, change: Change, pace: int) -
 def as_here(command: Command, objects: ObjectsReader) -> Command | None:
     """What a user would write in this world; None about an object that it does not have."""
     if isinstance(command, CreateObject):
-        return replace(command, tree=owned(command.tree, objects))
+        return msgspec.structs.replace(command, tree=owned(command.tree, objects))
     key = command.key
     if objects.get(key) is None and DRAWN.search(key.name):
         keys = objects.keys(key.group, key.resource)
@@ -151,8 +152,8 @@ def as_here(command: Command, objects: ObjectsReader) -> Command | None:
     if isinstance(command, UpdateObject):
         tree = owned(command.tree, objects)
         newest = {**tree["metadata"], "resourceVersion": "", "uid": ours["metadata"]["uid"]}
-        return replace(command, tree={**tree, "metadata": newest})
-    return replace(command, key=key)
+        return msgspec.structs.replace(command, tree={**tree, "metadata": newest})
+    return msgspec.structs.replace(command, key=key)
 
 
 def owned(tree: JsonObject, objects: ObjectsReader) -> JsonObject:

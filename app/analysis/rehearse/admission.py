@@ -6,7 +6,7 @@ release, is imperfect, and has no effect.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -156,7 +156,7 @@ class Admission:
         if registry.is_served(kind, group, command.version, self.target.profile):
             return command
         served = registry.served_versions(kind, self.target.profile)
-        return replace(command, version=served[0][1]) if served else command
+        return msgspec.structs.replace(command, version=served[0][1]) if served else command
 
     def _admitted(
         self, write: Input, command: ImportObject, kind: Kind, objects: ObjectsReader
@@ -180,7 +180,7 @@ class Admission:
                 self.placed.setdefault(key, versions.author_of(write))
             elif key not in self.placed:
                 self.doubtful.setdefault(key, str(errors[0]))
-        return command if tree is command.tree else replace(command, tree=tree)
+        return command if tree is command.tree else msgspec.structs.replace(command, tree=tree)
 
     def _kept(
         self, write: Input, command: ImportObject, kind: Kind, old: JsonObject | None

@@ -11,6 +11,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+import msgspec
+
 from app.analysis.replay.authors import UNNAMED
 from app.analysis.replay.instants import has_version
 from app.domain.log import Event, EventType
@@ -296,7 +298,7 @@ def as_served(command: DeleteObject, profile: Profile) -> DeleteObject:
     if kind is None or kinds.is_served(kind, command.key.group, command.version, profile):
         return command
     versions = kinds.served_versions(kind, profile)
-    return replace(command, version=versions[0][1]) if versions else command
+    return msgspec.structs.replace(command, version=versions[0][1]) if versions else command
 
 
 def _grace(write: Input) -> int | None:

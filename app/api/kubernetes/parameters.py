@@ -1,7 +1,9 @@
 """Query parameters of requests, read and checked once. Parity: api.md 5 and 6."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, Invalid, StatusCause
@@ -169,7 +171,7 @@ def delete_options(request: HttpRequest, body: JsonObject | None) -> tuple[Delet
 
 def with_problems(options: WriteOptions, problems: tuple[str, ...]) -> WriteOptions:
     """The options with the problems found while decoding."""
-    return replace(options, decoding_problems=problems) if problems else options
+    return msgspec.structs.replace(options, decoding_problems=problems) if problems else options
 
 
 _PLAIN = WriteOptions()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
+import msgspec
 
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, negotiation, parameters
@@ -166,7 +167,7 @@ class Subresources:
         if permission.write is not None and not dry_run:
             try:
                 await call.timeline.runtime.submit(
-                    replace(permission.write, options=_STEP),
+                    msgspec.structs.replace(permission.write, options=_STEP),
                     actor=registry.API_SERVER,
                     verb="update",
                 )

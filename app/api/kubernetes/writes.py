@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import msgspec
 
 from app.api.kubernetes import bodies, lists, negotiation, parameters, selection, status
 from app.api.kubernetes.calls import ResourceCall
@@ -220,8 +221,8 @@ class Writes:
     async def submit(self, call: ResourceCall, command: Any, verb: str) -> WriteOutcome:
         """Submit a command on behalf of the user. Raises Rejected."""
         if call.requester is not None:
-            options = replace(command.options, requester=call.requester)
-            command = replace(command, options=options)
+            options = msgspec.structs.replace(command.options, requester=call.requester)
+            command = msgspec.structs.replace(command, options=options)
         return await call.timeline.runtime.submit(
             command, actor=call.actor, verb=verb, request_id=call.request.header(b"audit-id")[:64]
         )
@@ -291,7 +292,9 @@ def with_warnings(answer: Response, texts: Sequence[str]) -> Response:
 
 
 def _judged(options: WriteOptions, call: ResourceCall) -> WriteOptions:
-    return replace(options, rights=call.rights) if call.rights is not None else options
+    return (
+        msgspec.structs.replace(options, rights=call.rights) if call.rights is not None else options
+    )
 
 
 def is_returned_when_deleted(kind: Kind) -> bool:

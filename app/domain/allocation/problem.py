@@ -8,6 +8,8 @@ by the checks of mode All and the limit of devices (allocator.md 3).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from app.domain.allocation import capacity, counters, eligibility
 from app.domain.allocation.capacity import Requested
 from app.domain.allocation.constraints import ConstraintFacts, Facts
@@ -104,8 +106,7 @@ class Problem:
         return self.plans[claim].constraints[number]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _InUse:
+class _InUse(msgspec.Struct, frozen=True, kw_only=True):
     """The masks of devices in use of a view, and the state from which they were computed."""
 
     state: AllocatedState

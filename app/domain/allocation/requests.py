@@ -8,6 +8,8 @@ before the first error, and the error; it is raised when the problem of a node i
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from app.domain.allocation.features import AllocatorVariant, Features
 from app.domain.devices import compiling, taints
 from app.domain.devices.model import Toleration
@@ -30,8 +32,7 @@ class PoolUnusable(AttemptAborted):
     """Mode All met a pool that is incomplete or invalid; since 1.37 it rejects its node only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selectors:
+class Selectors(msgspec.Struct, frozen=True, kw_only=True):
     """The selectors of one request: those of its class, then its own."""
 
     class_name: str
@@ -39,8 +40,7 @@ class Selectors:
     own: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A request, or one alternative of a prioritized list.
 
     `name` is the bare name, `main` the name of the request it belongs to, `result_name` the name in
@@ -90,8 +90,7 @@ class Constraint:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimPlan:
+class ClaimPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A claim ready for allocation.
 
     `requests[r]` are the alternatives of request r (one for an exact request). `request_error` is
@@ -143,8 +142,7 @@ def limit_error(plan: ClaimPlan, devices: int) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RequestCompiler:
+class _RequestCompiler(msgspec.Struct, frozen=True, kw_only=True):
     """Compiles and checks one request of a claim."""
 
     key: str

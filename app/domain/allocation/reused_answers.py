@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
 from app.domain.allocation import eligibility
 from app.domain.allocation.case import Picks
 from app.domain.allocation.problem import Problem
@@ -32,8 +34,7 @@ class RememberedAnswer:
     steps: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Earlier:
+class _Earlier(msgspec.Struct, frozen=True, kw_only=True):
     """An answer with the state and stamps for which it was computed."""
 
     state: AllocatedState

@@ -5,9 +5,10 @@ allocation is chosen but not yet written are included; they are *in flight*.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from sys import intern
 from typing import NamedTuple
+
+import msgspec
 
 from app.domain.devices import compiling
 from app.domain.values import json_tree
@@ -20,8 +21,7 @@ _pool = paths.typed(PoolName, paths.text("pool"))
 _device = paths.typed(DeviceName, paths.text("device"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
     """One device that a claim holds; `share` is empty for a dedicated one.
 
     `consumed` is None when the result names no capacity.

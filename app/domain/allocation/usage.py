@@ -7,6 +7,8 @@ The search decides the order; all state that changes when a device is taken is h
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from app.domain.allocation import capacity, constraints
 from app.domain.allocation.capacity import Amount, Requested
 from app.domain.allocation.constraints import ConstraintState, Saved
@@ -16,8 +18,7 @@ from app.domain.allocation.problem import Problem, RequestRow
 from app.domain.allocation.requests import AttemptAborted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
     """One device taken for one row; `amounts` is None unless the device is shared.
 
     `booked` is true when this take booked the device's counters.

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
+import msgspec
+
 from app.domain.devices.model import CounterSets, Device, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.values.identifiers import PoolId
@@ -66,8 +68,7 @@ class Pool:
                 yield resource_slice, device
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """The gates and the variant that decide how slices are read.
 
     `partitionable` is the PartitionableDevices feature; `counter_slices_everywhere` is true for

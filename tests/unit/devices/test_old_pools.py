@@ -4,8 +4,7 @@ A node sees its own slices and those for all nodes. When a newer generation is f
 alone, the scheduler goes on with the older one (quirk Q12).
 """
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 
 from app.domain.devices.inventory import Inventory
@@ -64,7 +63,7 @@ def test_nodes_that_see_the_same_slices_share_an_older_pool() -> None:
     [
         ([piece("a", "a", 3), piece("b", "b", 3)], READING),
         ([], READING),
-        (TWO_OLD, replace(READING, newer_unnoticed=False)),
+        (TWO_OLD, msgspec.structs.replace(READING, newer_unnoticed=False)),
         ([piece("a", "a", 1, count=2), piece("c", "c", 2)], READING),
     ],
     ids=["one generation", "no slices", "newer ones are noticed", "the older is incomplete"],

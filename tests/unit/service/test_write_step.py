@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from app.adapters.uids import DerivedUids
@@ -130,7 +131,7 @@ def tree(kind: str, name: str, api_version: str = "v1", **fields: object) -> Jso
 def create(resource: str, body: JsonObject, group: str = "", version: str = "v1") -> Step:
     name = json_tree.text(body, "metadata", "name")
     made = CreateObject(key=key(resource, name, group), version=version, tree=body)
-    return lambda _: dataclasses.replace(made, tree=json_tree.copy(body))
+    return lambda _: msgspec.structs.replace(made, tree=json_tree.copy(body))
 
 
 def always(command: Command) -> Step:

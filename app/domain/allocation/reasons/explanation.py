@@ -8,7 +8,7 @@ with the reason why each device before a chosen one was skipped.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -212,7 +212,7 @@ def disappeared(allocator: Allocator, answer: Answer) -> tuple[tuple[str, str], 
     if answer.case is None or not allocator.reading.obsolete_disappear:
         return ()
     seen = {pool.id for pool in answer.case.view.pools}
-    reading = replace(allocator.reading, obsolete_disappear=False)
+    reading = msgspec.structs.replace(allocator.reading, obsolete_disappear=False)
     return tuple(
         (pool.text, f"{pool.problem}, so it disappears from here (known issue Q13)")
         for pool in allocator.inventory.node_view(answer.node, reading).pools

@@ -14,8 +14,9 @@ its list of recently deleted pods, which protect against a stale cache, are not 
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
 
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key, pod_key
@@ -41,8 +42,7 @@ class ClaimAct(StrEnum):
     DELETION = "deletion"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeededWrites:
+class NeededWrites(msgspec.Struct, frozen=True, kw_only=True):
     """The writes that a claim needs, and the reason; `follows` are acts that may come next."""
 
     commands: tuple[Command, ...]
@@ -142,7 +142,7 @@ def _first_of(claim: JsonObject, writes: NeededWrites | None) -> NeededWrites | 
         ClaimAct.DELETION if isinstance(command, DeleteObject) else ClaimAct.FINALIZER
         for command in more
     )
-    return replace(writes, commands=(first,), outcome=outcome, follows=follows)
+    return msgspec.structs.replace(writes, commands=(first,), outcome=outcome, follows=follows)
 
 
 def _sort_out(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
+
 from app.domain.controllers import pods
 from app.domain.controllers.claims import templates
 from app.domain.controllers.gates import Gates
@@ -32,8 +34,7 @@ MANAGER = WriteOptions(field_manager="kube-controller-manager")
 APPLIER = WriteOptions(field_manager="ResourceClaimController", force=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodWrite:
+class PodWrite(msgspec.Struct, frozen=True, kw_only=True):
     """One write that the pod needs next."""
 
     command: Command

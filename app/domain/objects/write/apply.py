@@ -10,7 +10,6 @@ refused too. Parity: api.md 9; the typed converter of the API server, whose mess
 answers 500, redra 400.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -258,7 +257,7 @@ def _yielded(
         return {}
     options = WriteOptions(field_validation=FieldValidation.IGNORE)
     body: JsonObject | list[JsonObject] = tree if isinstance(tree, dict) else []
-    written = dataclasses.replace(command, body=body, options=options)
+    written = replace(command, body=body, options=options)
     try:
         config, _ = _config(kind, written, rules)
     except BadRequest:

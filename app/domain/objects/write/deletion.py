@@ -4,7 +4,7 @@ Parity: api.md 5, controllers.md 5.2, 5.5 and 6.5. The removal of a pod takes tw
 the first sets its deletionTimestamp; other kinds are removed by one event.
 """
 
-import dataclasses
+import msgspec
 
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import rejections
@@ -49,7 +49,7 @@ def decide_delete(
     _check_preconditions(kind, key, command, old)
     warnings: tuple[str, ...] = ()
     if kind.orphans and command.propagation is None:
-        command = dataclasses.replace(command, propagation=_kept_or_orphan(old))
+        command = msgspec.structs.replace(command, propagation=_kept_or_orphan(old))
         warnings = _PRESERVED if kind.qualified_kind == "Job.batch" else ()
     priorities.check_deletion(key)
     if kind.qualified_kind == "Namespace":

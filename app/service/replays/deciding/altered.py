@@ -7,8 +7,10 @@ write it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from app.analysis.replay.inputs import Input
 from app.analysis.replay.readiness import Readiness
@@ -121,7 +123,7 @@ def paced(command: Command) -> Command:
     if command.body["controller"] not in registry.PACED:
         return command
     inputs = {**command.body["inputs"], "paced": True}
-    return replace(command, body={**command.body, "inputs": inputs})
+    return msgspec.structs.replace(command, body={**command.body, "inputs": inputs})
 
 
 def lacks_no_pod(event: Event, objects: ObjectsReader) -> bool:

@@ -5,7 +5,7 @@ refuses others. The recorded course of a pod (when it runs, ends, fails) is the 
 pod that moved. So these writes are kept, with the kubelet of the pod's node here as the author.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from app.analysis.replay.inputs import KUBELET_PREFIX
 from app.domain.controllers.kubelet.pod_status import host_of

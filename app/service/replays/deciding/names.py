@@ -14,9 +14,10 @@ not write, is an input: the object gets it here, too. Controllers that decide ag
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject

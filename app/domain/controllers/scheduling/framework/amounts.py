@@ -6,7 +6,8 @@ per container.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from app.domain.values import quantity
 from app.domain.values.fields import core
@@ -27,8 +28,7 @@ Amounts = Mapping[str, int]
 """Resource name to amount; CPU in thousandths."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodAmounts:
+class PodAmounts(msgspec.Struct, frozen=True, kw_only=True):
     """The requests of a pod, and its CPU and memory for the scores, with defaults filled in."""
 
     requests: Amounts

@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
+
+import msgspec
 
 from app.domain.controllers import pods
 from app.domain.controllers.gates import Gates
@@ -27,8 +28,7 @@ class ClaimsNotReady(Exception):
     """The claims of the pod cannot be used now; the message is upstream's text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PodClaim:
+class PodClaim(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One claim of a pod. `allocation` is None while the claim is not allocated."""
 
     entry: str
