@@ -6,8 +6,9 @@ Order in which paths are matched: health and metrics, pages (`/ui/`), `/redra/v1
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
+
+import msgspec
 
 from app.api.access import authorization, reviews
 from app.api.access.authorization import Authorization, Authorizer, Gate
@@ -183,7 +184,7 @@ class Application:
             f"the log of history {timeline.runtime.info.name} cannot be read ({problem}): this is "
             f"the state at revision {timeline.revision}, which may be gone or outdated"
         )
-        return replace(answer, headers=(*answer.headers, stale))
+        return msgspec.structs.replace(answer, headers=(*answer.headers, stale))
 
     async def _of_cluster(
         self,

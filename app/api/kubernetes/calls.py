@@ -1,7 +1,8 @@
 """A request about a resource after parsing: its kind, verb and timeline."""
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
+
+import msgspec
 
 from app.api.kubernetes import discovery
 from app.api.kubernetes.negotiation import PLAIN, NegotiatedForm
@@ -25,8 +26,7 @@ INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
 """Subresources of pods that need a kubelet with containers; the emulation has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceCall:
+class ResourceCall(msgspec.Struct, frozen=True, kw_only=True):
     """A request about a resource, with all parsed facts about it.
 
     `rights` is set when the domain also judges a write by the rights of the writer; `requester` is
@@ -137,7 +137,7 @@ def deprecated(answer: Response, timeline: Timeline, path: ResourcePath, kind: K
     if not text:
         return answer
     header: Header = warning(text)
-    return replace(answer, headers=(*answer.headers, header))
+    return msgspec.structs.replace(answer, headers=(*answer.headers, header))
 
 
 def object_not_found(call: ResourceCall) -> NotFound:

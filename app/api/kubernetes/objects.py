@@ -7,6 +7,8 @@ Parity: api.md 5, 6, 8.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import msgspec
+
 from app.api.identity.authentication import Identity
 from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, negotiation, parameters, selection, status
@@ -167,7 +169,7 @@ class Objects:
             push=call.request.scope.get(PUSH),
         )
         text = registry.deprecation(call.kind, call.path.version, call.timeline.views.profile)
-        return replace(stream, headers=(warning(text),)) if text else stream
+        return msgspec.structs.replace(stream, headers=(warning(text),)) if text else stream
 
 
 _WRITES: dict[str, Callable[[Writes, ResourceCall], Awaitable[Response]]] = {

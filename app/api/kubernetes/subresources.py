@@ -103,7 +103,9 @@ class Subresources:
         name = meta.name(tree)
         if not name:
             raise BadRequest("Name parameter required.")
-        return await self._bind_pod(replace(call, path=replace(call.path, name=name)), tree)
+        return await self._bind_pod(
+            msgspec.structs.replace(call, path=replace(call.path, name=name)), tree
+        )
 
     async def _bind_pod(self, call: ResourceCall, tree: JsonObject) -> Response:
         options = parameters.write_options(call.request, patch=None, action="Create")

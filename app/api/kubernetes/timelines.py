@@ -4,7 +4,7 @@ Both have objects at one revision. Only the present of a history that is not a r
 written to. The past never changes, so a watch on it sends the objects and then waits.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from app.analysis.views import LiveViews
 from app.api.kubernetes.paths import RequestedTimeline
@@ -24,8 +24,7 @@ from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """One history at the moment of a request. `past` is None for the present."""
 
     histories: Histories

@@ -5,7 +5,6 @@ Parity: api.md 5.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -288,7 +287,7 @@ def with_warnings(answer: Response, texts: Sequence[str]) -> Response:
     if not texts:
         return answer
     headers: tuple[Header, ...] = tuple(warning(text) for text in texts)
-    return replace(answer, headers=(*answer.headers, *headers))
+    return msgspec.structs.replace(answer, headers=(*answer.headers, *headers))
 
 
 def _judged(options: WriteOptions, call: ResourceCall) -> WriteOptions:

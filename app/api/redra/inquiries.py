@@ -1,7 +1,9 @@
 """The question of a request about a history: its reader, its moment, its parameters."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from app.analysis import device_map
 from app.analysis import lanes as lane_picture
@@ -130,9 +132,11 @@ async def with_meanings(
         return answer
     request = inquiry.request
     given = (inquiry.moment, *(request.parameter(name) for name in STRETCH))
-    return replace(answer, body=moments.with_meaning(answer.body, given, end))
+    return msgspec.structs.replace(answer, body=moments.with_meaning(answer.body, given, end))
 
 
 def with_meaning(runtime: HistoryRuntime, moment: str, answer: Response) -> Response:
     """The answer about a moment, with its meaning if it is relative."""
-    return replace(answer, body=moments.with_meaning(answer.body, [moment], runtime.end))
+    return msgspec.structs.replace(
+        answer, body=moments.with_meaning(answer.body, [moment], runtime.end)
+    )

@@ -11,12 +11,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 import anyio
+import msgspec
 
 from app.domain.errors import BadRequest, TooLarge
 
@@ -192,8 +192,7 @@ class _StartedReceive:
             return message
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """A complete response."""
 
     body: bytes
@@ -202,13 +201,12 @@ class Response:
     headers: tuple[Header, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class Stream(msgspec.Struct, frozen=True, kw_only=True):
     """A response sent in chunks; it ends when the iterator ends or the client disconnects."""
 
     chunks: AsyncGenerator[bytes, None]
     content_type: bytes = JSON
-    headers: tuple[Header, ...] = field(default=())
+    headers: tuple[Header, ...] = ()
 
 
 def warning(text: str) -> Header:

@@ -38,8 +38,7 @@ _decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
+class Decoded(msgspec.Struct, frozen=True, kw_only=True):
     """A decoded body. `problems` has one text for each duplicate key: `duplicate field
     "metadata.name"`."""
 
