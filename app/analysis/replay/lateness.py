@@ -374,6 +374,7 @@ def _delay(
 
 
 def late_attempts(
+    attempts: Mapping[str, FirstAttempt],
     firsts: Mapping[str, FirstAttempt],
     ranks: Mapping[str, tuple[str, int]],
     keys: Mapping[str, ObjectKey],
@@ -381,22 +382,22 @@ def late_attempts(
     acts: Iterable[Act],
     silences: Silences = Silences(()),
 ) -> Iterator[Delay]:
-    """The first attempts that came too late, by the uids of their pods.
+    """Those of the attempts that came too late, by the uids of their pods.
 
-    `ranks` has the scheduler and the priority of each pod. A pod is tried before the pods that came
-    later, unless their priority is higher.
+    `firsts` are the first attempts for all pods, `ranks` has the scheduler and the priority of each
+    pod. A pod is tried before the pods that came later, unless their priority is higher.
     """
     instants = sorted(act.requested for act in acts if act.user == SCHEDULER)
     earlier: dict[tuple[str, int], Instant] = {}
-    waiting: list[tuple[Instant, tuple[str, int], Instant]] = []
-    for uid, first in sorted(firsts.items(), key=lambda each: each[1].ready, reverse=True):
+    younger = sorted(firsts.items(), key=lambda each: each[1].ready)
+    for uid, first in sorted(attempts.items(), key=lambda each: each[1].ready, reverse=True):
         rank = ranks.get(uid, ("", 0))
         attempt = first.attempt
         came = waits.longest(attempt.instant) if attempt.placing else attempt.first
-        latest = attempt.last
-        while waiting and waiting[0][0] > first.ready + tolerances.TABLE.sure_after:
-            _, other, last = waiting.pop(0)
-            earlier[other] = min(last, earlier.get(other, last))
+        while younger and younger[-1][1].ready > first.ready + tolerances.TABLE.sure_after:
+            other, passed = younger.pop()
+            place, last = ranks.get(other, ("", 0)), passed.attempt.last
+            earlier[place] = min(last, earlier.get(place, last))
         proof = ""
         overtaken = [
             last
@@ -420,4 +421,3 @@ def late_attempts(
                 proof=proof,
                 is_sure=is_sure,
             )
-        waiting.append((first.ready, rank, latest))

@@ -332,19 +332,20 @@ class WaitingPods:
 
 def late_seconds(
     seconds: Mapping[str, FirstAttempt],
-    firsts: Mapping[str, FirstAttempt],
     late: Callable[[Mapping[str, FirstAttempt]], Iterable[Delay]],
 ) -> Iterator[Delay]:
     """The second attempts that came too late; `late` judges attempts beside those of younger pods.
 
     The pods that came afterwards are behind a pod in the queue, which has been there for longer.
     """
-    for uid, second in seconds.items():
-        if second.attempt.first - second.ready > tolerances.TABLE.act_after:
-            others = {**firsts, uid: second}
-            for delay in (each for each in late(others) if each.uid == uid):
-                is_made = second.attempt.tried != AttemptOutcome()
-                yield delay if is_made else replace(delay, act="was not tried even")
+    waited = {
+        uid: second
+        for uid, second in seconds.items()
+        if second.attempt.first - second.ready > tolerances.TABLE.act_after
+    }
+    for delay in late(waited) if waited else ():
+        is_made = waited[delay.uid].attempt.tried != AttemptOutcome()
+        yield delay if is_made else replace(delay, act="was not tried even")
 
 
 def _ready_at(refusal: _Refusal) -> Instant:

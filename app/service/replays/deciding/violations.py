@@ -84,9 +84,10 @@ def delays_of(
     late = late_acts(paced, acts, recording.refusals, silences)
 
     def late_of(attempts: Mapping[str, FirstAttempt]) -> Iterator[Delay]:
-        return late_attempts(attempts, recording.ranks, keys, pace.waits, acts, silences)
+        ranks, firsts = recording.ranks, made.firsts
+        return late_attempts(attempts, firsts, ranks, keys, pace.waits, acts, silences)
 
-    tried = chain(late_of(made.firsts), late_seconds(seconds, made.firsts, late_of), unmade)
+    tried = chain(late_of(made.firsts), late_seconds(seconds, late_of), unmade)
     for delay, read in chain(((each, _OF_ACTS) for each in late), ((each, None) for each in tried)):
         uids = dependence.beside(delay.uid, recording.trace)
         about = {delay.key, *(keys[uid] for uid in uids & keys.keys())}

@@ -181,7 +181,7 @@ def delays_of_pods(own, written=range(0, 1000, 5), acts=(), ranks=None):
     waits = Waits((), ())
     return {
         each.uid: (each.key.name, each.due // SECOND, each.came // SECOND, each.proof, each.is_sure)
-        for each in late_attempts(firsts, ranks or {}, keys, waits, acts, silences)
+        for each in late_attempts(firsts, firsts, ranks or {}, keys, waits, acts, silences)
     }
 
 

@@ -6,7 +6,13 @@ import pytest
 
 from app.analysis.replay.attempts import Placing, PodCourse, Try
 from app.analysis.replay.lags import Waits
-from app.analysis.replay.lateness import FirstAttempt, Process, Timers, late_attempts
+from app.analysis.replay.lateness import (
+    FirstAttempt,
+    Process,
+    Silences,
+    Timers,
+    late_attempts,
+)
 from app.analysis.replay.overtaken import PassedOver, WaitingPods, late_seconds
 from app.analysis.replay.pace import RecordedPace
 from app.domain.controllers.pacing import AttemptOutcome
@@ -183,9 +189,9 @@ def test_second_attempt_is_late_where_younger_pods_were_tried_before_it(
     keys = {name: ObjectKey(*api_resources.PODS, "ns", name) for name in ("early", "new")}
 
     def late(attempts):
-        return late_attempts(attempts, {}, keys, Waits((), ()), ())
+        return late_attempts(attempts, firsts, {}, keys, Waits((), ()), ())
 
-    delays = late_seconds(story.waiting.seconds, firsts, late)
+    delays = late_seconds(story.waiting.seconds, late)
     assert [each.key.name for each in delays] == (["early"] if is_late else [])
 
 
@@ -211,12 +217,39 @@ def test_pod_that_is_never_tried_again_is_named_where_younger_pods_were(
     keys = {name: ObjectKey(*api_resources.PODS, "ns", name) for name in ("early", "new")}
 
     def late(attempts):
-        return late_attempts(attempts, {}, keys, Waits((), ()), ())
+        return late_attempts(attempts, firsts, {}, keys, Waits((), ()), ())
 
     at, since = (Instant(int(each * SECOND)) for each in (end, queued))
-    delays = list(late_seconds(story.waiting.second_attempts(at, since), firsts, late))
+    delays = list(late_seconds(story.waiting.second_attempts(at, since), late))
     assert [each.key.name for each in delays] == (["early"] if is_named else [])
     assert all(each.text.startswith("was not tried even") for each in delays)
+
+
+def test_second_attempts_are_judged_together_by_the_first_ones_of_younger_pods() -> None:
+    """One pass judges them all: a pass for each looks at all pods as often as there are pods."""
+    at = [Instant(each * SECOND) for each in (10, 20, 21, 40, 50)]
+    outcome = AttemptOutcome(message="no")
+    tries = [Try(instant=each, first=each, last=each, tried=outcome) for each in at]
+    firsts = {
+        "one": FirstAttempt(ready=at[0], attempt=tries[0]),
+        "young": FirstAttempt(ready=at[2], attempt=tries[2]),
+        "two": FirstAttempt(ready=at[3], attempt=tries[3]),
+    }
+    seconds = {
+        "one": FirstAttempt(ready=at[0], attempt=tries[3]),
+        "late": FirstAttempt(ready=at[1], attempt=tries[4]),
+        "two": FirstAttempt(ready=at[3], attempt=tries[4]),
+    }
+    keys = {name: ObjectKey(*api_resources.PODS, "ns", name) for name in {*firsts, *seconds}}
+    passes = []
+
+    def late(attempts):
+        passes.append({*attempts})
+        return late_attempts(attempts, firsts, {}, keys, Waits((), ()), (), Silences(at))
+
+    delays = [each for each in late_seconds(seconds, late) if each.is_sure]
+    assert {each.uid: each.came for each in delays} == {"one": at[3], "late": at[4]}
+    assert passes == [{"one", "late", "two"}]
 
 
 def test_pod_that_is_gone_is_forgotten() -> None:
