@@ -55,6 +55,15 @@ _CLOSED = (
 )
 """First bytes, names and cures of file types that may hold objects and that redra does not open."""
 
+_CONTROLS = bytes({*range(32), 127} - set(b"\b\t\n\v\f\r\x1b"))
+"""The bytes that no text holds, with those of terminals left out."""
+
+_BINARY_SHARE = 30
+"""A file is binary when at least one byte in so many is a control: packed data has one in ten."""
+
+_PACKED_BEGIN = range(0x80, 0xA0)
+"""First bytes of maps and arrays of MessagePack, which begin no character of UTF-8."""
+
 _DQLITE = re.compile(r"metadata[12]|\d{16}-\d{16}|open-\d+|snapshot-\d+-\d+-\d+(?:\.meta)?")
 """The files of a database of dqlite, which all begin with the version of their form."""
 _DQLITE_BEGIN = bytes((1, 0, 0, 0, 0, 0, 0, 0))
@@ -158,11 +167,39 @@ def closed(name: str, head: bytes) -> tuple[str, str]:
     for magic, name, cure in _CLOSED:
         if head.startswith(magic):
             return f"it is {name}, which redra does not open", cure
-    if b"\0" in head and _VERSION_FIELD.search(head.replace(b"\0", b"")) is not None:
+    text = head.replace(b"\0", b"")
+    if text != head and _VERSION_FIELD.search(text) is not None and not _has_controls(text):
         # It may be UTF-32, or the rest of a cut log.
         problem = "it looks like objects, and holds bytes of zero, which are no text"
         return problem, "take them out, or write the file again as UTF-8"
     return "", ""
+
+
+def binary(source: ByteSource, head: bytes) -> tuple[str, str]:
+    """The problem of a binary file that begins like none that is known, and the cure; or empty."""
+    head = head[:HEAD_BYTES]
+    is_packed = bool(head) and head[0] in _PACKED_BEGIN
+    if is_packed and simkube.is_packed(source):
+        return (
+            "it is MessagePack without the names of its fields, which redra does not read",
+            "for a trace of SimKube, write maps with the names of their fields, or JSON",
+        )
+    # A text of Windows may begin with a quotation mark of such a byte.
+    if not _has_controls(head) and not (is_packed and _controls(head)):
+        return "", ""
+    return (
+        "it is binary, and not of a form that redra reads",
+        "copy it again if it is a part of a packed file, or give the objects "
+        "(kubectl get pods -A -o yaml)",
+    )
+
+
+def _has_controls(head: bytes) -> bool:
+    return _controls(head) * _BINARY_SHARE > len(head)
+
+
+def _controls(head: bytes) -> int:
+    return len(head) - len(head.translate(None, _CONTROLS))
 
 
 def beside_others(name: str, head: bytes) -> str:

@@ -4,8 +4,10 @@ paths → files (folders walked, archives opened) → format of each → readers
       → normalised records in a spool → places → resolved records
 """
 
+import dataclasses
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -246,15 +248,34 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
             place="--format",
             cure=f"choose from auto, {', '.join(detection.NAMED)}",
         )
-    notes = Notes(
-        keep_going=options.keep_going,
-        way_on=options.way_on,
-        refusals_max=options.limits.refusals_max,
-    )
+    try:
+        return _read(paths, options)
+    except InputError as problem:
+        is_offered = options.way_on and not options.keep_going
+        if not is_offered or not _has_rest(paths, dataclasses.replace(options, keep_going=True)):
+            raise
+        cure = ", ".join(text for text in (problem.cure, options.way_on) if text)
+        raise type(problem)(problem.problem, place=problem.place, cure=cure) from problem
+
+
+def _read(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory:
+    notes = Notes(keep_going=options.keep_going, refusals_max=options.limits.refusals_max)
     with Unpacked(options.limits, notes) as unpacked:
         releases = ReleaseEvidence()
         files = Finder(options, notes, unpacked, releases).find(paths)
         return _opened(paths, files, options, notes, releases)
+
+
+def _has_rest(paths: Sequence[Path], options: ReadOptions) -> bool:
+    """Whether the sources hold anything beside what cannot be read."""
+    notes = Notes(keep_going=True, refusals_max=0)
+    with suppress(InputError), Unpacked(options.limits, notes) as unpacked:
+        files = Finder(options, notes, unpacked).find(paths)
+        for record in _read_all(files, options, notes, ListsBesideLog()):
+            with suppress(InputError):
+                if normalising.normalise(record, options, notes) is not None:
+                    return True
+    return False
 
 
 def _opened(

@@ -47,9 +47,9 @@ class ReadOptions:
     time. `audit_list_baseline` takes lists in an audit log as baseline. `with_secrets` keeps
     Secrets and the data of ConfigMaps, which are left out otherwise. `keep_going` skips records
     that cannot be read and lists them; without it the error of a refusal also names the `way_on`,
-    if there is one. With `rules`, manifests are admitted as a server of that release would (unknown
-    fields, defaults, validation), dumps are checked for fields that the release does not know, and
-    patches can be applied.
+    where that leaves something to read. With `rules`, manifests are admitted as a server of that
+    release would (unknown fields, defaults, validation), dumps are checked for fields that the
+    release does not know, and patches can be applied.
     """
 
     format: str = "auto"
@@ -108,7 +108,6 @@ class Notes:
     """
 
     keep_going: bool = False
-    way_on: str = ""
     refusals_max: int = DEFAULT_LIMITS.refusals_max
     texts: list[str] = field(default_factory=list)
     alike: dict[str, list[str]] = field(default_factory=dict)
@@ -183,10 +182,7 @@ class Notes:
         if self.keep_going:
             self.lose(problem)
             return
-        if not self.way_on or self.way_on in problem.cure:
-            raise problem
-        cure = ", ".join(text for text in (problem.cure, self.way_on) if text)
-        raise type(problem)(problem.problem, place=problem.place, cure=cure) from problem
+        raise problem
 
     def lose_repeated(self, keys: Sequence[str], place: str) -> None:
         """Note the values that were lost because their key occurs again in the same object."""

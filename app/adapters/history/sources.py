@@ -276,7 +276,8 @@ class Finder:
         if problem:
             raise InputError(problem, place=source.name, cure=cure)
         if is_named:
-            problem, cure = foreign.of_file(head)
+            known = foreign.of_bytes(head), detection.binary(source, head), foreign.of_file(head)
+            problem, cure = next((each for each in known if each[0]), ("", ""))
             if not problem and b"\0" not in head:
                 problem, cure = f"{_UNKNOWN}: {_EMPTY_TEXT}", foreign.OBJECTS
             raise InputError(
@@ -322,6 +323,8 @@ class Finder:
             elif mixture.damaged:
                 problem = mixture.damaged[0]
             if problem is not None:
+                if any(detection.binary(source, content)):
+                    self._unknown(source, content, is_named=True)
                 raise problem
             if source.name not in self._quoting:
                 self._unknown(source, content, is_named=is_named)

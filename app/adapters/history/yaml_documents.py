@@ -21,6 +21,7 @@ from yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
 )
+from yaml.reader import ReaderError
 
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
@@ -185,7 +186,7 @@ def parse_documents(
         _check_is_no_template(content, at - before, at - before, f"{place}:{at}")
         raise InputError("a mapping key is not a scalar", place=f"{place}:{at}") from problem
     except yaml.YAMLError as problem:
-        at_fault = _problem_place(problem, place, before)
+        at_fault = _problem_place(problem, content, place, before)
         if isinstance(problem, yaml.MarkedYAMLError) and problem.problem_mark is not None:
             last = problem.problem_mark.line + 1
             first = last if problem.context_mark is None else problem.context_mark.line + 1
@@ -258,9 +259,14 @@ def _key_text(value: Any) -> str:
 def _problem_text(problem: yaml.YAMLError) -> str:
     if isinstance(problem, yaml.MarkedYAMLError):
         return f"it is not YAML: {problem.problem or problem.context or 'unreadable'}"
+    if isinstance(problem, ReaderError) and "control" in problem.reason:
+        return f"it is not YAML: it holds the control character 0x{problem.character:02x}"
     return f"it is not YAML: {' '.join(str(problem).split())}"
 
 
-def _problem_place(problem: yaml.YAMLError, place: str, before: int) -> str:
+def _problem_place(problem: yaml.YAMLError, content: bytes, place: str, before: int) -> str:
+    if isinstance(problem, ReaderError):
+        line = content.count(b"\n", 0, problem.position) + 1 + before
+        return f"{place}:{line}"
     mark = problem.problem_mark if isinstance(problem, yaml.MarkedYAMLError) else None
     return place if mark is None else f"{place}:{mark.line + 1 + before}:{mark.column + 1}"

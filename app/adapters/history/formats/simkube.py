@@ -51,6 +51,14 @@ def begins_packed_array(head: bytes) -> bool:
     return head.startswith(_ARRAY_OF_1) and _TRACKED.encode() in head[:64]
 
 
+def is_packed(source: ByteSource) -> bool:
+    """True when a file is one map or array of MessagePack."""
+    try:
+        return isinstance(msgspec.msgpack.decode(source.whole()), dict | list)
+    except (InputError, msgspec.DecodeError, RecursionError, TypeError, ValueError):
+        return False
+
+
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
     """The records of a trace. Raises InputError.
 

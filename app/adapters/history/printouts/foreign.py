@@ -62,6 +62,7 @@ _SCREEN = re.compile(
 
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 _PACKETS = (b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a")
+_PROGRAM = b"\x7fELF"
 _CHANGE = re.compile(rb"(?:diff --git |--- [^\n]{1,400}\n\+\+\+ |Index: [^\n]{1,400}\n=|@@ -\d)")
 _JSON = re.compile(rb"\s*(?:\{\s*\"|\[\s*[\[{])")
 _PART = re.compile(rb"(?:\A|\n)(?:metadata|spec|status|allocation|devices):[ \t]*\r?\n")
@@ -155,12 +156,19 @@ def is_of_runtime(state: str) -> bool:
     return state.startswith(("SANDBOX_", "CONTAINER_"))
 
 
-def of_file(head: bytes) -> tuple[str, str]:
-    """The kind of a foreign file, from its first bytes, and the cure; empty for any other file."""
+def of_bytes(head: bytes) -> tuple[str, str]:
+    """The kind of a file that is no text, from its first bytes, and the cure; or empty."""
     if head.startswith(_PICTURES):
         return "a picture, of which redra reads nothing", "give what it shows as text"
     if head.startswith(_PACKETS):
         return "a capture of network packets, which redra does not read", OBJECTS
+    if head.startswith(_PROGRAM):
+        return "a program, which redra does not read", OBJECTS
+    return "", ""
+
+
+def of_file(head: bytes) -> tuple[str, str]:
+    """The kind of a foreign text, from its beginning, and the cure; empty for any other."""
     if _RUNTIME_STATE.search(head) is not None:
         return RUNTIME_JSON, CURES[RUNTIME_JSON]
     if _GRON.match(head) is not None:
