@@ -327,6 +327,9 @@ class Settings(GroupedSettings):
     lane_marks_max: int = setting(60, ge=1, description="Marks of one lane, the newest ones")
     map_devices_max: int = setting(120, ge=1, description="Devices on one map")
     scan_events_max: int = setting(200_000, ge=1, description="Events that a server scans at most")
+    scan_at_once_events_max: int = setting(
+        2_000, ge=0, description="More are not scanned for a page of findings, which says so"
+    )
     scan_attempts_max: int = setting(2_000, ge=0, description="Attempts that a scan makes again")
     attempts_max: int = setting(
         100, ge=1, description="Attempts for one pod in an answer, the last ones"

@@ -57,6 +57,7 @@ CHANGED = {
     "trace_entries_max": 32,
     "attempts_max": 33,
     "scan_events_max": 36,
+    "scan_at_once_events_max": 52,
     "scan_attempts_max": 46,
     "report_events_max": 37,
     "reports_at_once_max": 38,

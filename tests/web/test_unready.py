@@ -9,7 +9,6 @@ import yaml
 
 from app.analysis.capacity.sampling import CapacityBounds
 from app.analysis.findings.report import Finding, FindingKind, Findings, Severity
-from app.api.redra import scans
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
 from app.service import past
@@ -179,11 +178,10 @@ async def test_landing_page_shows_known_defects_and_begins_no_search_for_each_mo
         assert {one["title"] for one in defects} <= {one.text for one in after.all("h2")}
 
 
-async def test_landing_page_begins_no_long_search(monkeypatch):
-    monkeypatch.setattr(scans, "PAGE", 1)
+async def test_landing_page_begins_no_long_search():
     rule = yaml.safe_load(RULE)
     del rule["spec"]["deviceSelector"]
-    async with serving() as server:
+    async with serving(limits=ApiLimits(scan_at_once_events_max=1)) as server:
         await server.post("/apis/resource.k8s.io/v1beta2/devicetaintrules", rule)
         says = "known defects were not searched for in all "
         assert says in read((await server.raw("GET", UI + "/")).text).text

@@ -11,7 +11,7 @@ from app.domain.errors import TooLarge
 from app.domain.log import Revision
 from app.domain.values.bounded import Bounded
 from app.domain.values.timestamps import Instant
-from app.service.replays.scanning import PAGE, HistoryScan
+from app.service.replays.scanning import HistoryScan
 from app.service.runtime import HistoryRuntime
 
 _PRESENT = Revision(0)
@@ -84,7 +84,8 @@ class Scans:
     def is_near(self, runtime: HistoryRuntime, until: Revision) -> bool:
         """Whether so few events are left to scan that a page may have them scanned."""
         kept = self._kept.get(_place(runtime, "", until))
-        return until - (0 if kept is None else kept.report.examined) <= PAGE
+        examined = 0 if kept is None else kept.report.examined
+        return until - examined <= self._limits.scan_at_once_events_max
 
     async def _read_on(self, runtime: HistoryRuntime, kept: HistoryScan, until: Revision) -> bool:
         """Have the scan read up to a revision, and wait; False when no errand can be begun.

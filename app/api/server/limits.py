@@ -76,7 +76,8 @@ class ApiLimits:
     `reports_at_once_max` reports at a time.
     `timelines_at_once_max` whole timelines are read at a time.
     Histories with at most `scan_events_max` events are scanned for known defects; for that the
-    first `scan_attempts_max` attempts of the scheduler are made again.
+    first `scan_attempts_max` attempts of the scheduler are made again. A page of findings has at
+    most `scan_at_once_events_max` more events scanned.
     Histories with at most `lint_events_max` events are linted, `lints_at_once_max` at a time.
     `jobs` bounds the work that is done in processes of its own.
     `waits` bounds the time that a page is waited for.
@@ -130,6 +131,7 @@ class ApiLimits:
     map: MapBounds = MapBounds()
     attempts_max: int = 100
     scan_events_max: int = 200_000
+    scan_at_once_events_max: int = 2_000
     scan_attempts_max: int = 2_000
     lint_events_max: int = 200_000
     lints_at_once_max: int = 1

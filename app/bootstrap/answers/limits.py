@@ -55,6 +55,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         lanes=_lane_bounds(settings),
         map=MapBounds(devices_max=settings.map_devices_max),
         scan_events_max=settings.scan_events_max,
+        scan_at_once_events_max=settings.scan_at_once_events_max,
         scan_attempts_max=settings.scan_attempts_max,
         lint_events_max=settings.lint_events_max,
         lints_at_once_max=settings.lints_at_once_max,
