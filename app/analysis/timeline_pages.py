@@ -128,6 +128,11 @@ def is_recorded(chronicle: Chronicle, key: ObjectKey, until: Revision) -> bool:
     )
 
 
+def kinds_of(page: TimelinePage) -> list[str]:
+    """The kinds of the entries of a page, sorted."""
+    return sorted({item["kind"] for item in page.items})
+
+
 def subject_of(item: dict[str, Any]) -> ObjectKey:
     """The object that an entry is about."""
     return ObjectKey(item["api_group"], item["resource"], item["namespace"], item["name"])

@@ -246,7 +246,11 @@ class Pages:
         frame = await framing.frame(self.answers, inquiry, "timeline", parameters)
         chronicle = await self.answers.chronicle(inquiry.runtime)
         unrecorded = timeline_pages.unrecorded(chronicle, answer)
-        return timeline.page(frame, answer, wanted, chronicle.kinds(), before, unrecorded)
+        kinds = chronicle.kinds()
+        if not inquiry.reader().is_unlimited:
+            # All kinds would reveal what happened to objects that this reader may not see.
+            kinds = timeline_pages.kinds_of(answer)
+        return timeline.page(frame, answer, wanted, kinds, before, unrecorded)
 
     async def _attempts(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.attempts(inquiry)

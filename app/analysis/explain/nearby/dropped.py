@@ -77,7 +77,9 @@ def _dropped(views: LiveViews, key: ObjectKey) -> Iterator[Reason]:
     for problem in problems:
         if problem not in kept:
             said = f"{questions.named(key)} was applied with a field that is not stored: {problem}"
-            yield Reason(text=said, revision=event.revision, about=key, is_kept=True)
+            yield Reason(
+                text=said, revision=event.revision, about=key, is_kept=True, rests_on=(key,)
+            )
 
 
 def _texts(views: LiveViews, kind: registry.Kind, tree: JsonObject) -> tuple[str, ...]:

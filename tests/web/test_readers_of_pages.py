@@ -1,0 +1,194 @@
+"""Pages and JSON are the same to a reader whatever stands in objects that the reader may not see.
+
+Each question of `/redra/v1` and `/ui/` about a history is sent by a user with few rights: once to
+the history as it was played, once to one in which each object that the user may not read was
+replaced by an empty one, written by nobody. What differs was told to a reader without the right to
+it. `test_readers_of_reasons` asks the same of answers alone, of readers of all kinds they rest on.
+"""
+
+import re
+
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.api.access.authorization import Authorization
+from app.api.access.readers import WORKED_OUT_FROM
+from app.api.identity.authentication import Credentials
+from app.bootstrap.gallery import incident_files, playing
+from app.domain.log import Actor, Draft, EventType, Head, ObjectKey, Stamp, chain
+from app.domain.objects.access.rules import AccessRule, Binding
+from app.domain.values import api_resources
+from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
+from tests.api import questions
+from tests.api.questions import BELOW, World, no_worker
+from tests.api.serving import serving
+from tests.virtual_clock import VirtualClock
+from tests.web import (
+    apart_incidents,
+    asked_incidents,
+    counted_incidents,
+    deeper_incidents,
+    field_incidents,
+    invented,
+    misplaced_incidents,
+    more_incidents,
+    night_incidents,
+    node_incidents,
+    quiet_incidents,
+    refused_incidents,
+    reported_incidents,
+    rollout_incidents,
+    thread_incidents,
+    walked_incidents,
+)
+from tests.web.later_incidents import LATER
+from tests.web.reading import ready
+from tests.web.test_incident_stories import played
+
+KNOWN = Credentials(
+    tokens={
+        "reader": Actor(user="reader", groups=("system:authenticated",)),
+        "root": Actor(user="root", groups=("system:masters",)),
+    },
+    anonymous=None,
+)
+READER, ROOT = ({"authorization": f"Bearer {user}"} for user in ("reader", "root"))
+PATHS = AccessRule(verbs=frozenset(("get",)), paths=("*",))
+
+READERS = {
+    "of-what-answers-rest-on": (WORKED_OUT_FROM, ""),
+    "of-events-too": ((*WORKED_OUT_FROM, api_resources.EVENTS), ""),
+    "of-one-namespace": ((api_resources.PODS, api_resources.RESOURCE_CLAIMS), "lab"),
+}
+"""The kinds that a reader may read, and the only namespace of that."""
+
+HASHES = re.compile('"(hash|signature)":"[^"]*"')
+"""What covers the whole log, whoever may read it, tells nothing of it."""
+
+NOT_SENT = re.compile("/(diff|compare|again|rehearsal)[?]|/(again|rehearsal|compare)$")
+"""Comparisons are for who may read all kinds; their refusal names a kind that the history has."""
+
+LATER_BY = 3_600 * SECOND
+
+
+def sees(key, reader):
+    kinds, namespace = READERS[reader]
+    return key[:2] in kinds and namespace in ("", key.namespace)
+
+
+def allowed(reader):
+    """The policy that lets the user read what the reader may."""
+    kinds, namespace = READERS[reader]
+    rules = tuple(
+        AccessRule(
+            verbs=frozenset(("get", "list")),
+            groups=frozenset((group,)),
+            resources=frozenset((one,)),
+        )
+        for group, one in kinds
+    )
+    users = frozenset(("reader",))
+    bindings = (
+        Binding(users=users, rules=(PATHS,)),
+        Binding(users=users, rules=rules, namespace=namespace),
+    )
+    return Authorization(is_open=False, policy=lambda history: bindings)
+
+
+def hidden(info, events, reader):
+    """The events, chained anew; of objects that the reader may not see only the times are left."""
+    previous = chain.genesis_of(info)
+    for event in events:
+        draft = Draft(
+            type=event.type, key=event.key, uid=event.uid, tree=event.object, stamp=event.stamp
+        )
+        if event.is_about_object and not sees(event.key, reader):
+            name = f"x{event.revision}"
+            meta = {"name": name, "namespace": "nowhere", "uid": name}
+            draft = Draft(
+                type=EventType.OBJECT_CREATED,
+                key=ObjectKey("", "configmaps", "nowhere", name),
+                uid=name,
+                tree={"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta},
+                stamp=Stamp(time=event.stamp.time, actor=Actor(user="nobody"), verb="create"),
+            )
+        sealed = chain.seal(draft, event.revision, previous)
+        previous = sealed.hash
+        yield sealed
+
+
+async def stored(incident, events, hidden_from=""):
+    """The history of an incident, without what is hidden from a reader, if one is given."""
+    store = MemoryStore()
+    log = MemoryLog(store, MemoryWakeUp().grown)
+    info = await log.create_history(
+        "default", seed=0, settings=incident.cluster.settings(), created=playing.START,
+        hash=Head().hash,
+    )  # fmt: skip
+    if hidden_from:
+        events = [*hidden(info, events, hidden_from)]
+    await log.append(info.id, expected=Head(), events=events)
+    return store
+
+
+async def all_questions(server):
+    """The questions about the objects of a history that `GET` sends."""
+    await server.get(f"{BELOW}/findings", **ROOT)
+    (runtime,) = server.histories.open_runtimes()
+    views = [view["name"] for view in (await server.get(f"{BELOW}/views", **ROOT))["items"]]
+    world = World(runtime, views)
+    return [
+        one.url
+        for one in (*questions.of_api(world), *questions.of_pages(world))
+        if one.method == "GET" and not NOT_SENT.search(one.url)
+    ]
+
+
+async def answers(incident, events, reader, urls=(), hidden_from=""):
+    """What the reader gets for the questions, by question; for all questions without `urls`."""
+    async with serving(
+        store=await stored(incident, events, hidden_from),
+        credentials=KNOWN,
+        authorization=allowed(reader),
+        worker=no_worker,
+        clock=VirtualClock(Instant(events[-1].stamp.time + LATER_BY)),
+    ) as server:
+        given = {}
+        for url in urls or await all_questions(server):
+            answer = await ready(lambda url=url: server.raw("GET", url, **READER))
+            given[url] = f"{answer.status_code}\n{HASHES.sub('', answer.text)}"
+        return given
+
+
+ROWS = (
+    *more_incidents.MORE, *invented.INVENTED, *LATER, *reported_incidents.REPORTED,
+    *night_incidents.NIGHT, *quiet_incidents.QUIET, *asked_incidents.ASKED,
+    *refused_incidents.REFUSED, *counted_incidents.COUNTED, *deeper_incidents.DEEPER,
+    *field_incidents.FIELD, *node_incidents.NODES, *rollout_incidents.ROLLOUTS,
+    *thread_incidents.THREADS, *walked_incidents.WALKED, *apart_incidents.APART,
+    *misplaced_incidents.MISPLACED,
+)  # fmt: skip
+FIRST = "share_is_dropped_by_the_server"
+"""The incident in which a page told a field of a template."""
+
+
+def drawn(make):
+    return {make.__name__: lambda: make(invented.Names(3)).incident()}
+
+
+INCIDENTS = {name: make for one in ROWS for name, make in drawn(one).items()} | {
+    name: lambda name=name: incident_files.read(name).incident for name in incident_files.names()
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "name", [FIRST, *(draws.repeated(name) for name in INCIDENTS if name != FIRST)]
+)
+async def test_pages_do_not_depend_on_what_their_reader_may_not_see(name, reader):
+    incident = INCIDENTS[name]()
+    events = played(incident)
+    shown = await answers(incident, events, reader)
+    assert any(text.startswith("200\n") for text in shown.values())
+    assert shown == await answers(incident, events, reader, [*shown], hidden_from=reader)
