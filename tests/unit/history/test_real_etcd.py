@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import struct
 
 import pytest
 
@@ -119,6 +120,33 @@ def test_log_that_lacks_an_entry_gives_the_writes_before_it_and_says_so():
     assert [next(after), next(after)] == [requests.by_index[118], requests.by_index[119]]
     with pytest.raises(InputError, match="the log of etcd lacks its entry 120"):
         next(after)
+
+
+def logged(index: int, request: bytes) -> bytes:
+    """The record of an entry in a log of etcd."""
+    entry = b"\x18" + varint(index) + b"\x22" + varint(len(request)) + request
+    record = b"\x08\x02\x1a" + varint(len(entry)) + entry
+    return struct.pack("<q", len(record)) + record
+
+
+def varint(number: int) -> bytes:
+    low, rest = number & 127, number >> 7
+    return bytes((low | 128,)) + varint(rest) if rest else bytes((low,))
+
+
+@pytest.mark.parametrize(
+    ("written", "known"),
+    [
+        ([(1, b"a"), (2, b"b"), (3, b"c"), (2, b"d"), (3, b"e")], {1: b"a", 2: b"d", 3: b"e"}),
+        ([(1, b"a"), (2, b"b"), (3, b"c"), (1, b"d")], {1: b"d"}),
+        ([(2**60, b"a"), (1, b"b"), (2, b"c")], {1: b"b", 2: b"c"}),
+    ],
+)
+def test_entry_of_a_later_leader_replaces_all_from_its_index_on(written, known):
+    """A damaged index may be any number: what it replaces is not counted down to."""
+    requests = LoggedRequests()
+    requests.read(b"".join(logged(index, request) for index, request in written))
+    assert requests.by_index == known
 
 
 def test_request_that_asks_for_more_than_is_known_of_a_key_ends_the_reading():

@@ -71,14 +71,13 @@ class StoredKey:
 
 @dataclass(slots=True)
 class LoggedRequests:
-    """The requests of all files of a log, by their index.
+    """The requests of all files of a log, by their index, which grows.
 
     What a later leader wrote replaces what stood from its index on.
     """
 
     committed: int = 0
     by_index: dict[int, bytes] = field(default_factory=dict)
-    _last: int = 0
 
     def read(self, content: bytes) -> None:
         """Add the records of a file, up to the room that is not written yet, or to a cut record."""
@@ -104,11 +103,10 @@ class LoggedRequests:
         elif kind == _ENTRY:
             entry = numbers_and_texts(data)
             index = _number(entry, 3)
-            for later in range(index + 1, self._last + 1):
-                self.by_index.pop(later, None)
+            while self.by_index and (last := next(reversed(self.by_index))) > index:
+                del self.by_index[last]
             # Other types than 0 change the members of etcd.
             self.by_index[index] = b"" if _number(entry, 1) else _text(entry, 4)
-            self._last = index
 
     @property
     def uncommitted(self) -> int:
