@@ -1064,6 +1064,10 @@ async def test_creation_of_the_last_object_of_a_name_is_where_its_lane_begins() 
         ("db-2", {}, "statefulset db makes its pods one by one: db-2 only when db-1 is ready"),
         ("db-3", {}, ""),
         ("db-x", {}, ""),
+        ("db-0", {}, ""),
+        ("db-01", {}, ""),
+        ("db-\u00b2", {}, ""),  # a digit that is no number
+        (f"db-{'1' * 5_000}", {}, ""),  # longer than Python reads numbers
         ("other-1", {}, ""),
         ("db-4", {"podManagementPolicy": "Parallel", "replicas": 5}, ""),
     ],

@@ -3,6 +3,7 @@
 Pods with the same state, or the same end, are listed together.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -21,6 +22,9 @@ from app.domain.values.timestamps import Instant
 
 UNTOLD = "no scheduler has said why"
 _NOT_STARTED = "not started on its node"
+
+_ORDINAL = re.compile(r"[1-9][0-9]{0,9}")
+"""The number of a pod of a StatefulSet that is made after another one, as its name has it."""
 
 _KINDS_WITH_REPLICAS = frozenset(("deployments", "replicasets", "statefulsets"))
 
@@ -302,13 +306,13 @@ def not_made_yet(views: LiveViews, key: ObjectKey) -> tuple[ObjectKey, str] | No
     """The StatefulSet that makes a pod of this name later, in its order, with a note; or None."""
     name, _, number = key.name.rpartition("-")
     owner = ObjectKey(*api_resources.STATEFUL_SETS, key.namespace, name)
-    tree = views.objects.get(owner) if number.isdigit() else None
+    tree = views.objects.get(owner) if _ORDINAL.fullmatch(number) else None
     if tree is None or key.resource != "pods":
         return None
     spec = meta.spec(tree)
     wanted = core.replicas(tree)
     is_parallel = spec.get("podManagementPolicy") == "Parallel"
-    if is_parallel or "ordinals" in spec or not 0 < int(number) < (1 if wanted is None else wanted):
+    if is_parallel or "ordinals" in spec or int(number) >= (1 if wanted is None else wanted):
         return None
     before = f"{name}-{int(number) - 1}"
     note = f"; statefulset {name} makes its pods one by one: {key.name} only when {before} is ready"
