@@ -6,12 +6,14 @@ names ResourceSlices lets it write them. Roles for all resources say nothing abo
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.analysis.explain import lives
 from app.analysis.explain.nearby import nodes as nearby_nodes
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node
 from app.domain.log import ObjectKey
 from app.domain.objects.access import rules as access
@@ -53,9 +55,10 @@ def silent(
         return
     authors = _authors(views)
     evidence = _evidence(views, {one.user for one in pods}, authors)
+    served = _Served.of(views, authors)
     groups: defaultdict[tuple[str, str, str, str], list[_Pod]] = defaultdict(list)
     for one in pods:
-        if one.user in evidence and not _is_served(views, one, authors):
+        if one.user in evidence and not served.is_for(views, one):
             groups[one.key.namespace, one.owner, one.user, _state(one.tree)].append(one)
     for (_, _, user, state), silent_pods in [*groups.items()][:NAMES_MAX]:
         yield _reason(silent_pods, evidence[user], state)
@@ -117,15 +120,39 @@ def _is_for_slices(rule: AccessRule) -> bool:
     return resource in rule.resources and group in rule.groups and bool(rule.verbs & _WRITES)
 
 
-def _is_served(views: LiveViews, pod: _Pod, authors: dict[ObjectKey, str]) -> bool:
-    """Whether a slice that its account may have written is, or may be, for the node of a pod."""
-    labels = meta.labels(views.objects.get(ObjectKey(*api_resources.NODES, "", pod.node)) or {})
-    node = Node(name=pod.node, labels=labels)
-    return any(
-        authors.get(ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name), "") in ("", pod.user)
-        and (one.per_device or nearby_nodes.is_for_any(one, [node]))
-        for one in views.inventory.slices()
-    )
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """The nodes that slices are for, by author: those that a slice names, and the other slices.
+
+    A large cluster has a slice and a pod for each node, so not every slice is asked for every pod.
+    """
+
+    named: set[tuple[str, str]]
+    others: list[tuple[str, Slice]]
+
+    @classmethod
+    def of(cls, views: LiveViews, authors: dict[ObjectKey, str]) -> "_Served":
+        """What all slices serve."""
+        served = cls(set(), [])
+        for one in views.inventory.slices():
+            author = authors.get(ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name), "")
+            if one.node.name and not one.node.all_nodes and not one.per_device:
+                served.named.add((author, one.node.name))
+            else:
+                served.others.append((author, one))
+        return served
+
+    def is_for(self, views: LiveViews, pod: _Pod) -> bool:
+        """Whether a slice that its account may have written is, or may be, for the pod's node."""
+        authors = ("", pod.user)
+        if any((author, pod.node) in self.named for author in authors):
+            return True
+        labels = meta.labels(views.objects.get(ObjectKey(*api_resources.NODES, "", pod.node)) or {})
+        node = Node(name=pod.node, labels=labels)
+        return any(
+            author in authors and (one.per_device or nearby_nodes.is_for_any(one, [node]))
+            for author, one in self.others
+        )
 
 
 def _state(tree: JsonView) -> str:
