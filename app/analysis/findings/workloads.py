@@ -1,6 +1,6 @@
 """Workloads that failed: the API refuses their pods, or a Job has ended without success."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.analysis.explain.workloads import refused as refusals
 from app.analysis.explain.workloads.members import queue_of
@@ -30,7 +30,8 @@ def refused(
     """Workloads of these kinds with the condition ReplicaFailure, by message.
 
     Other kinds have no such condition. With `reads_events` those to which no pod was made since the
-    Event of a refusal count, too.
+    Event of a refusal count, too. What a quota refused that allows it by now is apart: the
+    controller has not tried it again so far.
     ReplicaSets of Deployments are left out where these are among the kinds: a Deployment takes the
     condition over. An owner of another kind does not.
     """
@@ -49,12 +50,15 @@ def refused(
                 groups.setdefault(message, []).append((key, event.revision))
     for key, refusal in _of_events(views, kinds, namespace) if reads_events else ():
         groups.setdefault(refusal.message, []).append((key, refusal.event.revision))
-    for text, workloads in groups.items():
+    for (message, quota), workloads in _by_quota(views, groups).items():
         workloads.sort(key=lambda one: -one[1])
+        state = "cannot make pods"
+        if quota:
+            state = f"could not make pods, and quota {quota} does not refuse the next try"
         yield Finding(
             kind=FindingKind.REFUSED_PODS,
-            severity=Severity.ERROR,
-            text=f"{counts.of(len(workloads), 'workload')} cannot make pods: {text}",
+            severity=Severity.WARNING if quota else Severity.ERROR,
+            text=f"{counts.of(len(workloads), 'workload')} {state}: {message}",
             count=len(workloads),
             present=len(workloads),
             first=min(revision for _, revision in workloads),
@@ -63,6 +67,20 @@ def refused(
                 Subject.of(key, views.revision) for key, _ in workloads[:OBJECTS_SHOWN_MAX]
             ),
         )
+
+
+def _by_quota(
+    views: LiveViews, groups: Mapping[str, Sequence[tuple[ObjectKey, Revision]]]
+) -> dict[tuple[str, str], list[tuple[ObjectKey, Revision]]]:
+    """The workloads by message, and by the quota that allows the refused pods by now, or empty."""
+    parts: dict[tuple[str, str], list[tuple[ObjectKey, Revision]]] = {}
+    for message, workloads in groups.items():
+        lifted: dict[str, str] = {}
+        for key, revision in workloads:
+            if key.namespace not in lifted:
+                lifted[key.namespace] = refusals.lifted_quota(views, key.namespace, message)
+            parts.setdefault((message, lifted[key.namespace]), []).append((key, revision))
+    return parts
 
 
 def _of_events(

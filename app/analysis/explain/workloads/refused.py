@@ -110,6 +110,14 @@ def quota_of(refusal: PodRefusal) -> ObjectKey | None:
     return ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name) if name else None
 
 
+def lifted_quota(views: LiveViews, namespace: str, message: str) -> str:
+    """The name of the quota that refused pods and allows them by now, or is gone; else empty."""
+    name = quota_use.refusing(message)
+    quota = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name))
+    is_lifted = quota is None or quota_use.has_room(views, namespace, message, quota)
+    return name if is_lifted else ""
+
+
 def _of_quota(views: LiveViews, namespace: str, message: str) -> Iterator[Reason]:
     name = quota_use.refusing(message)
     quota = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name))

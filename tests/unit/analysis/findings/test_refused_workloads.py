@@ -5,6 +5,7 @@ import pytest
 from app.analysis import scheduling_rules
 from app.analysis.explain import untried
 from app.analysis.findings import workloads
+from app.analysis.findings.report import Severity
 from app.analysis.views import compiler_of
 from app.domain.log import HistoryInfo
 from app.domain.objects.profile import Profile
@@ -80,6 +81,38 @@ def test_job_has_no_condition_and_is_told_from_events():
     assert finding.text.startswith("1 workload cannot make pods: exceeded quota: none")
     assert [(subject.resource, subject.name) for subject in finding.objects] == [("jobs", "train")]
     assert not [*workloads.refused(views, (api_resources.JOBS,))], "nothing comes from Events"
+
+
+@pytest.mark.parametrize("change", ["raised", "gone", "lowered again"])
+@pytest.mark.parametrize("kind", ["ReplicaSet", "Job"])
+def test_workload_that_its_quota_allows_by_now_is_apart(change, kind):
+    """The controller tries again later; until then nothing refuses its pods."""
+    cluster = Cluster()
+    cluster.create("v1", "ResourceQuota", "few", spec={"hard": {"pods": "0"}})
+    if kind == "Job":
+        pod = {**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}
+        cluster.create("batch/v1", "Job", "train", spec={"template": pod})
+    else:
+        spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": POD}
+        cluster.create("apps/v1", "ReplicaSet", "web", spec=spec)
+    cluster.wait(30)
+    (before,) = workloads.refused(views_of(cluster), workloads.KINDS, reads_events=True)
+    if change == "gone":
+        cluster.delete("resourcequotas", "few")
+    else:
+        cluster.patch("resourcequotas", "few", {"spec": {"hard": {"pods": "3"}}})
+    if change == "lowered again":
+        cluster.patch("resourcequotas", "few", {"spec": {"hard": {"pods": "0"}}})
+    (finding,) = workloads.refused(views_of(cluster), workloads.KINDS, reads_events=True)
+    refusal = "exceeded quota: few, requested: pods=1"
+    assert before.text.startswith(f"1 workload cannot make pods: {refusal}")
+    if change == "lowered again":
+        assert (finding.text, finding.severity) == (before.text, Severity.ERROR)
+        return
+    assert finding.severity is Severity.WARNING
+    assert finding.text.startswith(
+        f"1 workload could not make pods, and quota few does not refuse the next try: {refusal}"
+    )
 
 
 def test_job_whose_pod_was_made_in_the_end_is_not_told():
