@@ -18,6 +18,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
+from app.domain.values import counts
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
@@ -167,4 +168,5 @@ def _elsewhere(key: ObjectKey, reader: ObjectsReader) -> str:
         for other in reader.keys(key.group, key.resource)
         if other.name == key.name and other.namespace != key.namespace
     )
-    return f", but in namespace {', '.join(places[:3])}" if places else ""
+    noun = counts.plural(len(places), "namespace")
+    return f", but in {noun} {', '.join(places[:3])}" if places else ""

@@ -14,7 +14,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, counts
 from app.domain.values.fields import core, meta, paths
 from app.domain.values.json_tree import JsonObject
 
@@ -129,7 +129,8 @@ def check_template(objects: ObjectsReader, key: ObjectKey) -> None:
     places = [each.namespace for each in known if each.name == key.name]
     own = [each.name for each in known if each.namespace == key.namespace]
     if places:
-        cure = f"there is one in namespace {', '.join(places[:_NAMES_MAX])}"
+        noun = counts.plural(len(places), "namespace")
+        cure = f"there is one in {noun} {', '.join(places[:_NAMES_MAX])}"
     else:
         every = [f"{each.namespace}/{each.name}" for each in known]
         cure = scope.nearest(key.name, own) or _existing(own or every)

@@ -1,12 +1,13 @@
 """Stuck claims: those that keep devices without a user, or that are not deleted."""
 
+from collections.abc import Iterable
 from functools import partial
 
 from app.analysis.explain import lives, sources
-from app.analysis.explain.reasons import Reason
+from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers.plan import Views
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.fields.dra import Consumer
 from app.domain.values.json_tree import JsonObject
@@ -44,6 +45,20 @@ def consumer_text(consumer: Consumer) -> str:
     """A consumer of a claim as text: `podgroups.x.test gang-1`."""
     group = f".{consumer.api_group}" if consumer.api_group else ""
     return f"{consumer.resource}{group} {consumer.name}"
+
+
+def consumers_text(namespace: str, consumers: Iterable[Consumer]) -> str:
+    """The consumers of a claim as text: `pods shop/a, shop/b`, and what is no pod behind them."""
+    names, others = list[str](), list[str]()
+    for consumer in consumers:
+        if (consumer.api_group, consumer.resource) == api_resources.PODS:
+            names.append(f"{namespace}/{consumer.name}")
+        else:
+            others.append(consumer_text(consumer))
+    if not names:
+        return listed(others, len(others))
+    text = f"{counts.plural(len(names), 'pod')} {listed(names, len(names))}"
+    return f"{text}, {listed(others, len(others))}" if others else text
 
 
 def foreign(key: ObjectKey, finalizer: str) -> Reason:

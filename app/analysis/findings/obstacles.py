@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import chain
 
 from app.analysis import scheduler_messages
-from app.analysis.explain import circumstances, waits
+from app.analysis.explain import circumstances, stuck, waits
 from app.analysis.explain.nearby import affinities, closings, labels, ports
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
@@ -74,10 +74,9 @@ def held(views: LiveViews, pod: JsonObject, holders: Mapping[str, str]) -> Itera
 def _use(views: LiveViews, holder: str, device: str) -> str:
     namespace, _, name = holder.rpartition("/")
     claim = views.objects.get(claim_key(namespace, name)) or {}
-    users = [f"{namespace}/{each.name}" for each in dra.consumers(claim)]
+    users = stuck.consumers_text(namespace, dra.consumers(claim))
     text = f"claim {holder} has {device}"
-    noun = counts.plural(len(users), "pod")
-    return f"{text}, for {noun} {listed(users, len(users))}" if users else text
+    return f"{text}, for {users}" if users else text
 
 
 class Obstacles:

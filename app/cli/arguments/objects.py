@@ -113,7 +113,7 @@ class ObjectFilter:
             return
         from app.analysis import scope
         from app.domain.objects import registry
-        from app.domain.values import api_resources
+        from app.domain.values import api_resources, counts
 
         of_kind = [key for key in keys if not self._kinds or self._is_of_kind(key)]
         if self._word and not of_kind and not registry.named(self._word):
@@ -129,7 +129,8 @@ class ObjectFilter:
         if elsewhere:
             raise InputError(
                 f"{self._word} {self._name!r} does not occur in namespace {self._namespace}",
-                cure=f"there is one in namespace {' and '.join(elsewhere)}",
+                cure=f"there is one in {counts.plural(len(elsewhere), 'namespace')} "
+                f"{' and '.join(elsewhere)}",
             )
         raise _unknown(self._word, self._name, sorted({key.name for key in of_kind}))
 

@@ -25,7 +25,7 @@ from app.domain.log.doubts import Affects, Doubt
 from app.domain.log.event import KeyFilter
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, counts
 from app.domain.values.fields import decision_body, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -276,7 +276,8 @@ class Explainer:
             if other.name == key.name and evidence.sight.sees_key(other)
         )
         if others:
-            return f"; there is one in namespace {listed(others, len(others))}"
+            noun = counts.plural(len(others), "namespace")
+            return f"; there is one in {noun} {listed(others, len(others))}"
         return await self._gone_elsewhere(key, Revision(head.revision))
 
     async def _gone_elsewhere(self, key: ObjectKey, until: Revision) -> str:

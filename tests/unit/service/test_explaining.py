@@ -498,6 +498,11 @@ async def test_subject_of_another_moment_or_namespace_is_said_to_be_there() -> N
     async with asking(cluster) as ask:
         with pytest.raises(NotFound, match=r"; there is one in namespace other$"):
             await ask("pod", "away")
+    cluster.create("v1", "Namespace", "third")
+    cluster.pod("away", namespace="third")
+    async with asking(cluster.settle()) as ask:
+        with pytest.raises(NotFound, match=r"; there is one in namespaces other, third$"):
+            await ask("pod", "away")
 
 
 async def test_rule_with_many_claims_fits_a_page() -> None:

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from app.analysis.explain import sources
+from app.analysis.explain import sources, stuck
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
 from app.domain.controllers.resources import claim_key
 from app.domain.devices.pools import newest
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, counts, quantity
+from app.domain.values import api_resources, quantity
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
@@ -40,13 +40,13 @@ def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterat
         claim = views.objects.get(key) or {}
         if namespace == meta.namespace(pod) and meta.controller(claim) is None:
             continue
-        consumers = [f"{namespace}/{each.name}" for each in dra.consumers(claim)]
+        consumers = dra.consumers(claim)
         if not consumers or meta.is_deleting(claim):
             continue
-        text = f"claim {holder} is used by {counts.plural(len(consumers), 'pod')} "
-        text += listed(consumers, len(consumers))
-        if len(consumers) == 1:
-            text += _whereabouts(views, consumers[0])
+        text = f"claim {holder} is used by {stuck.consumers_text(namespace, consumers)}"
+        (first, *others) = consumers
+        if not others and (first.api_group, first.resource) == api_resources.PODS:
+            text += _whereabouts(views, f"{namespace}/{first.name}")
         revision = sources.revision_of(views.objects, key)
         yield Reason(text=text, revision=revision, about=key, is_kept=True)
         count += 1

@@ -220,7 +220,7 @@ def summary(views: LiveViews, key: ObjectKey, tree: JsonView, shown: Sequence[Po
         wanted, noun = 1 if replicas is None else replicas, "wanted pod"
     if not wanted and not present:
         return "no pod is wanted" if key.resource in _KINDS_WITH_REPLICAS else ""
-    text = f"{running} of {counts.of(wanted, noun)} {counts.verb(running, 'runs')}"
+    text = f"{running} of {counts.of(wanted, noun)} {counts.verb(running or wanted, 'runs')}"
     older = sum(_has_older_template(views, key, tree, pod) for pod in pods)
     if not older:
         return text

@@ -7,6 +7,7 @@ import pytest
 
 from app.analysis import scheduling_rules
 from app.analysis.chronicle import Chronicle
+from app.analysis.explain.nearby import holders
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.findings import cluster as of_cluster
 from app.analysis.findings import devices, obstacles, taints
@@ -379,6 +380,50 @@ def test_pools_with_a_problem_are_named() -> None:
 
 
 # nodes and claims that keep pods waiting
+
+
+GANG = {"apiGroup": "x.test", "resource": "podgroups", "name": "gang", "uid": "u-1"}
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "users"),
+    [
+        ((), [], ""),
+        (("a",), [], "pod default/a"),
+        (("a", "b"), [], "pods default/a, default/b"),
+        ((), [GANG], "podgroups.x.test gang"),
+        (("a",), [GANG], "pod default/a, podgroups.x.test gang"),
+    ],
+)
+def test_users_of_a_claim_that_has_the_device_are_called_what_they_are(
+    names: tuple[str, ...], others: list[dict[str, str]], users: str
+) -> None:
+    cluster = with_devices("n1")
+    cluster.claim("c")
+    for name in ("a", "b"):
+        cluster.pod(name, claim="c")
+    cluster.settle().wait(5)
+    for controller in ("scheduling", "claims"):
+        cluster.stop(controller)
+    claim = cluster.must("resourceclaims", "c")
+    pods = [{"resource": "pods", "name": each, "uid": uid(cluster, each)} for each in names]
+    claim["status"]["reservedFor"] = [*pods, *others]
+    cluster.update("resourceclaims", claim, "status")
+    there, elsewhere = ({"metadata": {"namespace": each}} for each in ("default", "lab"))
+    views = views_of(cluster)
+    has = "claim default/c has n1/gpu-0"
+    if names or others:
+        (line,) = obstacles.held(views, there, {"default/c": "n1/gpu-0"})
+        assert line == f"{has}, for {users}"
+    said = [reason.text for reason in holders.users(views, elsewhere, ["default/c"])]
+    assert [each.partition(" on node ")[0] for each in said] == (
+        [f"claim default/c is used by {users}"] if users else []
+    )
+
+
+def uid(cluster: Cluster, pod: str) -> str:
+    name: str = cluster.must("pods", pod)["metadata"]["uid"]
+    return name
 
 
 AFFINITY = "node(s) didn't match Pod's node affinity/selector"
