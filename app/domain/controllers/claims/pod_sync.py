@@ -212,12 +212,11 @@ def _lacks_reservation(claim: JsonView, pod: PodFacts) -> bool:
 
 
 def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[PodWrite]:
+    """The missing reservations of a pod whose generated claims are its own."""
     for named in pods.named_claims(pod):
         key = claim_key(pod.namespace, named.name or "")
         claim = objects.get(key)
-        if claim is None or (named.needs_owner and not pods.is_for_pod(claim, pod)):
-            continue
-        if not _lacks_reservation(claim, pod):
+        if claim is None or not _lacks_reservation(claim, pod):
             continue
         reserved = [*(claim["status"].get("reservedFor") or ()), pods.consumer_of(pod)]
         tree = {**claim, "status": {**claim["status"], "reservedFor": reserved}}
