@@ -29,6 +29,8 @@ volume_nodes = paths.mapping("spec", "nodeAffinity", "required")
 containers_of = paths.objects("containers")
 init_containers_of = paths.objects("initContainers")
 tolerations_of = paths.objects("tolerations")
+"""The containers and tolerations in the spec of a pod; the tolerations of a device request, too."""
+
 node_selector_of = paths.labels("nodeSelector")
 node_affinity_of = paths.objects(
     "affinity",
@@ -36,10 +38,15 @@ node_affinity_of = paths.objects(
     "requiredDuringSchedulingIgnoredDuringExecution",
     "nodeSelectorTerms",
 )
+"""The labels and the terms by which the spec of a pod selects its nodes."""
+
 requests_of = paths.mapping("resources", "requests")
+"""The requests of a container, or of a whole pod in its spec."""
+
 spread_constraints = paths.objects("spec", "topologySpreadConstraints")
 topology_key = paths.text("topologyKey")
-"""The containers and tolerations in the spec of a pod; the tolerations of a device request, too."""
+"""The label over which a constraint spreads pods, or in whose domain an affinity looks."""
+
 overhead_of = paths.mapping("overhead")
 """What the runtime of a pod needs for itself, in the spec of the pod."""
 runtime_node_selector = paths.labels("scheduling", "nodeSelector")
