@@ -1,7 +1,7 @@
 """Recorders of real clusters: their sources and bounds, their start and end."""
 
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +36,7 @@ from app.settings import Settings
 _PROBLEMS_SECONDS = 1.0
 _TOGETHER_SECONDS = 60.0
 """The time for which gaps that follow one like them are counted before they are said."""
+_KINDS_NAMED_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,14 +167,14 @@ class ScreenGaps:
         """The lines to show now, after gaps that were stored since the last call."""
         lines: list[str] = []
         for shape, alike in gaps.alike.items():
-            count = alike.count
+            later = alike
             if shape not in self._said:
                 self._said[shape] = now
-                lines.append(f"gap: {alike.text}")
-                count -= 1
-            if count:
-                held = self._held.setdefault(shape, AlikeGaps("", 0))
-                held.text, held.count = alike.text, held.count + count
+                of = _of(alike.kinds)
+                lines.append(f"gap{of}, the last: {alike.text}" if of else f"gap: {alike.text}")
+                later = AlikeGaps(alike.text, alike.count - max(1, len(alike.kinds)))
+            if later.count:
+                self._held.setdefault(shape, AlikeGaps("", 0)).join(later)
         if more := gaps.count - sum(alike.count for alike in gaps.alike.values()):
             lines.append(f"{counts.of(more, 'more gap')}; redra findings names all")
         for shape in [each for each, at in self._said.items() if now - at >= _TOGETHER_SECONDS]:
@@ -192,7 +193,17 @@ class ScreenGaps:
 
 
 def _together(held: AlikeGaps) -> str:
-    return f"gap, {held.count} more like it, the last: {held.text}"
+    of = _of(held.kinds)
+    return f"gap, {held.count} more like it{of and ','}{of}, the last: {held.text}"
+
+
+def _of(kinds: Sequence[str]) -> str:
+    """The kinds of gaps, of which the first are named; empty for one kind."""
+    if len(kinds) < 2:
+        return ""
+    more = len(kinds) - _KINDS_NAMED_MAX
+    names = ", ".join(kinds[:_KINDS_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    return f" of {counts.of(len(kinds), 'kind')} ({names})"
 
 
 async def follow(

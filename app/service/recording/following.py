@@ -364,8 +364,10 @@ class Follower:
         await self._window.put(entry, version=version if self._shares_counter else "")
 
     def _lose(self, reason: str) -> None:
-        self._reached = self._position or self._reached
-        self._position, self._reason = "", reason
+        if self._position or not self._reason:
+            # What makes a list begin anew is not why changes were lost before it.
+            self._reason = reason
+        self._reached, self._position = self._position or self._reached, ""
         self._window.leave(self.kind.name)
 
     async def _note_denied(self, problem: Rejected) -> None:

@@ -30,6 +30,7 @@ GAPS_NAMED_MAX = 10
 """The gaps that are kept to be named; all are counted."""
 
 _NUMBER = re.compile(r"[0-9]+")
+_PATH = re.compile(r"/apis?/\S+: ")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,13 +74,19 @@ def _keep_quiet(_problem: str) -> None:
 
 @dataclass(slots=True)
 class AlikeGaps:
-    """Gaps of one object or kind whose texts differ only in numbers: the last text, and how many.
+    """Gaps whose texts differ only in numbers, or in the kind: the last text, and how many.
 
-    A text names the object, or the kind alone.
+    A text names the object, or the kind alone. `kinds` are those of gaps of whole kinds.
     """
 
     text: str
     count: int = 1
+    kinds: list[str] = field(default_factory=list)
+
+    def join(self, later: "AlikeGaps") -> None:
+        """Take in later gaps that are alike."""
+        self.text, self.count = later.text, self.count + later.count
+        self.kinds += [kind for kind in later.kinds if kind not in self.kinds]
 
 
 @dataclass(slots=True)
@@ -96,15 +103,17 @@ class NewGaps:
         """Add a gap."""
         self.count += 1
         name = "/".join(part for part in (record.namespace, record.name) if part)
+        kind = ".".join(part for part in (record.resource, record.group) if part)
         about = " ".join(part for part in (record.resource, name) if part)
         message = record.message or ""
         text = f"{about}: {message}" if name else message
-        shape = f"{about}: {_NUMBER.sub('', message)}"
-        alike = self.alike.get(shape)
-        if alike is not None:
-            alike.text, alike.count = text, alike.count + 1
+        shape = text if name else _PATH.sub("", message).replace(f"changes of {kind} ", "")
+        shape = _NUMBER.sub("", shape)
+        gap = AlikeGaps(text, kinds=[] if name or not kind else [kind])
+        if shape in self.alike:
+            self.alike[shape].join(gap)
         elif len(self.alike) < GAPS_NAMED_MAX:
-            self.alike[shape] = AlikeGaps(text)
+            self.alike[shape] = gap
 
 
 class Journal:
