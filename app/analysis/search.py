@@ -10,7 +10,7 @@ from app.analysis.chronicle import Chronicle
 from app.domain.log import ObjectKey, Revision, records
 from app.domain.objects import history_kinds
 from app.domain.objects.registry import is_called
-from app.domain.values import timestamps
+from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 from projections.timeline import Entry
@@ -69,6 +69,16 @@ class Hits(msgspec.Struct, frozen=True, kw_only=True):
     more: bool = False
     gone: tuple[GoneHit, ...] = ()
 
+    @property
+    def objects(self) -> tuple[Hit, ...]:
+        """The objects that are there, without Event objects."""
+        return tuple(one for one in self.items if not _is_event(one.key))
+
+    @property
+    def events(self) -> tuple[Hit, ...]:
+        """The Event objects that are there."""
+        return tuple(one for one in self.items if _is_event(one.key))
+
 
 def find(
     objects: ObjectsProjection,
@@ -79,6 +89,8 @@ def find(
     gone: tuple[GoneHit, ...] = (),
 ) -> Hits:
     """Finds the objects whose name contains the query; equal names first, then equal beginnings.
+
+    Event objects, which have the names of what they are about, come after all others.
 
     The query is `NAME`, `NAMESPACE/NAME` or `KIND/NAME`, each part in any case. Objects for which
     `sees` is false are left out.
@@ -117,6 +129,8 @@ def deleted(
 ) -> tuple[GoneHit, ...]:
     """Finds the deleted objects whose name contains the query; equal names first, then the last.
 
+    Event objects come after all others.
+
     The newest DELETIONS_MAX deletions are looked at. The query is that of `find`.
     """
     place, slash, name = query.strip().lower().rpartition("/")
@@ -135,7 +149,10 @@ def deleted(
                 continue
             if not slash or place == key.namespace or _is_kind(objects, key, place):
                 last[key] = entry
-    likest = sorted(last.items(), key=lambda one: (one[0].name.lower() != name, -one[1].revision))
+    likest = sorted(
+        last.items(),
+        key=lambda one: (_is_event(one[0]), one[0].name.lower() != name, -one[1].revision),
+    )
     return tuple(
         GoneHit(
             group=key.group,
@@ -163,15 +180,17 @@ def _likest(objects: ObjectsProjection, text: str) -> Iterator[ObjectKey]:
     that begins so.
     """
     name = text.rpartition("/")[2]
-    beginning: defaultdict[int, list[ObjectKey]] = defaultdict(list)
-    others: defaultdict[int, list[ObjectKey]] = defaultdict(list)
+    by_rank: defaultdict[tuple[bool, bool, int], list[ObjectKey]] = defaultdict(list)
     for keys in _possible(objects, text):
         for key in [key for key in keys if name in key.name.lower()]:
             begins = key.name[: len(name)].lower() == name
-            (beginning if begins else others)[len(key.name)].append(key)
-    for by_length in (beginning, others):
-        for length in sorted(by_length):
-            yield from by_length[length]
+            by_rank[_is_event(key), not begins, len(key.name)].append(key)
+    for rank in sorted(by_rank):
+        yield from by_rank[rank]
+
+
+def _is_event(key: ObjectKey) -> bool:
+    return key[:2] == api_resources.EVENTS
 
 
 def _possible(objects: ObjectsProjection, text: str) -> Iterator[Iterable[ObjectKey]]:

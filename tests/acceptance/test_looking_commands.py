@@ -241,8 +241,8 @@ def test_objects_are_found_by_a_part_of_the_name_in_all_namespaces(data: Path) -
     code, out, error = redra("find", "LATE-12", *of_history, data=data)
     assert (code, error) == (0, "")
     lines = out.splitlines()
-    assert lines[-2:] == FOUND
-    assert {line.partition("/")[0] for line in lines[:-2]} == {"events"}
+    assert lines[:2] == FOUND
+    assert {line.partition("/")[0] for line in lines[2:]} == {"events"}
     code, out, error = redra("find", "taints/late-12", *of_history, "--at", "200", data=data)
     assert (code, error) == (0, "")
     assert out.splitlines() == [
@@ -272,6 +272,13 @@ def test_object_of_the_only_namespace_that_has_it_is_explained(data: Path, tmp_p
         alone = redra("why", subject, *of_history, data=data)
         assert alone[0] == 0
         assert redra("why", subject, "-A", *of_history, data=data) == alone
+    # Nobody looked in namespace default alone.
+    for word in ("po", "pod"):
+        code, out, error = redra("why", f"{word}/late-13", "-A", *of_history, data=data)
+        assert (code, out) == (2, "")
+        assert 'pods "late-13" not found in any namespace up to revision 532' in error
+        assert "late-12" in error
+        assert "default" not in error
     made = {"apiVersion": "v1", "kind": "ConfigMap"}
     file = tmp_path / "made.json"
     items = [{**made, "metadata": {"name": "c", "namespace": one}} for one in ("default", "taints")]

@@ -437,6 +437,11 @@ async def test_search_names_a_deleted_object_and_leads_to_the_timeline_for_other
         found = (await page(server, f"{UI}/find?q=pod/gone")).one("main")
         (hit,) = found.one("ol").all("li")
         assert "gone was deleted at" in hit.text
+        # One sentence in one box: the boxes of a line are laid out apart from each other.
+        fate = hit.one("span", "fate").text
+        assert fate.startswith("was deleted at ")
+        assert "(revision " in fate
+        assert "".join(one for one in hit.children if isinstance(one, str)).strip() == ""
         assert found.all("p", "nothing") == []
         (link,) = (await page(server, f"{UI}/find?q=pod/never")).one("p", "nothing").links
         rows = (await page(server, link.replace("never", "gone"))).one("tbody").all("tr")

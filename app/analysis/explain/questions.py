@@ -28,6 +28,9 @@ _OWN_NAMES = {
     "pool": POOLS, "pools": POOLS,
 }  # fmt: skip
 
+ANYWHERE = "*"
+"""The namespace of a question about an object that is in no known one."""
+
 KeptKind = tuple[ObjectKey, str]
 """A kind of a recording: the key of one of its objects, and the kind that the object names."""
 
@@ -110,7 +113,8 @@ def key_of(
     kind = _find_kind(question.kind, objects)
     if kind is None:
         return _kept_key(question, (*_kept_kinds(objects), *recorded))
-    namespace = question.namespace if kind.namespaced else ""
+    is_placed = kind.namespaced and question.namespace != ANYWHERE
+    namespace = question.namespace if is_placed else ""
     return ObjectKey(kind.group, kind.plural, namespace, question.name)
 
 
@@ -174,6 +178,7 @@ def _kept_key(question: Question, kept: Iterable[KeptKind]) -> ObjectKey:
     word, _, group = question.kind.lower().partition(".")
     for key, kind in kept:
         if group in ("", key.group) and word in (key.resource, kind.lower()):
-            namespace = question.namespace if key.namespace else ""
+            is_placed = key.namespace and question.namespace != ANYWHERE
+            namespace = question.namespace if is_placed else ""
             return ObjectKey(key.group, key.resource, namespace, question.name)
     raise scope.no_kind(question.kind)

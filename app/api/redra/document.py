@@ -137,7 +137,11 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         (
             ("kind", "string", "Kind, plural or short name."),
             ("name", "string", "Name of the object."),
-            ("namespace", "string", "Namespace of the object; default: `default`."),
+            (
+                "namespace",
+                "string",
+                "Namespace of the object; default: `default`. `*` asks about one in no namespace.",
+            ),
             ("node", "string", "Only the reasons of this node."),
             ("help", "boolean", "Search for the smallest changes that would help."),
             _AT,

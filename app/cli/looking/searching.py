@@ -38,7 +38,7 @@ def find(
     """Find objects by a part of the name, in all namespaces, also deleted ones.
 
     The lines begin with arguments for `redra why`, the likeliest first. Objects that are gone come
-    last, with the author of their deletion.
+    after the others, with the author of their deletion, and Event objects come last.
     """
     import msgspec
 
@@ -51,12 +51,14 @@ def find(
         if output is Output.JSON:
             console.say_json(msgspec.json.decode(body))
             return
-        for one in hits.items:
-            console.say(f"{_arguments(one)}  (revision {one.revision})")
+        for one in hits.objects:
+            console.say(_line(one))
         for gone in hits.gone:
             console.say(
                 f"{_arguments(gone)}  (deleted {gone.time} by {gone.by}, revision {gone.revision})"
             )
+        for one in hits.events:
+            console.say(_line(one))
         if hits.more:
             console.note("there are more: write more of the name, or KIND/NAME")
         if not hits.items and not hits.gone:
@@ -64,12 +66,13 @@ def find(
 
 
 def namespace_of(source: AnswerSource, *, kind: str, name: str, history: str, at: str) -> str:
-    """The only namespace with an object of a kind and name; empty if none is known.
+    """The only namespace with an object of a kind and name; `ANYWHERE` if none is known.
 
     Deleted objects count where there is no other. Raises InputError for several.
     """
     import msgspec
 
+    from app.analysis.explain.questions import ANYWHERE
     from app.analysis.search import Hits
 
     parameters = {"q": f"{kind}/{name}"}
@@ -79,12 +82,16 @@ def namespace_of(source: AnswerSource, *, kind: str, name: str, history: str, at
     if len(names) > 1:
         places = ", ".join(f"{kind}/{namespace}/{name}" for namespace in names)
         raise InputError(f"{kind} {name} is in several namespaces: {places}", cure="name one")
-    return next(iter(names), "")
+    return next(iter(names), ANYWHERE)
 
 
 def _namespaces(hits: "Sequence[Hit | GoneHit]", name: str) -> list[str]:
     """The namespaces of the objects of exactly this name."""
     return sorted({one.namespace for one in hits if one.name == name})
+
+
+def _line(one: "Hit") -> str:
+    return f"{_arguments(one)}  (revision {one.revision})"
 
 
 def _arguments(one: "Hit | GoneHit") -> str:

@@ -140,7 +140,7 @@ class Explainer:
         decision = next(iter(await evidence.decisions(key)), None)
         tree = evidence.views.objects.get(key)
         if tree is None:
-            return await self._gone(key, decision)
+            return await self._gone(key, decision, question)
         match key.resource:
             case "pods":
                 return await pods.answer(evidence, key, tree, question)
@@ -207,12 +207,14 @@ class Explainer:
             decision=body(decision),
         )
 
-    async def _gone(self, key: ObjectKey, decision: Event | None) -> ObjectExplanation:
+    async def _gone(
+        self, key: ObjectKey, decision: Event | None, question: Question
+    ) -> ObjectExplanation:
         evidence = self._evidence
         revision = evidence.views.revision
         events = await evidence.changes(key)
         if not events:
-            where = f" in namespace {key.namespace}" if key.namespace else ""
+            where = f" in namespace {key.namespace}" if key.namespace else _anywhere(question)
             when = f"up to revision {revision}" if revision else "before the first event"
             raise NotFound(
                 f'{key.resource} "{key.name}" not found{where} {when}' + await self._elsewhere(key),
@@ -369,6 +371,10 @@ def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
     if key[:2] == questions.DEVICES:
         kinds |= {f"resourceclaims.{api_groups.RESOURCE}"}
     return tuple(doubt for doubt in recorded if doubt.kind in kinds)
+
+
+def _anywhere(question: Question) -> str:
+    return " in any namespace" if question.namespace == questions.ANYWHERE else ""
 
 
 def _requested(requests: Sequence[Event]) -> str:

@@ -94,3 +94,14 @@ def test_deleted_objects_are_found_with_who_deleted_them_and_when(
     assert search.deleted(chronicle, view, "web", lambda key: key.name != "web") == (hit,)
     monkeypatch.setattr(search, "DELETIONS_MAX", 2)
     assert found("web") == ["web"]
+
+
+def test_events_come_after_the_objects_that_they_are_about() -> None:
+    view = ObjectsProjection()
+    log = LogOf(view)
+    for kind, name in (("event", "ns/web"), ("event", "ns/a.1"), ("pod", "ns/my-web-of-old")):
+        log.put(kind, name)
+    answer = search.find(view, "web", lambda key: True)
+    assert [hit.resource for hit in answer.items] == ["pods", "events"]
+    assert [hit.name for hit in answer.objects] == ["my-web-of-old"]
+    assert [hit.name for hit in answer.events] == ["web"]
