@@ -36,6 +36,7 @@ from tests.conformance import honest_lines
 from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
 from tests.conformance.further_tampering import SCHEDULER
+from tests.simulation.edits import EDITS
 from tests.simulation.fleet_acts import ROUTINE, UPKEEP
 
 pytestmark = pytest.mark.timeout(0)
@@ -180,6 +181,7 @@ async def test_claim_of_an_ending_namespace_that_is_removed_without_a_version_ac
         (1306, 16, "audit.jsonl", {"restarts": 0.08}),
         (1718, 35, "audit.jsonl", {"restarts": 0.1}),
         (1338, 40, "watch", {"restarts": 0.1, "besides": UPKEEP}),
+        (1319, 16, "watch", {"restarts": 0.2, "outage": 3, "amid": True}),
     ],
 )
 async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, world, tmp_path):
@@ -196,7 +198,8 @@ async def test_scheduler_that_is_replaced_accuses_nobody(seed, acts, source, wor
     ended in vain here alone, and a pod whose claim is to be deleted is not tried again (1338). A
     rule (1306) or a terminating pod (1338) was gone before the next manager looked. The next one
     counts once more what a rule without an effect would evict (1718). What a new one tried without
-    a reason waits for its flush from then on (1338, 40 acts).
+    a reason waits for its flush from then on (1338, 40 acts). The claim of a pod was made anew
+    before it was tried (1319).
     """
     profile = record(tmp_path, seed, acts, **world)
     await _accuses_nobody(profile, tmp_path / source, acts)
@@ -215,6 +218,36 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
     """
     profile = record(tmp_path, seed, acts, besides=ROUTINE)
     await _accuses_nobody(profile, tmp_path / source, acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(
+    ("seed", "acts", "source"),
+    [(2002, 3, "audit.jsonl"), (2014, 4, "watch"), (2009, 15, "watch")],
+)
+async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
+    """A user deletes a claim between the choice for its pod and what the scheduler writes of it.
+
+    The claim has gone (2002), or is marked when the pod is to be bound (2014); it was made anew
+    before the pod was tried (2009).
+    """
+    profile = record(tmp_path, seed, acts, besides=EDITS)
+    await _accuses_nobody(profile, tmp_path / source, acts)
+
+
+async def test_placement_that_is_refused_without_a_cause_is_accused(tmp_path):
+    """A scheduler says of a claim that it is gone, or is being deleted, though it is there."""
+    profile = record(tmp_path, 2002, 3, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    said, wrong = (
+        "claim default/again-1 got deleted in the meantime",
+        'resourceclaim \\"again-1\\" is being deleted',
+    )
+    assert said in path.read_text()
+    path.write_text(path.read_text().replace(said, wrong))
+    report = await _decided(profile, path)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert "pods/default/pod-1" in unproved
 
 
 @draws.in_turn("ways")

@@ -28,13 +28,13 @@ DRIVERS = (hardware.GPU, hardware.NIC, hardware.CUT, hardware.SHARE, hardware.NE
 def arrive(world: FleetWorld) -> None:
     draw = world.random
     template = draw.choice(TEMPLATES)
-    _pod(world, draw.choice(NAMESPACES), claims=[{"resourceClaimTemplateName": template}])
+    add_pod(world, draw.choice(NAMESPACES), claims=[{"resourceClaimTemplateName": template}])
 
 
 def arrive_with_two(world: FleetWorld) -> None:
     draw = world.random
     chosen = [{"resourceClaimTemplateName": draw.choice(TEMPLATES)} for _ in range(2)]
-    _pod(world, draw.choice(NAMESPACES), claims=chosen)
+    add_pod(world, draw.choice(NAMESPACES), claims=chosen)
 
 
 def arrive_shared(world: FleetWorld) -> None:
@@ -46,12 +46,12 @@ def arrive_shared(world: FleetWorld) -> None:
         else:
             spec = world.cluster.must("resourceclaimtemplates", "quarter")["spec"]["spec"]
             world.cluster.create(RESOURCE, "ResourceClaim", name, spec=json_tree.copy(spec))
-    _pod(world, "default", claims=[{"resourceClaimName": name}])
+    add_pod(world, "default", claims=[{"resourceClaimName": name}])
 
 
 def arrive_before_claim(world: FleetWorld) -> None:
     """Creates a pod whose claim is created later, or never."""
-    _pod(world, "default", claims=[{"resourceClaimName": f"late-{world.random.randrange(4)}"}])
+    add_pod(world, "default", claims=[{"resourceClaimName": f"late-{world.random.randrange(4)}"}])
 
 
 def make_claim(world: FleetWorld) -> None:
@@ -60,12 +60,12 @@ def make_claim(world: FleetWorld) -> None:
 
 
 def arrive_extended(world: FleetWorld) -> None:
-    _pod(world, "default", extended=world.random.choice([1, 1, 2]))
+    add_pod(world, "default", extended=world.random.choice([1, 1, 2]))
 
 
 def watch(world: FleetWorld) -> None:
     """Creates a pod that uses devices with admin access."""
-    _pod(world, "watchers", claims=[{"resourceClaimTemplateName": "watch"}])
+    add_pod(world, "watchers", claims=[{"resourceClaimTemplateName": "watch"}])
 
 
 def deploy(world: FleetWorld) -> None:
@@ -353,7 +353,7 @@ def _pod_spec(world: FleetWorld, claims: list[JsonObject], extended: int) -> Jso
     return {"containers": [container], "resourceClaims": entries}
 
 
-def _pod(
+def add_pod(
     world: FleetWorld,
     namespace: str,
     *,
@@ -490,7 +490,7 @@ def arrive_gated(world: FleetWorld) -> None:
     """Creates a pod that a queue of jobs admits later."""
     gates = [{"name": "example.com/queue"}]
     claims = [{"resourceClaimTemplateName": world.random.choice(TEMPLATES)}]
-    _pod(world, world.random.choice(NAMESPACES), claims=claims, schedulingGates=gates)
+    add_pod(world, world.random.choice(NAMESPACES), claims=claims, schedulingGates=gates)
 
 
 def admit(world: FleetWorld) -> None:
@@ -555,7 +555,7 @@ def arrive_together(world: FleetWorld) -> None:
     """A job queue makes many pods of one sort at one instant."""
     template, namespace = world.random.choice(TEMPLATES), world.random.choice(NAMESPACES)
     for _ in range(world.random.randrange(4, 9)):
-        _pod(world, namespace, claims=[{"resourceClaimTemplateName": template}])
+        add_pod(world, namespace, claims=[{"resourceClaimTemplateName": template}])
 
 
 UPKEEP: Mapping[Act, int] = {drain: 5, edit_class: 8, arrive_together: 8}

@@ -25,7 +25,8 @@ class Placing:
     at which the pod was deleted or the recording ended, if not all of this was written by then.
     `written` is the version of the first write, which is later than the attempt; 0 if unknown.
     `seen_from` is the instant at which others could see that write, with all older versions.
-    `has_failed` if the scheduler took back what it had reserved.
+    `has_failed` if the scheduler took back what it had reserved, `refused_at` when it said why the
+    placement failed. Its claims were all there `since`.
     """
 
     began: Instant
@@ -39,6 +40,8 @@ class Placing:
     written: int = 0
     seen_from: Instant | None = None
     has_failed: bool = False
+    since: Instant = Instant(0)
+    refused_at: Instant | None = None
 
     def note_first_write(self, act: Act) -> None:
         """Notes a write of the placement, unless an earlier one is known."""
@@ -64,6 +67,25 @@ class PodTries:
     placings: list[Placing] = field(default_factory=list)
     was_refused: bool = False
     stated: str = ""
+
+    def placing_of(self, act: Act) -> Placing:
+        """The placing that a write belongs to: the last one, unless it has ended."""
+        last = self.placings[-1] if self.placings else None
+        if last is None or last.bind_at is not None or last.has_failed:
+            self.placings.append(last := Placing(began=act.requested))
+        last.note_first_write(act)
+        return last
+
+    def give_up(self, refused_at: Instant | None = None, *, has_failed: bool = False) -> None:
+        """Forgets the first write of a placement that is not finished: its attempt has failed.
+
+        The next one need not write the same node again. With `has_failed` nothing more is written.
+        At `refused_at` others could see that the pod was refused.
+        """
+        for each in self.placings[-1:]:
+            if each.bind_at is None:
+                each.written, each.has_failed = 0, each.has_failed or has_failed
+                each.refused_at = refused_at
 
     def seen_by(self, report: int) -> int:
         """The pod version that a report names; 0 where the source has none."""
@@ -101,8 +123,9 @@ class Try:
         tried = self.tried
         if not tried.node and not tried.message and tried.devices:
             return bool(ours.node) and ours.devices == tried.devices
-        if self.placing is not None and self.placing.cut_at:
-            # The pod was deleted, or the recording ended, before all of its devices were written.
+        if self.placing is not None and (self.placing.cut_at or self.placing.refused_at):
+            # The pod was deleted, or refused, or the recording ended, before all of its devices
+            # were written.
             return ours.node == tried.node and set(tried.devices) <= set(ours.devices)
         return ours == tried or (not ours.node and ours.message in self.also)
 
@@ -205,6 +228,7 @@ def attempts_of(
                     max(
                         min(made.first, earliest) - tolerances.TABLE.placed_before,
                         min(placing.free_at, earliest - tolerances.TABLE.placed_before),
+                        placing.since,
                     )
                 ),
                 last=Instant(last),
@@ -253,7 +277,7 @@ def divided(placings: Sequence[Placing], until: Instant) -> list[Placing]:
     if has_claims:
         rest = replace(rest, claims_at=None, devices=[])
     else:
-        known = replace(known, claims_at=None, devices=[])
+        known = replace(known, claims_at=None, devices=[], since=Instant(0))
     return [*begun[:-1], known, *((rest,) if late else ()), *others]
 
 

@@ -55,7 +55,8 @@ class RecordedPace:
 
     `reasons` has the instants at which nodes got other reasons for their taints and labels;
     `entered` the versions without which the scheduler could try no pod: the last object made.
-    `lost` are placements as in a variant.
+    `lost` are placements as in a variant. `made` are the earliest instants, by uid, at which claims
+    were there: no attempt that writes one was earlier.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class RecordedPace:
         reasons: Mapping[str, Sequence[Instant]] = MappingProxyType({}),
         entered: Mapping[str, int] = MappingProxyType({}),
         lost: Iterable[Succession] = (),
+        made: Mapping[str, Instant] = MappingProxyType({}),
     ) -> None:
         self._acts: dict[QueueKey, list[Instant]] = defaultdict(list)
         self._noted: dict[tuple[QueueKey, Instant], Act] = {}
@@ -77,6 +79,7 @@ class RecordedPace:
         self.stored_at: Instant | None = None
         self._unseen: dict[QueueKey, Instant] = {}
         self._reasons, self._entered, self._lost = reasons, entered, sorted(lost)
+        self._made = made
 
     def learn(
         self,
@@ -332,8 +335,10 @@ class RecordedPace:
         late = course.late = max(0, now - placing.began - table.sure_after)
         # Parts that are not recorded were not written before the pod was deleted.
         unwritten = Instant(0) if placing.cut_at is None else Instant(placing.cut_at + 1)
-        claims_at, bind_at = placing.claims_at, placing.bind_at
-        if claims_at is None:
+        claims_at, bind_at = placing.claims_at, placing.bind_at or placing.refused_at
+        if claims_at is None and placing.refused_at is not None:
+            claims_at = placing.refused_at
+        elif claims_at is None:
             claims_at = Instant(placing.began + table.claims_after)
             if bind_at is not None:
                 claims_at = min(claims_at, bind_at)
@@ -412,10 +417,11 @@ class RecordedPace:
         elif event.key.resource == "resourceclaims":
             old, new = consumers(act.before), consumers(event.object)
             for uid in old.keys() - new.keys():
-                self._forget_first_write(uid, has_failed=True)
+                self._tries[uid].give_up(has_failed=True)
             for uid in new.keys() - old.keys():
-                placing = self._placing(uid, act)
+                placing = self._tries[uid].placing_of(act)
                 placing.claims_at = act.known
+                placing.since = max(placing.since, self._made.get(event.uid, placing.since))
                 if not dra.allocation(act.before or {}):
                     allocation = json_tree.mapping(event.object, "status", "allocation")
                     placing.devices += dra.device_names(allocation)
@@ -464,7 +470,7 @@ class RecordedPace:
         tries = self._tries[event.uid]
         node = core.node_name(event.object)
         if node and not core.node_name(act.before or {}):
-            placing = self._placing(event.uid, act)
+            placing = tries.placing_of(act)
             placing.bind_at = act.known
             placing.node = node
             return
@@ -475,26 +481,9 @@ class RecordedPace:
             tries.was_refused |= not tries.refusals and refusal_of(act.before or {}) is not None
             tries.refusals.append((act.requested, refusal_of(event.object) or ""))
             tries.written.append(version_of(event))
-            self._forget_first_write(event.uid)
+            tries.give_up(act.known)
         elif node and node != (before := json_tree.text(act.before or {}, *named)):
             # Pre-emption may exchange a node for another one, and place the pod much later.
             tries.placings.append(placing := Placing(began=act.requested, node=node))
             if not before:
                 placing.note_first_write(act)
-
-    def _placing(self, uid: str, act: Act) -> Placing:
-        """The placing that the write belongs to: the last one, unless it has ended."""
-        placings = self._tries[uid].placings
-        if not placings or placings[-1].bind_at is not None or placings[-1].has_failed:
-            placings.append(Placing(began=act.requested))
-        placings[-1].note_first_write(act)
-        return placings[-1]
-
-    def _forget_first_write(self, uid: str, *, has_failed: bool = False) -> None:
-        """Forgets the first write of a placement that is not finished: its attempt has failed.
-
-        The next one need not write the same node again. With `has_failed` nothing more is written.
-        """
-        for each in self._tries[uid].placings[-1:]:
-            if each.bind_at is None:
-                each.written, each.has_failed = 0, each.has_failed or has_failed

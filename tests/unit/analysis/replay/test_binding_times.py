@@ -33,6 +33,7 @@ def times(
     claims: int | None = None,
     bind: int | None = None,
     cut: int | None = None,
+    refused: int | None = None,
     is_known: bool = True,
 ) -> tuple[int, int, int]:
     """The instants after the beginning of the attempt, and how late the pod is from now on."""
@@ -40,8 +41,12 @@ def times(
     def instant(value: int | None) -> Instant | None:
         return None if value is None else Instant(BEGAN + value)
 
-    placing = SimpleNamespace(
-        began=BEGAN, claims_at=instant(claims), bind_at=instant(bind), cut_at=instant(cut)
+    placing = Placing(
+        began=BEGAN,
+        claims_at=instant(claims),
+        bind_at=instant(bind),
+        cut_at=instant(cut),
+        refused_at=instant(refused),
     )
     course = SimpleNamespace(made=SimpleNamespace(placing=placing if is_known else None), late=0)
     pace = cast(Any, SimpleNamespace(_pods={"pod": course}))
@@ -53,6 +58,8 @@ def times(
     ("given", "expected"),
     [
         pytest.param({"claims": 70, "bind": 90}, (70, 90, 0), id="as recorded"),
+        pytest.param({"refused": 40}, (40, 40, 0), id="refused before its claims are written"),
+        pytest.param({"claims": 30, "refused": 40}, (30, 40, 0), id="refused after that"),
         pytest.param(
             {"claims": FAR, "bind": FAR + 9, "after": SURE}, (FAR, FAR + 9, 0), id="hardly late"
         ),

@@ -6,6 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from app.analysis.replay import tolerances
 from app.analysis.replay.acts import Act
 from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.authors import EVICTION, SCHEDULER
@@ -165,6 +166,17 @@ def test_placement_whose_requests_waited_may_have_been_decided_since_the_attempt
         *_, found = attempts_of(tries, waits_of({}, queue), None, have_waited=have_waited)
         assert found.first == first
         assert found.last > placed
+
+
+@pytest.mark.parametrize(("since", "first"), [(0, 4), (10, 10), (24, 24), (26, 25)])
+def test_attempt_is_not_earlier_than_the_claims_that_its_placement_writes(since, first):
+    """Where only the order of writes is known, the attempt may lie far before its first write."""
+    placed = Instant(25 * SECOND)
+    early = Instant(4 * SECOND + tolerances.TABLE.placed_before)
+    placing = Placing(began=placed, node="n", earliest=early, since=Instant(since * SECOND))
+    (found,) = attempts_of(PodTries(placings=[placing]), waits_of({}, []), None)
+    assert found.first == first * SECOND
+    assert found.last >= placed
 
 
 def test_attempts_saw_the_version_that_reports_name():
