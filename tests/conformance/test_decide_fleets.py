@@ -36,7 +36,7 @@ from tests.conformance import honest_lines
 from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
 from tests.conformance.further_tampering import SCHEDULER
-from tests.simulation.edits import EDITS
+from tests.simulation.edits import BATCH, EDITS
 from tests.simulation.fleet_acts import ROUTINE, UPKEEP
 
 pytestmark = pytest.mark.timeout(0)
@@ -233,6 +233,42 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(
+    ("source", "blamed"),
+    [("audit.jsonl", ""), ("watch", ""), ("audit.jsonl", "a write"), ("watch", "an Event")],
+)
+async def test_pods_of_another_scheduler_accuse_nobody(source, blamed, tmp_path):
+    """A pod names a scheduler that nobody here knows, and a person binds it.
+
+    If kube-scheduler binds it, or reports of any pod under that name, it is decided again: it did
+    not report of this one.
+    """
+    profile = record(tmp_path, 2012, 1, besides=EDITS)
+    path = tmp_path / source
+    if blamed == "a write":
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        (bound,) = (
+            line
+            for line in lines
+            if line["objectRef"]["subresource"] == "binding" and line["user"]["username"] == "alice"
+        )
+        bound["user"]["username"] = SCHEDULER
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    elif blamed:
+        events = path / "events.jsonl"
+        lines = [json.loads(line) for line in events.read_text().splitlines()]
+        report = next(line["object"] for line in lines if line["object"]["reason"] == "Scheduled")
+        report["reportingComponent"] = BATCH
+        events.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    report = await _decided(profile, path)
+    assert report.explained is (not blamed)
+    if not blamed:
+        assert report.violations == {}
+        author = "an unknown author" if source == "watch" else "alice"
+        assert report.not_comparable[f"a binding by {author}, taken as recorded"] == 1
 
 
 async def test_placement_that_is_refused_without_a_cause_is_accused(tmp_path):

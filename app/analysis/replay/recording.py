@@ -417,6 +417,8 @@ class Recording:
         """The treatment of a write, and its author."""
         author = self._authors.of(event, before)
         sort = self._writers.of(event, before, author)
+        if self._writers.is_foreign(event, before):
+            sort, author = Writer.OUTSIDE, event.stamp.actor.user
         self._has_begun |= event.stamp.verb != BASELINE_VERB
         if not self._has_begun:
             # No act is known yet: the existing objects are the common initial state.

@@ -5,14 +5,14 @@ not emulated) and leaves out those that the controllers here decide again. The u
 decides; for a write without a named actor, `authors` finds the author.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Any
 
-from app.analysis.replay.authors import COLLECTOR, UNNAMED
+from app.analysis.replay.authors import COLLECTOR, SCHEDULER, UNNAMED
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, event_reasons, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
@@ -55,6 +55,8 @@ MANAGED = frozenset(
 )
 """The users of the controllers that one process, kube-controller-manager, runs."""
 
+_USUAL = frozenset(("", "default-scheduler"))
+
 _SHORT = {
     "system:kube-scheduler": "scheduler",
     "system:serviceaccount:kube-system:": "",
@@ -73,10 +75,12 @@ class Writer(StrEnum):
 class Writers:
     """Sorts the events of a recording by their writer.
 
-    `running` are the names of the controllers that decide again.
+    `running` are the names of the controllers that decide again, `foreign` those of schedulers that
+    do not (`foreign_schedulers`).
     """
 
-    def __init__(self, running: Collection[str]) -> None:
+    def __init__(self, running: Collection[str], foreign: Set[str] = frozenset()) -> None:
+        self._foreign = foreign
         self._decided: dict[str, list[str]] = {}
         for name in running:
             self._decided.setdefault(registry.actor_of(name).user, []).append(name)
@@ -96,6 +100,13 @@ class Writers:
             return Writer.NOT_EMULATED
         return Writer.OUTSIDE
 
+    def is_foreign(self, event: Event, before: JsonView | None) -> bool:
+        """Whether a write binds a pod that another program than kube-scheduler places."""
+        if event.key[:2] != api_resources.PODS or not core.node_name(event.object):
+            return False
+        is_bound = core.scheduler_name(event.object) in self._foreign
+        return is_bound and before is not None and not core.node_name(before)
+
     @property
     def names(self) -> Mapping[str, Sequence[str]]:
         """The names of controllers by the user name of their writes."""
@@ -104,6 +115,33 @@ class Writers:
     def controllers_of(self, user: str) -> Sequence[str]:
         """The names of the controllers that write under a user name."""
         return self._decided.get(user, ())
+
+
+def foreign_schedulers(events: Iterable[Event]) -> frozenset[str]:
+    """The names in pods (`schedulerName`) under which kube-scheduler has done nothing.
+
+    It writes an Event about each pod that it places or refuses, under the name of the pod's
+    profile. Where no such Event of any profile is recorded, no name is known to be foreign.
+    Parity: controllers.md 4.3, 4.6.
+    """
+    named: set[str] = set()
+    shown: set[str] = set()
+    for event in events:
+        if event.key.resource == "events":
+            report = core.event_object(event.object)
+            if report.reason in (event_reasons.SCHEDULED, event_reasons.FAILED_SCHEDULING):
+                shown.add(report.reporting_component or report.reporting_controller)
+        elif event.key[:2] == api_resources.PODS and event.is_about_object:
+            name = core.scheduler_name(event.object)
+            named.add(name)
+            is_tried = event.stamp.actor.user == SCHEDULER or bool(
+                json_tree.text(event.object, "status", "nominatedNodeName")
+            )
+            if is_tried:
+                shown.add(name)
+    if not shown & _USUAL:
+        return frozenset()
+    return frozenset(named - shown - _USUAL)
 
 
 def _is_renewal(event: Event) -> bool:

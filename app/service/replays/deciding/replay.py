@@ -29,7 +29,7 @@ from app.analysis.replay.unsure import ending
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
-from app.analysis.replay.writers import Writers
+from app.analysis.replay.writers import Writers, foreign_schedulers
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
@@ -262,7 +262,9 @@ async def recording_of(
     events = [event async for page in _pages(log, history, bounds, after) for event in page]
     begun = () if beginning is None else beginning.objects
     acting = authors.acting(events, begun) if history.was_decided_elsewhere else {}
-    recording = Recording(Writers(running), LiveViews(rules.profile), acting, lacks, rules.schemas)
+    is_elsewhere = history.was_decided_elsewhere
+    writers = Writers(running, foreign_schedulers(events) if is_elsewhere else frozenset())
+    recording = Recording(writers, LiveViews(rules.profile), acting, lacks, rules.schemas)
     if beginning is not None:
         recording.begin(beginning)
     return _sorted_out(recording, events, until, beginning, bounds.shared_events_max // 2)

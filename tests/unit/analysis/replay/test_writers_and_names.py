@@ -8,6 +8,7 @@ from app.analysis.replay.writers import (
     DECIDED,
     Writer,
     Writers,
+    foreign_schedulers,
     is_by_anyone_alike,
     is_first_of_removal,
 )
@@ -61,6 +62,35 @@ def test_lease_by_which_a_process_leads_is_no_decision(user, type_, sort):
     key = ObjectKey("coordination.k8s.io", "leases", "kube-system", "kube-scheduler")
     written = event(key, {"spec": {"holderIdentity": "cp-1"}}, user=user, type_=type_)
     assert Writers(DECIDED).of(written, None, user) is sort
+
+
+def report_by(reporter, reason="Scheduled"):
+    key = ObjectKey("", "events", "default", "e")
+    tree = {"kind": "Event", "reason": reason, "reportingComponent": reporter}
+    return event(key, tree, user="redra:import")
+
+
+def pod_of(scheduler, user="redra:import", **status):
+    return event(POD, {"spec": {"schedulerName": scheduler}, "status": status}, user=user)
+
+
+@pytest.mark.parametrize(
+    ("events", "foreign"),
+    [
+        ([report_by("default-scheduler")], {"mine"}),
+        ([report_by("default-scheduler", "FailedScheduling")], {"mine"}),
+        ([report_by("default-scheduler", "Preempted")], set()),
+        ([], set()),
+        ([report_by("kubelet")], set()),
+        ([report_by("default-scheduler"), report_by("mine")], set()),
+        ([report_by("default-scheduler"), pod_of("mine", "system:kube-scheduler")], set()),
+        ([report_by("default-scheduler"), pod_of("mine", nominatedNodeName="n")], set()),
+        ([report_by("default-scheduler"), pod_of("")], {"mine"}),
+    ],
+)
+def test_scheduler_that_reports_nothing_is_another_program(events, foreign):
+    """Two pods, of `mine` and of the usual scheduler, and what else is recorded."""
+    assert foreign_schedulers([pod_of("mine"), pod_of("default-scheduler"), *events]) == foreign
 
 
 def test_first_half_of_a_removal_is_part_of_it():
