@@ -3,7 +3,7 @@
 Two writes are the same when they differ in masked values alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.domain.values.json_tree import JsonObject
@@ -100,3 +100,18 @@ def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]
                 yield from changes(was, now, f"{path}.{name}".lstrip("."))
     elif old != new:
         yield path, old, new
+
+
+def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:
+    """A copy of the tree without the values at these paths."""
+    copied: JsonObject = dict(tree)
+    for path in paths:
+        place = copied
+        for name in path[:-1]:
+            inner = place.get(name)
+            if not isinstance(inner, dict):
+                break
+            place[name] = place = dict(inner)
+        else:
+            place.pop(path[-1], None)
+    return copied

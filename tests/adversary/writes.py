@@ -460,3 +460,27 @@ def report_that_names_another_pod(log: Log) -> None:
     line = log.lines[number]
     for side in ("requestObject", "responseObject"):
         line[side]["regarding"]["name"] += "-2"
+
+
+@alteration("wrong", (QUICKSTART, VERSIONS), verify=AGREES, decide=FAILS)
+def scheduled_event_of_a_preemption(log: Log) -> None:
+    """The Event of an assignment has the action of a preemption (4.6)."""
+    _report(log, action="Preempting")
+
+
+@alteration("wrong", (VERSIONS, QUICKSTART), verify=AGREES, decide=FAILS)
+def scheduled_event_of_another_scheduler(log: Log) -> None:
+    """A scheduler reports about a pod that names another one, under which it does so (11.1)."""
+    _report(log, reportingController="other-scheduler")
+
+
+def _report(log: Log, **fields: str) -> None:
+    """Sets fields of the Event about the first assignment."""
+    number = log.first(
+        "create",
+        "events",
+        by=SCHEDULER,
+        where=lambda line: line["requestObject"].get("reason") == "Scheduled",
+    )
+    for side in ("requestObject", "responseObject"):
+        log.lines[number][side].update(fields)

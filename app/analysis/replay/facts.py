@@ -5,14 +5,15 @@ nothing random and no time of a clock.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from app.analysis import meanings
-from app.analysis.masks import changes, masked, masked_where_different
+from app.analysis.masks import changes, masked, masked_where_different, without
 from app.analysis.replay.writers import is_announcement
 from app.domain.controllers.scheduling.reports import messages
+from app.domain.controllers.scheduling.reports.events import COMPONENT
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects import registry
@@ -34,8 +35,6 @@ _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 
 _NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
 _NOTHING: tuple[Any, ...] = (None, {}, [])
-
-"""The reasons of Events about a failed attempt, and about a placed pod."""
 
 UNSCHEDULED = frozenset(("Unschedulable", "SchedulerError"))
 """Reasons of the condition PodScheduled that a failed attempt gives."""
@@ -168,13 +167,16 @@ class FieldChanged:
 class EventSeen:
     """A Kubernetes Event was written.
 
-    `about` is the object that its reference names, if the uid is that of another object.
+    `about` is the object that its reference names, if the uid is that of another object. `action`
+    and `reporter` are those that no controller gives an Event of this reason.
     """
 
     type: str
     reason: str
     note: str
     about: str = ""
+    action: str = ""
+    reporter: str = ""
 
 
 Fact: TypeAlias = (
@@ -236,9 +238,10 @@ def text(fact: Fact) -> str:
             return f"no longer reserved for {_consumer(pod, uid)}"
         case FieldChanged():
             return f"{fact.path}: {fact.was} -> {fact.now}"
-        case EventSeen(about=about):
-            seen = f"{fact.type} {fact.reason}: {fact.note}"
-            return f"{seen} (about {about})" if about else seen
+        case EventSeen():
+            odd = {"about": fact.about, "action": fact.action, "reported by": fact.reporter}
+            said = [f"({name} {value})" for name, value in odd.items() if value]
+            return " ".join((f"{fact.type} {fact.reason}: {fact.note}", *said))
         case _:
             assert_never(fact)
 
@@ -319,15 +322,25 @@ def _facts_of(event: Event, before: JsonObject | None, node: SchemaNode | None) 
             yield from _changed(old, new, node)
 
 
-def event_seen(tree: JsonView, key: ObjectKey | None = None) -> EventSeen:
+def event_seen(tree: JsonView, key: ObjectKey | None = None, scheduler: str = "") -> EventSeen:
     """The content of an Event object, without the random end of the name of a refused object.
 
-    `key` is that of the object with the uid of the reference, if it is known.
+    `key` is that of the object with the uid of the reference, and `scheduler` the name of the
+    scheduler of that pod, if they are known. What the Event leaves out agrees with any.
     """
     event_object = core.event_object(tree)
-    note = _REFUSED.sub(r"\1…\2", event_object.note or event_object.message)
-    about = "" if key is None else _another(event_object.subject, key)
-    return EventSeen(type=event_object.type, reason=event_object.reason, note=note, about=about)
+    reason, action = event_object.reason, event_object.action
+    reporter = event_object.reporting_component or event_object.reporting_controller
+    # Parity: controllers.md 11.1. A further profile reports under its name, redra's under one.
+    is_right = not scheduler or reporter in ("", scheduler, COMPONENT)
+    return EventSeen(
+        type=event_object.type,
+        reason=reason,
+        note=_REFUSED.sub(r"\1…\2", event_object.note or event_object.message),
+        about="" if key is None else _another(event_object.subject, key),
+        action="" if action == event_reasons.ACTIONS.get(reason, "") else action,
+        reporter="" if is_right or reason not in event_reasons.ACTIONS else reporter,
+    )
 
 
 def _another(reference: Reference, key: ObjectKey) -> str:
@@ -380,21 +393,6 @@ def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[Cond
     for type_, condition in _conditions(after).items():
         if olds.get(type_) != condition:
             yield condition
-
-
-def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:
-    """A copy of the tree without the values at these paths."""
-    copied: JsonObject = dict(tree)
-    for path in paths:
-        place = copied
-        for name in path[:-1]:
-            inner = place.get(name)
-            if not isinstance(inner, dict):
-                break
-            place[name] = place = dict(inner)
-        else:
-            place.pop(path[-1], None)
-    return copied
 
 
 def _consumer(name: str, uid: str) -> str:

@@ -81,9 +81,9 @@ class Trace:
     at which objects were gone, `removable` the earliest at which they may have been,
     `removed_within` the first and last one for those whose removal has no time, `nodes_within` the
     last one, by uid and instant, for writes about nodes without a time, `replicas` the pods of
-    replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
-    objects at the end. `due` has, by uid and instant, when steps near the end of a run were due,
-    `ready` when they could be made, attempts among them.
+    replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
+    names of those of pods, `kept` the objects at the end. `due` has, by uid and instant, when steps
+    near the end of a run were due, `ready` when they could be made, attempts among them.
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
     to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
     left out. `read` may spare reading facts.
@@ -108,6 +108,7 @@ class Trace:
     kept: dict[str, JsonObject] = field(default_factory=dict)
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)
+    schedulers: dict[str, str] = field(default_factory=dict)
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
@@ -182,6 +183,7 @@ class Trace:
         else:
             self.kept[uid] = event.object
         if event.key.resource == "pods":
+            self.schedulers.setdefault(uid, core.scheduler_name(event.object))
             if core.is_finished(event.object):
                 self.finished.setdefault(uid, event.stamp.time)
             for owner in meta.owners(event.object):
@@ -197,13 +199,14 @@ class Trace:
         if event.type is EventType.OBJECT_DELETED:
             return
         subject = facts.subject_of(event.object)
+        scheduler = self.schedulers.get(subject, "")
         step = Step(
             revision=event.revision,
             time=event.stamp.time,
             writer=writer,
             key=event.key,
             uid=event.uid,
-            facts=(facts.event_seen(event.object, self.keys.get(subject)),),
+            facts=(facts.event_seen(event.object, self.keys.get(subject), scheduler),),
         )
         self.said[subject].append(step)
 

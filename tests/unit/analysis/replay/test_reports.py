@@ -100,6 +100,29 @@ def test_event_is_about_the_object_of_its_uid(about: dict[str, str], words: str)
     assert facts.event_seen({"reason": "Scheduled", "regarding": about}).about == ""
 
 
+@pytest.mark.parametrize(
+    ("reason", "action", "reporter", "words"),
+    [
+        ("Scheduled", "Binding", "default-scheduler", ""),
+        ("Scheduled", "Binding", "batch", ""),  # the name that the pod gives
+        ("Scheduled", "", "", ""),  # what it leaves out agrees with any
+        ("Scheduled", "Preempting", "batch", " (action Preempting)"),
+        ("FailedScheduling", "Binding", "batch", " (action Binding)"),
+        ("Preempted", "Preempting", "other", " (reported by other)"),
+        ("Killing", "", "kubelet", ""),
+        ("Killing", "Binding", "kubelet", " (action Binding)"),
+    ],
+)
+@pytest.mark.parametrize("name", ["reportingComponent", "reportingController"])
+def test_event_has_the_action_and_the_reporter_of_its_reason(
+    reason: str, action: str, reporter: str, words: str, name: str
+) -> None:
+    tree = {"type": "Normal", "reason": reason, "action": action, name: reporter}
+    assert facts.text(facts.event_seen(tree, POD, "batch")) == f"Normal {reason}: {words}"
+    if reporter == "other":
+        assert facts.event_seen(tree, POD).reporter == ""
+
+
 def test_key_waited_from_the_slack_before_it_was_ready_until_it_was_due() -> None:
     slack = tolerances.TABLE.unseen
     waits = Readiness({"claims": Instant(50)})

@@ -71,7 +71,8 @@ class ReportSeries:
         if self._pace is not None:
             newest = subject["resourceVersion"]
             subject["resourceVersion"] = self._pace.version_seen(subject["uid"], newest, now)
-        fact = (subject["uid"], subject["resourceVersion"], "Scheduling")
+        action = event_reasons.ACTIONS[event_reasons.FAILED_SCHEDULING]
+        fact = (subject["uid"], subject["resourceVersion"], action)
         known = self._reported.get(fact)
         if known is None or objects.event(known[0]) is None:
             return _create(
@@ -80,7 +81,6 @@ class ReportSeries:
                 now,
                 kind="Warning",
                 reason=event_reasons.FAILED_SCHEDULING,
-                action="Scheduling",
                 note=text,
             )
         key, is_series = known
@@ -109,7 +109,6 @@ def scheduled(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) ->
         now,
         kind="Normal",
         reason=event_reasons.SCHEDULED,
-        action="Binding",
         note=messages.assigned(subject["namespace"], subject["name"], node),
     )
 
@@ -122,8 +121,7 @@ def waiting(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> C
         subject,
         now,
         kind="Normal",
-        reason="BindingConditionsPending",
-        action="Scheduling",
+        reason=event_reasons.BINDING_PENDING,
         note=f"waiting for binding conditions for device on node {node}",
     )
 
@@ -138,7 +136,6 @@ def preempted(
         now,
         kind="Normal",
         reason=event_reasons.PREEMPTED,
-        action="Preempting",
         note=messages.preempted_by(meta.uid(pod), node),
         related=reference(pod, kind="Pod", with_revision=True),
     )
@@ -151,7 +148,6 @@ def _create(
     *,
     kind: str,
     reason: str,
-    action: str,
     note: str,
     related: JsonObject | None = None,
 ) -> CreateObject:
@@ -173,7 +169,7 @@ def _create(
             "deprecatedLastTimestamp": None,
             "type": kind,
             "eventTime": timestamps.micro_text(now),
-            "action": action,
+            "action": event_reasons.ACTIONS[reason],
             **({} if related is None else {"related": related}),
             "reportingController": COMPONENT,
             "reportingInstance": INSTANCE,
