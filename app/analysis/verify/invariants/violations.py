@@ -173,16 +173,13 @@ class HeldFrom(NamedTuple):
     parts: HeldParts
 
 
-def grown(
-    before: tuple[HeldFrom, ...], revision: Revision, parts: HeldParts | None
-) -> tuple[HeldFrom, ...]:
-    """The parts taken too much, with those of now if any of them or the limit is another one."""
+def grow(before: list[HeldFrom], revision: Revision, parts: HeldParts | None) -> None:
+    """Adds the parts taken too much now if any of them or the limit is another one than before."""
     if parts is None:
-        return before
+        return
     last = before[-1].parts if before else None
-    if last is not None and last.limit == parts.limit and {*parts.uses} <= {*last.uses}:
-        return before
-    return (*before, HeldFrom(revision, parts))
+    if last is None or last.limit != parts.limit or not {*parts.uses} <= {*last.uses}:
+        before.append(HeldFrom(revision, parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

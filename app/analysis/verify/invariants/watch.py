@@ -15,7 +15,7 @@ Example, with device d and claims a and b:
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from app.analysis.verify.invariants import admin, cells, claims, pods, publishing
@@ -37,7 +37,7 @@ from app.analysis.verify.invariants.violations import (
     Violation,
     ViolationKind,
     blame,
-    grown,
+    grow,
 )
 from app.domain.log import CLOCKS, Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.pages import Page
@@ -101,7 +101,7 @@ class _OpenViolation:
     causes: frozenset[Cause]
     pools: tuple[PoolId, ...]
     unless: frozenset[str]
-    uses: tuple[HeldFrom, ...] = ()
+    uses: list[HeldFrom] = field(default_factory=list)
     by: Event | None = None
     is_known: bool = False
 
@@ -344,9 +344,9 @@ class InvariantWatch:
             if each is not None and each.kind is kind:
                 each.objects.update(finding.objects)
                 each.causes, now[place] = causes, each
-                each.uses = grown(each.uses, self._now().revision, finding.uses)
+                grow(each.uses, self._now().revision, finding.uses)
                 continue
-            now[place] = _OpenViolation(
+            now[place] = made = _OpenViolation(
                 kind=kind,
                 objects=set(finding.objects),
                 message=finding.message,
@@ -356,9 +356,9 @@ class InvariantWatch:
                 causes=causes,
                 pools=finding.pools,
                 unless=unless,
-                uses=grown((), self._now().revision, finding.uses),
                 by=self._event if place[0] == ORDERED else None,
             )
+            grow(made.uses, self._now().revision, finding.uses)
         for place, each in still.items():
             if now.get(place) is not each:
                 if place[0] == ORDERED:
@@ -495,5 +495,5 @@ class InvariantWatch:
             begin=each.begin,
             end=end,
             doubt=doubt,
-            uses=each.uses,
+            uses=tuple(each.uses),
         )
