@@ -114,11 +114,17 @@ def _unknown(verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int)
     left = count - len(free)
     if count < 1 or not 0 <= left < len(others) or comb(len(others), left) > _CHOICES_MAX:
         return ""
-    choices = [
-        (*free, *left_out)
-        for left_out in combinations(others, left)
-        if verdicts.agrees(verdict, [one for one in others if one not in left_out])
-    ]
+    choices: list[tuple[NodeReason, ...]] = []
+    is_answer: dict[tuple[str, ...], bool] = {}
+    for left_out in combinations(others, left):
+        # Nodes that say the same are alike here; of a large cluster, most do.
+        texts = tuple(sorted(one.text for one in left_out))
+        if texts not in is_answer:
+            names = {one.node for one in left_out}
+            rest = [one for one in others if one.node not in names]
+            is_answer[texts] = verdicts.agrees(verdict, rest)
+        if is_answer[texts]:
+            choices.append((*free, *left_out))
     if not 0 < len(choices) <= NAMES_MAX:
         return ""
     noun = counts.plural(count, "node")
