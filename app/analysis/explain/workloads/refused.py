@@ -143,9 +143,9 @@ def of_quota(
     for uid, refusal in newest(views, quota.namespace).items():
         key = views.objects.by_uid(uid)
         is_refused = not refusal.is_past and quota_use.refusing(refusal.message) == quota.name
-        if quota_use.has_room(views, quota.namespace, refusal.message, tree):
+        if key is None or not is_refused or not sees(key):
             continue
-        if key is not None and is_refused and sees(key):
+        if not quota_use.has_room(views, quota.namespace, refusal.message, tree):
             yield Reason(
                 text=f"it refuses pods of {questions.named(key)}",
                 revision=refusal.event.revision,
