@@ -131,7 +131,7 @@ def deleted(
 
     Event objects come after all others.
 
-    The newest DELETIONS_MAX deletions are looked at. The query is that of `find`.
+    The newest DELETIONS_MAX deletions of each kind are looked at. The query is that of `find`.
     """
     place, slash, name = query.strip().lower().rpartition("/")
     if not name and not slash:

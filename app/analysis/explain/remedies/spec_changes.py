@@ -119,13 +119,15 @@ def _changed(tree: JsonObject) -> tuple[JsonObject, JsonObject]:
 
 
 def _opening(state: ChangedPair, pod: PodSpec, info: NodeInfo) -> Iterator[SpecChange]:
-    """The changes that open a closed node to the pod, one for each way in which it is closed."""
+    """The first change that opens a closed node, and a pod that tolerates what taints it.
+
+    A cordoned node is only opened: who cordons it wants no pod there.
+    """
     for text, opened in node_answers.openings(pod, info):
         made, spec = _changed(state.node)
         spec["taints"] = [*opened.taints]
         spec["unschedulable"] = opened.is_unschedulable
-        kind = "open the node"
-        yield SpecChange(text=text, kind=kind, of_pod=False, tree=made)
+        yield SpecChange(text=text, kind="open the node", of_pod=False, tree=made)
         break
     if info.is_unschedulable:
         return
