@@ -208,6 +208,9 @@ def test_paper_shows_tables_and_signs_and_no_forms(story):
         assert not any(one.is_visible() for one in ways.all()), "nobody follows them on paper"
         page.goto(f"{story.url}/ui/h/default/blast")
         assert not page.locator("main form").first.is_visible()
+        page.goto(f"{story.url}/ui/h/default/capacity")
+        assert page.locator("main h2").first.is_visible()
+        assert not page.locator("#fit").is_visible(), "a heading of a form that is not there"
         page.goto(f"{story.url}/ui/h/default/")
         sign = "one => getComputedStyle(one).printColorAdjust"
         assert page.locator("main .sign").first.evaluate(sign) == "exact"

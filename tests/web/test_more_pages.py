@@ -107,6 +107,12 @@ async def test_pace_page_has_the_pods_of_the_json(seed):
         assert [row.all("td")[1].text for row in steps] == [
             str(step["count"]) for step in answer["steps"]
         ]
+        # A step that no pod has ended has no duration: 0.00 s would be the shortest of all.
+        for row, step in zip(steps, answer["steps"], strict=True):
+            durations = [cell.text for cell in row.all("td")[2:]]
+            assert ("–" in durations) is (step["count"] == 0)
+            assert set(durations) == {"–"} or all(one.endswith(" s") for one in durations)
+        assert {step["count"] for step in answer["steps"]} > {0}
         nobody = await page(server, f"{UI}/pace?name=no-such-pod")
         assert "No pod matches the filter." in nobody.one("main").text
 

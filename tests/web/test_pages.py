@@ -11,6 +11,7 @@ from app.web.links import Links
 from app.web.pages import devices, why
 from tests import draws
 from tests.api.serving import CLAIMS, claim, pod, serving
+from tests.web.invented import slice_of
 from tests.web.planted import PODS, plant
 from tests.web.reading import Node, read
 
@@ -86,6 +87,14 @@ async def test_history_without_troubles_says_so():
         root = await page(server, f"{UI}/")
         assert "Nothing is wrong here." in root.one("main").text
         assert not root.all("li", "finding")
+        nothing = "There is no pod, no claim and no ResourceSlice at this moment."
+        assert nothing in root.one("main").text
+        assert "every pool is complete" not in root.one("main").text
+        published = slice_of("s", "d.test", "p", [{"name": "x"}], allNodes=True)
+        await server.post("/apis/resource.k8s.io/v1/resourceslices", published)
+        root = await page(server, f"{UI}/")
+        assert nothing not in root.one("main").text
+        assert "every pool is complete" in root.one("main").text
 
 
 async def test_history_without_findings_says_that_refused_writes_are_in_none():

@@ -194,7 +194,9 @@ class Pages:
             inquiry, self._api.incident, self._part_seconds, begins=False
         )
         namespace = inquiry.request.parameter("namespace")
-        return findings.page(frame, answer, namespace, defects)
+        objects = (await self.answers.views(inquiry)).objects
+        is_empty = not any(objects.count(*kind) for kind in _LOOKED_AT)
+        return findings.page(frame, answer, namespace, defects, is_empty=is_empty)
 
     async def _why(self, inquiry: Inquiry) -> bytes:
         answer = await self.answers.why(inquiry)
@@ -393,6 +395,11 @@ _PARTS: dict[str, _Make] = {
     "why": Pages._why,
 }
 
+
+_LOOKED_AT = (
+    api_resources.PODS, api_resources.RESOURCE_CLAIMS, api_resources.RESOURCE_SLICES
+)  # fmt: skip
+"""Without objects of these kinds, there is nothing that the landing page could find wrong."""
 
 _FORMS: dict[str, _Make] = {
     PROPOSAL: Pages._proposed, CAPACITY: Pages._fitting, forks.FORK: Pages._blast

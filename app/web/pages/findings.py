@@ -70,9 +70,17 @@ EXPLAINED = frozenset(
 
 
 def page(
-    frame: Frame, answer: Findings, namespace: str = "", defects: KnownDefects = KnownDefects()
+    frame: Frame,
+    answer: Findings,
+    namespace: str = "",
+    defects: KnownDefects = KnownDefects(),
+    *,
+    is_empty: bool = False,
 ) -> bytes:
-    """The page, limited to `namespace` unless it is empty."""
+    """The page, limited to `namespace` unless it is empty.
+
+    `is_empty` is whether no object is there that findings are about.
+    """
     return render(
         "findings.html",
         frame=frame,
@@ -84,18 +92,22 @@ def page(
         explained=EXPLAINED,
         events=EVENTS,
         namespace=namespace,
+        is_empty=is_empty,
         summary=_summary(answer, defects),
     )
 
 
 def _summary(answer: Findings, defects: KnownDefects) -> str:
-    """The number of findings per severity and of known defects, as a sentence."""
+    """The number of cards of the page per severity, known defects among them, as a sentence."""
+    severities = [
+        *(item.severity for item in answer.items),
+        *(one.severity for one in defects.items),
+    ]
     parts = []
     for severity in Severity:
-        count = sum(item.severity is severity for item in answer.items)
-        if count:
+        if count := severities.count(severity):
             parts.append(f"{count} {severity.value}{'' if count == 1 else 's'}")
-    if defects.items:
-        parts.append(counts.of(len(defects.items), "known defect"))
     listed = ", ".join(parts) or "No findings"
+    if defects.items:
+        listed += f", of which {counts.of(len(defects.items), 'known defect')},"
     return f"{listed} up to revision {answer.revision}."
