@@ -43,7 +43,7 @@ from tests.web import (
     walked_incidents,
 )
 from tests.web.later_incidents import LATER
-from tests.web.reading import ready
+from tests.web.reading import read, ready
 from tests.web.test_incident_stories import played
 
 KNOWN = Credentials(
@@ -180,6 +180,27 @@ def drawn(make):
 INCIDENTS = {name: make for one in ROWS for name, make in drawn(one).items()} | {
     name: lambda name=name: incident_files.read(name).incident for name in incident_files.names()
 }
+
+
+async def test_denied_page_leads_to_what_its_reader_may_read():
+    incident = INCIDENTS[FIRST]()
+    async with serving(
+        store=await stored(incident, played(incident)),
+        credentials=KNOWN,
+        authorization=allowed("of-one-namespace"),
+        worker=no_worker,
+    ) as server:
+        denied = await server.raw("GET", "/ui/h/default/", **READER)
+        assert denied.status_code == 403
+        (link, _) = read(denied.text).one("main").links
+        answer = await ready(lambda: server.raw("GET", link, **READER))
+        assert answer.status_code == 200
+        rows = read(answer.text).one("tbody").all("tr")
+        assert rows
+        assert all(" lab/" in row.text for row in rows)
+        nobody = await server.raw("GET", link, authorization="Bearer nothing")
+        assert nobody.status_code == 401
+        assert read(nobody.text).one("main").links == ["/ui/"]
 
 
 @pytest.mark.parametrize("reader", READERS)

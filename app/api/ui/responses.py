@@ -51,6 +51,8 @@ def problem(refusal: Exception, code: int, request: HttpRequest) -> Response:
     place, name = None, ""
     if code in _FROM_A_HISTORY and getattr(refusal, "resource", "") != "histories":
         place = _place(request.path)
+    if code == _DENIED and request.path.endswith("/timeline"):
+        place = None
     if code == _NOT_FOUND:
         name = next(iter(request.query.get("name", ())), "")
     title = _TITLES.get(code, "Something went wrong")
@@ -69,8 +71,12 @@ def _place(path: str) -> Links | None:
 
 
 _NOT_FOUND = 404
-_FROM_A_HISTORY = frozenset((400, _NOT_FOUND, 405))
-"""The statuses of errors of a history that is there: its other pages can be shown."""
+_DENIED = 403
+_FROM_A_HISTORY = frozenset((400, _DENIED, _NOT_FOUND, 405))
+"""The statuses of errors of a history that is there, or may be: its other pages can be shown.
+
+Who may not read one page may read others, such as the timeline of what they may read.
+"""
 
 
 _TITLES = {

@@ -17,9 +17,20 @@ def problem(
 ) -> bytes:
     """The error page for a page that cannot be shown.
 
-    `place` is the history of the page if it exists, `name` that of the object which was asked for.
+    `place` is the history of the page if other pages of it may be shown, `name` that of the object
+    which was asked for.
     """
-    return render("problem.html", title=f"{code} {title}", message=message, place=place, name=name)
+    return render(
+        "problem.html",
+        title=f"{code} {title}",
+        message=message,
+        place=place,
+        name=name,
+        is_denied=code == _DENIED,
+    )
+
+
+_DENIED = 403
 
 
 def _row(item: Mapping[str, Any]) -> dict[str, Any]:
