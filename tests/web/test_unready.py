@@ -8,9 +8,11 @@ import pytest
 import yaml
 
 from app.analysis.capacity.sampling import CapacityBounds
+from app.analysis.findings import findings as collected
 from app.analysis.findings.report import Finding, FindingKind, Findings, Severity
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
+from app.domain.values.timestamps import SECOND, Instant
 from app.service import past
 from app.service.answering.errands import Errands
 from app.service.replays.scanning import HistoryScan
@@ -22,6 +24,7 @@ from tests.api.serving import CONFIG_MAPS, config_map, pod, serving
 from tests.api.test_readers import PATHS, RBAC, filled, headers
 from tests.api.test_redra_capacity import fill
 from tests.patience import PATIENCE_SECONDS
+from tests.virtual_clock import VirtualClock
 from tests.web.browsing import browsing, needs_browser
 from tests.web.planted import PODS
 from tests.web.reading import read
@@ -167,7 +170,11 @@ async def test_landing_page_shows_known_defects_and_begins_no_search_for_each_mo
         page = read((await server.raw("GET", UI + "/")).text)
         titles = [one.text for one in page.all("h2")]
         assert {one["title"] for one in defects} <= {*titles}
-        assert f"{len(defects)} known defect" in page.one("p", "lead").text
+        lead = page.one("p", "lead").text
+        assert f"{len(defects)} known defect" in lead
+        # The summary counts what is shown, whichever search it comes from.
+        shown = [one.text for one in page.all("p", "severity")]
+        assert all(f"{shown.count(one)} {one}" in lead for one in shown)
         await server.post(CONFIG_MAPS, config_map("later"))
         past = f"/ui/h/default@{answer['revision']}"
         says = "known defects were not searched for at this moment"
@@ -506,3 +513,32 @@ async def test_other_requests_run_between_the_inputs_of_a_rehearsal():
             await server.get(f"{JSON}/rehearsal?to=1.36")
             tasks.cancel_scope.cancel()
         assert turns > 2 * 40, "the inputs run in two worlds, and each of them gives a turn"
+
+
+async def test_findings_that_took_long_are_kept_as_long(monkeypatch):
+    """On a busy machine, a page that was not ready in time was begun anew after each answer."""
+    clock = VirtualClock(Instant(1_800_000_000 * SECOND))
+    begun = []
+
+    def of_a_busy_machine(*given, **more):
+        begun.append(clock.now())
+        clock.advance_to(Instant(clock.now() + 5 * SECOND))
+        return collect_in_steps(*given, **more)
+
+    collect_in_steps = collected.collect_in_steps
+    monkeypatch.setattr(collected, "collect_in_steps", of_a_busy_machine)
+    async with serving(clock=clock) as server:
+        await server.post(PODS, pod("w"))
+
+        async def times(*, after=0):
+            clock.advance_to(Instant(clock.now() + after * SECOND))
+            before = len(begun)
+            await complete(server, f"{UI}/")
+            return len(begun) - before
+
+        assert await times() == 1
+        assert await times(after=4) == 0
+        assert await times(after=2) == 1, "an answer must not last longer than it took"
+        assert await times(after=4) == 0
+        await server.post(PODS, pod("v"))
+        assert await times() == 1, "an event came"

@@ -7,6 +7,7 @@ import msgspec
 
 from app.domain.log import ObjectKey, Revision
 from app.domain.log.doubts import Doubt
+from app.domain.values.timestamps import SECOND, Instant
 
 OBJECTS_SHOWN_MAX = 5
 """The number of objects that a finding names; its count is exact."""
@@ -145,6 +146,24 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     def is_complete(self) -> bool:
         """Whether the whole log up to the revision was read."""
         return self.examined >= self.revision
+
+
+class KeptFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings for later requests, with the instants at which they were begun and ready.
+
+    While no event comes, more becomes overdue: one answer a second is enough. One that took longer
+    lasts as long as it took, so that a page that was not ready in time is there for a while when it
+    is, and is not begun again with the request that gets it.
+    """
+
+    answer: Findings
+    began: Instant
+    ended: Instant
+
+    def is_recent(self, now: Instant) -> bool:
+        """Whether the answer does for a request at an instant."""
+        is_of_this_second = now // SECOND == self.began // SECOND
+        return is_of_this_second or self.began <= now < self.ended + (self.ended - self.began)
 
 
 _SEVERITIES = tuple(Severity)

@@ -29,7 +29,7 @@ from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.findings import defects, findings, volumes, workloads
 from app.analysis.findings.defects import KnownDefects
 from app.analysis.findings.pods import PodCauses
-from app.analysis.findings.report import Findings
+from app.analysis.findings.report import Findings, KeptFindings
 from app.analysis.incidents.incident import Incident
 from app.analysis.lanes import Lanes
 from app.analysis.map_answers import DeviceMap
@@ -62,7 +62,7 @@ from app.domain.errors import BadRequest, Forbidden, NotFound, TooLarge
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.bounded import Bounded
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import Instant
 from app.service import recorded_doubts
 from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
@@ -86,7 +86,7 @@ class Answers:
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compilers = ReleaseCompilers()
         kept_max = limits.chronicles_max
-        self._findings: Bounded[tuple[int, Revision, int, str], Findings] = Bounded(kept_max)
+        self._findings: Bounded[tuple[int, Revision, str, str], KeptFindings] = Bounded(kept_max)
         self._scans = Scans(limits)
         self.chronicles = Chronicles(kept_max=kept_max, events_max=limits.chronicle_events_max)
 
@@ -431,11 +431,10 @@ class Answers:
         await stepwise.decode(views, _READ_BY_FINDINGS)
         chronicle, doubts = await self.chronicles.of(runtime)
         now = await self.time(inquiry, views)
-        # While no event comes, more becomes overdue; one answer a second is enough.
-        place = runtime.life, views.revision, now // SECOND, namespace
+        place = runtime.life, views.revision, inquiry.moment, namespace
         kept = self._findings.recent(place) if inquiry.reader().is_unlimited else None
-        if kept is not None:
-            return kept
+        if kept is not None and kept.is_recent(now):
+            return kept.answer
         evidence = await self._evidence(inquiry, views, inquiry.reader())
         rules, sees_all = evidence.rules, inquiry.reader().sees_all
         reads_events = sees_all(api_resources.EVENTS)
@@ -478,7 +477,8 @@ class Answers:
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         answer = await violated.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:
-            self._findings[place] = answer
+            ended = await self.time(inquiry, views)
+            self._findings[place] = KeptFindings(answer=answer, began=now, ended=ended)
         return answer
 
 
