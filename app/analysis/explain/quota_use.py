@@ -46,7 +46,8 @@ def reasons(
     if exceeded is None:
         return
     quota = exceeded[1]
-    present = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, quota)) or {}
+    quota_key = ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, quota)
+    present = views.objects.get(quota_key) or {}
     limited = _limited(refusal)
     for part in exceeded[2].split(","):
         name, _, requested = part.rpartition("=")
@@ -59,6 +60,7 @@ def reasons(
                 text=f"one such {noun} counts for {counted}, and quota {quota} has "
                 f"{most} of {name} in all: it is never made",
                 is_kept=True,
+                rests_on=(quota_key,),
             )
 
 
