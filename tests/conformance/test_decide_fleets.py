@@ -32,6 +32,7 @@ from app.service.replays.deciding.violations import SILENT
 from app.service.replays.verifying import VerifyOutcome
 from app.settings import Settings
 from tests import draws
+from tests.adversary.log import later
 from tests.conformance import honest_lines
 from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
@@ -223,13 +224,18 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
 @draws.in_turn("ways")
 @pytest.mark.parametrize(
     ("seed", "acts", "source"),
-    [(2002, 3, "audit.jsonl"), (2014, 4, "watch"), (2009, 15, "watch")],
+    [
+        (2002, 3, "audit.jsonl"),
+        (2014, 4, "watch"),
+        (2009, 15, "watch"),
+        (2025, 3, "audit.jsonl"),
+    ],
 )
 async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
     """A user deletes a claim between the choice for its pod and what the scheduler writes of it.
 
     The claim has gone (2002), or is marked when the pod is to be bound (2014); it was made anew
-    before the pod was tried (2009).
+    before the pod was tried (2009), which was before the answers to all that (2025).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)
@@ -269,6 +275,40 @@ async def test_pods_of_another_scheduler_accuse_nobody(source, blamed, tmp_path)
         assert report.violations == {}
         author = "an unknown author" if source == "watch" else "alice"
         assert report.not_comparable[f"a binding by {author}, taken as recorded"] == 1
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("wrong", ["", "asked for afterwards", "another node"])
+async def test_event_that_crosses_the_end_of_its_namespace_accuses_nobody(wrong, tmp_path):
+    """The server had let it pass when the deletion of the namespace was stored.
+
+    It had not if the scheduler asked for it after the answer to that; and the pod has its node.
+    """
+    profile = record(tmp_path, 2027, 18, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    (said,) = (
+        line
+        for line in lines
+        if line["objectRef"]["name"].startswith("pod-11.") and line["verb"] == "create"
+    )
+    (ended,) = (
+        line
+        for line in lines
+        if line["objectRef"]["resource"] == "namespaces" and line["verb"] == "delete"
+    )
+    if wrong == "asked for afterwards":
+        lines.remove(said)
+        lines.insert(lines.index(ended) + 1, said)
+        for field in ("requestReceivedTimestamp", "stageTimestamp"):
+            said[field] = later(ended["stageTimestamp"], 0.002)
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    note = "Successfully assigned team/pod-11 to n1"
+    assert note in text
+    path.write_text(text.replace(note, f"{note[:-1]}0") if wrong == "another node" else text)
+    report = await _decided(profile, path)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == ({"pods/team/pod-11"} if wrong else set())
 
 
 async def test_placement_that_is_refused_without_a_cause_is_accused(tmp_path):

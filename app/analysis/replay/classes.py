@@ -14,10 +14,11 @@ from itertools import chain
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect, DifferenceKey, Sides, contradictions, node
-from app.analysis.replay.facts import EventSeen, Fact
+from app.analysis.replay.facts import Bound, EventSeen, Fact
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import MANAGED, short_name
 from app.domain.controllers.nodes import readiness
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.values import api_groups, timestamps
 from app.domain.values.timestamps import Instant
 
@@ -188,12 +189,38 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
         return None
     if (unseen := _unseen_end(sides, recorded)) is not None:
         return Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=unseen)
+    if _crosses_an_end(sides, recorded):
+        detail = "the Event was asked for before its namespace was to end, and stored afterwards"
+        return Judgement(reason=DifferenceClass.RACE, detail=detail)
     is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
     if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
         return Judgement(
             reason=DifferenceClass.REPLICAS, detail="replica controllers do not decide again"
         )
     return None
+
+
+def _crosses_an_end(sides: Sides, recorded: Trace) -> bool:
+    """Whether a run lacks the Event of a binding that was asked for as its namespace was to end.
+
+    A server looks at the namespace before it stores what is new in it. The Event has to be about
+    the node that the pod has.
+    """
+    bound = recorded.node_of.get(sides.uid)
+    if sides.aspect is not Aspect.SAID or sides.only_again or bound is None:
+        return False
+    key = recorded.keys[sides.uid]
+    return all(
+        step.revision in recorded.crossing
+        and isinstance(fact, EventSeen)
+        and any(
+            isinstance(write, Bound)
+            and fact.note == messages.assigned(key.namespace, key.name, write.node)
+            for write in bound.facts
+        )
+        for step in sides.only_recorded
+        for fact in step.facts
+    )
 
 
 def _unseen_end(sides: Sides, recorded: Trace) -> str | None:

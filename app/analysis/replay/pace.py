@@ -55,8 +55,8 @@ class RecordedPace:
 
     `reasons` has the instants at which nodes got other reasons for their taints and labels;
     `entered` the versions without which the scheduler could try no pod: the last object made.
-    `lost` are placements as in a variant. `made` are the earliest instants, by uid, at which claims
-    were there: no attempt that writes one was earlier.
+    `lost` are placements as in a variant. `made` are the instants, by uid, since when claims are
+    there: no attempt that writes one was earlier.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from app.analysis.replay.facts import (
 from app.analysis.replay.instants import seen_from
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import condition_types
+from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -84,6 +84,8 @@ class Trace:
     replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
     names of those of pods, `kept` the objects at the end. `due` has, by uid and instant, when steps
     near the end of a run were due, `ready` when they could be made, attempts among them.
+    `ended` has the instants at which namespaces began to end, `crossing` the revisions of Events
+    that were stored afterwards and asked for before.
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
     to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
     left out. `read` may spare reading facts.
@@ -112,6 +114,8 @@ class Trace:
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
+    crossing: set[int] = field(default_factory=set)
+    ended: dict[str, Instant] = field(default_factory=dict)
     skew: int = 0
     read: FactReader | None = None
 
@@ -189,6 +193,11 @@ class Trace:
             for owner in meta.owners(event.object):
                 if owner.kind in _REPLICATING:
                     self.replicas.add(uid)
+        elif event.key[:2] == api_resources.NAMESPACES:
+            if not meta.deletion_timestamp(event.object):
+                self.ended.pop(event.key.name, None)
+            else:
+                self.ended.setdefault(event.key.name, event.stamp.time)
         elif event.key.resource == "resourceclaims":
             for owner in meta.owners(event.object):
                 if owner.controller:
@@ -209,6 +218,9 @@ class Trace:
             facts=(facts.event_seen(event.object, self.keys.get(subject), scheduler),),
         )
         self.said[subject].append(step)
+        ended, origin = self.ended.get(event.key.namespace), event.stamp.origin
+        if ended is not None and origin is not None and 0 < origin.asked <= ended:
+            self.crossing.add(event.revision)
 
     def pods_of(self, event: Event, before: JsonObject | None) -> Iterator[str]:
         """The uids of the pods that a write concerns: the pod itself, or the users of a claim."""

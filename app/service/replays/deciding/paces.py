@@ -9,7 +9,7 @@ from app.analysis.replay.acts import Act, refusal_of, version_of
 from app.analysis.replay.attempts import leave_under_way
 from app.analysis.replay.beginning import Beginning
 from app.analysis.replay.facts import consumers
-from app.analysis.replay.instants import is_derived, seen_from
+from app.analysis.replay.instants import seen_from
 from app.analysis.replay.lags import Refused
 from app.analysis.replay.lateness import Process, Timers
 from app.analysis.replay.pace import RecordedPace
@@ -172,22 +172,21 @@ class Paces:
 
     @cached_property
     def _made(self) -> Mapping[str, Instant]:
-        """When each claim can have been made at the earliest, by uid.
+        """When each claim is there in a run, by uid.
 
         The scheduler itself makes claims for extended resources, after its choice: these are left
         out.
         """
         recording = self._recording
-        made: dict[str, Instant] = {}
         events = [(each.event, each.time) for each in recording.inputs]
-        for event, known in (*events, *((act.event, act.known) for act in recording.acts)):
-            is_claim = event.key[:2] == api_resources.RESOURCE_CLAIMS
-            if not is_claim or event.type is not EventType.OBJECT_CREATED:
-                continue
-            if extended_resources.ANNOTATION not in meta.annotations_as_stored(event.object):
-                asked = known if is_derived(event) else seen_from(event, known)
-                made[event.uid] = Instant(asked - recording.skew)
-        return made
+        events += ((act.event, act.known) for act in recording.acts)
+        return {
+            event.uid: known
+            for event, known in events
+            if event.key[:2] == api_resources.RESOURCE_CLAIMS
+            and event.type is EventType.OBJECT_CREATED
+            and extended_resources.ANNOTATION not in meta.annotations_as_stored(event.object)
+        }
 
     def _learn(
         self, apart: Set[str], waited: Set[str], lost: Set[Succession], late: Set[str]
