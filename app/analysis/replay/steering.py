@@ -97,9 +97,9 @@ class SteeredPace:
             if key[:2] == api_resources.DEVICE_TAINT_RULES and key.name in self._variant.begun_anew:
                 place, at = (key.name, uid), Instant(0)
                 while (act := self._recorded.later_act((rule_status.NAME, place), at)) is not None:
-                    at = act.begun
-                    if self._timers.is_first_look(at, rule_status.NAME):
-                        yield place, at
+                    at = act.known
+                    if self._timers.is_first_look(act.begun, rule_status.NAME):
+                        yield place, act.begun
 
     def begin_step(self) -> None:
         """Forgets which acts were passed: a controller begins a step."""

@@ -4,6 +4,8 @@ Nothing is recorded here, so whatever is not steered is done when the recorded p
 nobody saw. The meaning of each set is in the docstring of `Variant`.
 """
 
+from itertools import islice
+
 import msgspec
 import pytest
 
@@ -625,6 +627,25 @@ def test_new_process_looks_at_the_rules_that_the_variant_names_as_often_as_it_be
         variant = Variant(begun_anew=frozenset(names))
         looks = SteeredPace(recorded, variant, keys, timers=timers).looks_anew()
         assert list(looks) == [(("r", "u"), at * SECOND) for at in expected]
+
+
+def test_looks_of_new_processes_in_a_history_of_redra_end() -> None:
+    """There, an act begins when its controller had seen what it saw, before others see the act."""
+    recorded = RecordedPace()
+    for seconds in (5, 60, 100):
+        at, seen = (Instant(each * SECOND) for each in (seconds, seconds - 1))
+        made = rule(observed=2)
+        stamp = msgspec.structs.replace(made.stamp, time=at)
+        event = msgspec.structs.replace(made, stamp=stamp)
+        act = Act(event=event, before=None, known=at, user="", is_guessed=False, seen=seen)
+        recorded._note(("rule-status", ("r", "u")), act)
+    timers = Timers(
+        processes={"rule-status": Process(Instant(each * SECOND) for each in (0, 4, 59, 99))}
+    )
+    keys = {"u": ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", "r")}
+    variant = Variant(begun_anew=frozenset({"r"}))
+    looks = SteeredPace(recorded, variant, keys, timers=timers).looks_anew()
+    assert list(islice(looks, 9)) == [(("r", "u"), at * SECOND) for at in (59, 99)]
 
 
 @pytest.mark.parametrize(
