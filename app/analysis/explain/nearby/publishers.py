@@ -132,7 +132,7 @@ class _Served:
 
     @classmethod
     def of(cls, views: LiveViews, authors: dict[ObjectKey, str]) -> "_Served":
-        """What all slices serve."""
+        """The nodes that all slices are for."""
         served = cls(set(), [])
         for one in views.inventory.slices():
             author = authors.get(ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name), "")
