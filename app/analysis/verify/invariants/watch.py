@@ -88,12 +88,14 @@ UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 class _OpenViolation:
     """A violation that has not ended; `is_known` once `news` has returned it.
 
-    `pools` and `unless` are as in `Finding`. `by` is the event that caused it, kept where the order
-    of two events decides. `together` is the first revision of what was seen together with it.
+    `message` is that of the moment with the most objects, `at_once`. `pools` and `unless` are as in
+    `Finding`. `by` is the event that caused it, kept where the order of two events decides.
+    `together` is the first revision of what was seen together with it.
     """
 
     kind: ViolationKind
     objects: set[ObjectKey]
+    at_once: int
     message: str
     begin: Moment
     together: Revision
@@ -324,13 +326,9 @@ class InvariantWatch:
                 self._compare(cell, self._open.get(cell, {}), broken)
         if cluster.leaving:
             cluster.drop_leaving()
-        if cluster.caused:
-            self._forget_causes()
-
-    def _forget_causes(self) -> None:
-        for claim in self.cluster.caused:
+        for claim in cluster.caused:
             claim.cause = None
-        self.cluster.caused.clear()
+        cluster.caused.clear()
 
     def _compare(
         self, cell: Cell, still: Mapping[Place, _OpenViolation], broken: Mapping[Place, Finding]
@@ -344,11 +342,14 @@ class InvariantWatch:
             if each is not None and each.kind is kind:
                 each.objects.update(finding.objects)
                 each.causes, now[place] = causes, each
+                if len(finding.objects) > each.at_once:
+                    each.message, each.at_once = finding.message, len(finding.objects)
                 grow(each.uses, self._now().revision, finding.uses)
                 continue
             now[place] = made = _OpenViolation(
                 kind=kind,
                 objects=set(finding.objects),
+                at_once=len(finding.objects),
                 message=finding.message,
                 begin=self._now(),
                 together=self._listed if self._event is None else self._at[0],

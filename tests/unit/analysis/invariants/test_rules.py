@@ -110,6 +110,16 @@ def two_claims_of_one_device(story):
     return [("device-in-one-claim", "broken", "x,y", begin, end)]
 
 
+def three_claims_of_one_device(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    begin = story.allocate("y", result("p", "a"))
+    story.allocate("z", result("p", "a"))
+    story.free("x", after=6)
+    end = story.free("y", after=6)
+    return [("device-in-one-claim", "broken", "x,y,z", begin, end)]
+
+
 def two_claims_of_one_device_for_no_other_write(story):
     story.publish("p", device("a"))
     story.allocate("x", result("p", "a"))
@@ -2631,6 +2641,7 @@ MESSAGES = [
         "status.devices reports device gpu.example.com/p/b, which the claim does not have",
     ),
     (two_claims_of_one_device, TWICE),
+    (three_claims_of_one_device, TWICE.replace("2", "3")),
     (driver_stops_sharing_a_device_in_use, TWICE),
     (
         counters_overdrawn_by_an_allocation,
