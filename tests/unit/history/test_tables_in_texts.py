@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from app.adapters.history.opening import open_history
+from app.adapters.history.printouts import pages, printed
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
 from app.domain.log.records import CHANGES, Loss
@@ -207,3 +208,52 @@ def test_object_of_an_unknown_type_in_go_is_text(tmp_path):
     path.write_text(f"got instead:\n    <*v1.NodePool | 0xc003aa2908>: \n{shown}\n")
     with pytest.raises(InputError, match="finds no object"), open_history([path], ReadOptions()):
         pass
+
+
+EVENT_ROWS = (
+    ("Warning", "FailedScheduling", "3m", "default-scheduler", "0/2 nodes: 2 cannot allocate."),
+    ("Warning", "BackOff", "2m (x3 over 5m)", "kubelet, n1", "Back-off restarting container"),
+    (
+        "Normal",
+        "Scheduled",
+        "<unknown>",
+        "default-scheduler",
+        "Successfully assigned d/web-1 to n1",
+    ),
+)
+
+
+def events_of_a_page(*rows, gap, mark=""):
+    """The Events of a description below its command, with as many blanks between the columns."""
+    titles = ("Type", "Reason", "Age", "From", "Message")
+    table = [titles, tuple("-" * len(title) for title in titles), *rows]
+    width = [max(len(row[at]) for row in table) for at in range(4)]
+    lines = ["Events:"]
+    for row in table:
+        filled = [cell.ljust(width[at] if gap > 1 else 0) for at, cell in enumerate(row[:4])]
+        lines.append("  " + (" " * gap).join([*filled, row[4]]))
+    return "kubectl describe pod web-1 -n d\n" + "".join(f"{mark}{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_events_of_a_page_whose_columns_are_lost_are_read(tmp_path, count):
+    whole, lost = read(tmp_path, events_of_a_page(*EVENT_ROWS[:count], gap=2))
+    assert len(whole) == count
+    assert not lost
+    assert read(tmp_path, events_of_a_page(*EVENT_ROWS[:count], gap=1)) == (whole, [])
+
+
+@pytest.mark.parametrize("gap", [1, 2])
+def test_row_of_events_that_cannot_be_read_is_named(tmp_path, gap):
+    text = events_of_a_page(*EVENT_ROWS[:2], gap=gap) + "  Warning FailedScheduling soon\n"
+    trees, lost = read(tmp_path, text)
+    assert len(trees) == 2
+    assert [each.rpartition(": ")[2] for each in lost] == [pages.UNREAD_EVENTS]
+
+
+@pytest.mark.parametrize("gap", [1, 2])
+def test_events_of_a_page_in_comments_are_named(tmp_path, gap):
+    text = f"{CLAIM}---\nin words\n" + events_of_a_page(*EVENT_ROWS, gap=gap, mark="# ")
+    trees, lost = read(tmp_path, text)
+    assert len(trees) == 1
+    assert [each.rpartition(": ")[2] for each in lost] == [printed.COMMENTED_EVENTS]

@@ -57,6 +57,13 @@ EVENT_ROW = re.compile(
 )
 """A row of the Events of a page."""
 
+_SINGLE_BLANKS = re.compile(
+    r"\s*(?P<Type>Normal|Warning)\s+(?P<Reason>\w+)"
+    r"\s+(?P<Age>(?:(?:\d+[smhdy])+(?: \(x\d+ over [^)]*\))?|<unknown>))"
+    r"\s+(?P<From>\S+(?:(?<=,) \S+)?)\s+(?P<Message>\S.*)"
+)
+"""A row whose columns are lost, as where somebody copied it: only its last cell has blanks."""
+
 _NAMED_IN = {event_reasons.SCHEDULED: _ASSIGNED, "BackOff": _IN_POD}
 """The forms of messages that name the pod they are about, by reason."""
 
@@ -172,7 +179,8 @@ def events_alone(lines: Sequence[str], at: int) -> Printout:
         kind, subject = described
     else:
         return Printout()
-    return Printout([*_events(subject, kind, lines[at:end])], end - at)
+    damage = [(0, UNREAD_EVENTS)] if _are_unread(lines[at:end]) else []
+    return Printout([*_events(subject, kind, lines[at:end])], end - at, damage)
 
 
 def _asked_object(lines: Sequence[str], at: int) -> tuple[Kind, JsonObject] | None:
@@ -248,6 +256,8 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
     titles = [(match.start(), match.group()) for match in re.finditer(r"\S+", lines[0])]
     for line in lines[1:]:
         row = parts.cells(line, titles) or _row_without_tabs(line, titles)
+        if not row and (match := _SINGLE_BLANKS.fullmatch(line.rstrip())) is not None:
+            row = match.groupdict()
         if row and row["Reason"].strip("-") and row["Message"]:
             yield row
 

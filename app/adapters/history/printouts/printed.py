@@ -68,6 +68,7 @@ NO_SUBJECT = "a table of events, but the object that they are about is not shown
 UNKNOWN_SUBJECT = "an Event, but its row names no object of a kind that redra knows"
 NO_PAGE = "a table of events below a description whose kind redra does not know"
 FOREIGN_PAGE = "a description of an object of a kind that redra does not know"
+COMMENTED_EVENTS = "a table of the events of a description in comments, which redra does not read"
 NO_TITLES = "rows of a table whose titles a filter left out"
 NO_EVENT_TITLES = "a row of events whose titles are not shown above it"
 NO_KIND = "a table of kubectl get, but nothing tells of which kind"
@@ -168,6 +169,8 @@ def problem(lines: Sequence[str], at: int, commands: Commands, number: int) -> s
         return FOREIGN_PAGE
     if pages.EVENT_TITLES.match(lines[at]):
         return NO_PAGE if pages.is_below_page(lines, at) else NO_SUBJECT
+    if line.startswith("#") and pages.EVENT_TITLES.match(line.lstrip("# \t")):
+        return COMMENTED_EVENTS
     if _EVENT_ROW.match(line) or pages.begins_rows(lines, at):
         return NO_EVENT_TITLES
     row = lines[at + 1] if at + 1 < len(lines) else ""
