@@ -172,6 +172,8 @@ async def test_each_run_is_on_one_page_in_the_table_and_in_each_picture(count):
             shown += numbers
             pictures = main.all(class_="picture")
             assert 0 < len(pictures) <= sweeps.PICTURES_MAX
+            is_hatched = any(picture.all("rect", "lacking") for picture in pictures)
+            assert ("A hatched column" in main.text) is is_hatched
             for picture in pictures:
                 titles = [one.text for one in picture.all("title")]
                 assert [re.match(r"run (\d+)", one)[1] for one in titles] == numbers
@@ -202,6 +204,7 @@ async def test_picture_and_table_carry_the_same_values():
             assert len(picture.all("rect", "lacking")) == 1
             for value in known:
                 assert any(f"{value:g}" in text for text in tables), value
+        assert "A hatched column" in main.text
         assert drawn["Pods placed"] == ["5", "3", "broken"]
         assert drawn["Largest claim of class mig"] == ["11", "11", "broken"]
         assert drawn["Stranded share of counter d.test/memory"] == ["0.25", "0.25", "broken"]

@@ -81,6 +81,11 @@ def page(job: ShownJob, first: int) -> bytes:
             (runs.heading(name), runs.picture(name, flat, most))
             for name, most in measures[:PICTURES_MAX]
         ],
+        lacks_values=any(
+            runs.number(row.get(name)) is None
+            for name, _ in measures[:PICTURES_MAX]
+            for row in flat
+        ),
         headings=runs.HEADINGS,
         text=runs.text,
     )
