@@ -78,7 +78,10 @@ def _tainted(views: LiveViews) -> Iterator[Device]:
 
 def _why(text: str) -> str:
     """The reason without the names of requests, which differ from claim to claim."""
-    return "they tolerate it for ever" if text.startswith("tolerated for ever") else text
+    return _FOR_EVER if text.startswith("tolerated for ever") else text
+
+
+_FOR_EVER = "they tolerate it for ever"
 
 
 def _finding(
@@ -90,6 +93,8 @@ def _finding(
     if group.due is not None:
         first = "" if count == 1 else "for the first one "
         text += f"the toleration ends {first}at {sources.when(group.due)}"
+    elif why == _FOR_EVER and count == 1:
+        text += "it tolerates it for ever"
     else:
         text += why
     if issues:

@@ -137,11 +137,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         (
             ("kind", "string", "Kind, plural or short name."),
             ("name", "string", "Name of the object."),
-            (
-                "namespace",
-                "string",
-                "Namespace of the object; default: `default`. `*` asks about one in no namespace.",
-            ),
+            ("namespace", "string", "Its namespace (default: `default`); `*`: in no known one."),
             ("node", "string", "Only the reasons of this node."),
             ("help", "boolean", "Search for the smallest changes that would help."),
             _AT,

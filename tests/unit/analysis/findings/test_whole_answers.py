@@ -226,6 +226,9 @@ def test_claims_that_tolerate_a_taint_for_ever_are_a_finding_of_their_own() -> N
         f"1 claim has a device tainted {TAINT} and goes on: "
         "the toleration ends at 2026-01-02T03:01:01Z",
     ]
+    (alone,) = in_use(held(None))
+    assert alone.text.endswith("1 claim has a device tainted "
+                               f"{TAINT} and goes on: it tolerates it for ever")  # fmt: skip
 
 
 # devices that waiting pods do not get
