@@ -12,7 +12,7 @@ from typing import Any
 from app.analysis.replay.authors import COLLECTOR, SCHEDULER, UNNAMED
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, event_reasons, json_tree
+from app.domain.values import api_resources, event_reasons
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
@@ -135,7 +135,7 @@ def foreign_schedulers(events: Iterable[Event]) -> frozenset[str]:
             name = core.scheduler_name(event.object)
             named.add(name)
             is_tried = event.stamp.actor.user == SCHEDULER or bool(
-                json_tree.text(event.object, "status", "nominatedNodeName")
+                core.nominated_node_name(event.object)
             )
             if is_tried:
                 shown.add(name)
