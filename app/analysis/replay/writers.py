@@ -134,10 +134,7 @@ def foreign_schedulers(events: Iterable[Event]) -> frozenset[str]:
         elif event.key[:2] == api_resources.PODS and event.is_about_object:
             name = core.scheduler_name(event.object)
             named.add(name)
-            is_tried = event.stamp.actor.user == SCHEDULER or bool(
-                core.nominated_node_name(event.object)
-            )
-            if is_tried:
+            if event.stamp.actor.user == SCHEDULER or core.nominated_node_name(event.object):
                 shown.add(name)
     if not shown & _USUAL:
         return frozenset()

@@ -172,7 +172,7 @@ class Paces:
 
     @cached_property
     def _made(self) -> Mapping[str, Instant]:
-        """The instants from which each claim is there in a run, by uid.
+        """The instants since when claims are there in a run, by uid.
 
         The scheduler itself makes claims for extended resources, after its choice: these are left
         out.
