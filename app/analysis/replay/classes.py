@@ -209,6 +209,8 @@ def _crosses_an_end(sides: Sides, recorded: Trace) -> bool:
     bound = recorded.node_of.get(sides.uid)
     if sides.aspect is not Aspect.SAID or sides.only_again or bound is None:
         return False
+    if not sides.only_recorded:
+        return False  # the same Events in another order
     key = recorded.keys[sides.uid]
     return all(
         step.revision in recorded.crossing
@@ -236,7 +238,7 @@ def _unseen_end(sides: Sides, recorded: Trace) -> str | None:
         for step in only
         for fact in step.facts
     )
-    if gone is None or not is_report or sides.only_recorded:
+    if gone is None or not is_report or sides.only_recorded or not sides.only_again:
         return None
     # Where nobody is named, any of them may have written.
     instants = sorted(

@@ -7,6 +7,7 @@ from app.analysis.replay import differences
 from app.analysis.replay.classes import DifferenceClass, End, seen_in_traces
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.facts import (
+    Bound,
     ConditionSet,
     Created,
     DeletionAsked,
@@ -246,3 +247,36 @@ def test_end_of_a_node_may_be_unseen_if_its_controller_may_have_been_replaced(at
     judgement = seen_in_traces(sides(recorded, again, Aspect.SAID, "node"), recorded, again, end)
     reason = None if judgement is None else judgement.reason
     assert reason == (DifferenceClass.NOT_COMPARABLE if is_excused else None)
+
+
+@pytest.mark.parametrize("is_crossing", [True, False])
+def test_events_in_another_order_need_a_run_although_a_namespace_ends(is_crossing):
+    theirs, ours = (
+        trace(said=[of_pod(fact, at=number) for number, fact in enumerate(facts, 1)])
+        for facts in ((AGAIN, OTHERS, PLACED), (AGAIN, PLACED, OTHERS))
+    )
+    for each in (theirs, ours):
+        each.node_of["pod"] = of_pod(Bound("n"), at=2)
+    theirs.crossing.update({1} if is_crossing else ())
+    end = End(at=Instant(99 * SECOND), later=Trace())
+    different = sides(theirs, ours, Aspect.SAID, "pod")
+    assert not different.only_recorded
+    assert seen_in_traces(different, theirs, ours, end) is None
+    ours.said["pod"].pop(1)
+    judgement = seen_in_traces(sides(theirs, ours, Aspect.SAID, "pod"), theirs, ours, end)
+    assert (judgement is not None) is is_crossing, "the run lacks the Event of the binding"
+
+
+def test_events_of_a_node_in_another_order_need_a_run():
+    recorded, again = trace(), trace()
+    recorded.writes["claim"] = [
+        of_controller(Created(), at=at, uid="claim", key=CLAIM) for at in (4, 24)
+    ]
+    for each, facts in ((recorded, (AGAIN, ENDED)), (again, (ENDED, AGAIN))):
+        each.keys["node"] = NODE
+        each.removed["node"] = Instant(10 * SECOND)
+        each.said["node"] = [of_controller(fact, at=25) for fact in facts]
+    different = sides(recorded, again, Aspect.SAID, "node")
+    end = End(at=Instant(99 * SECOND), later=Trace())
+    assert different.is_order
+    assert seen_in_traces(different, recorded, again, end) is None
