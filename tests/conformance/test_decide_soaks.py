@@ -702,4 +702,5 @@ async def test_pod_that_was_gone_before_its_nomination_was_sent_had_a_place_unti
     late = {client.nominated("pod").revision: Late(at=last)}
     report = await decided(cluster, late, tmp_path)
     assert {each.reason for each in report.differences} == {reason}
-    assert {each.subject for each in report.differences} == {"pods/default/second"}
+    pods = {each.owner for each in report.differences}
+    assert pods == {cluster.must("pods", "second")["metadata"]["uid"]}

@@ -124,6 +124,16 @@ class Waits:
             first=Instant(first - tolerances.TABLE.overtaken_by), last=Instant(max(first, last))
         )
 
+    def reach_over(self, end: Instant, made: Iterable[Made]) -> bool:
+        """Whether acts began by an end, and went on until a request of then may have been made.
+
+        The first and the last of them may be two acts.
+        """
+        known, since = tuple(made), self.longest(end)
+        return any(each.first <= end for each in known) and any(
+            since <= each.last for each in known
+        )
+
     def longest(self, sent: Instant) -> Instant:
         """The earliest instant at which the request sent at this one may have been made.
 

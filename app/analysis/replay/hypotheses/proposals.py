@@ -321,26 +321,25 @@ class Proposals:
         The request for the nomination may have waited in the queue of the client until the pod was
         deleted. Each pod has the instant by which it and all objects made for it were deleted.
         """
-        made = [
+        group = self._recorded.owner_of.get(sides.uid, sides.uid)
+        writes = self._recorded.writes.get(group, ()) if sides.aspect in PLACEMENTS else ()
+        refused = [
             self._waits.of(step.time)
-            for step in sides.only_recorded
+            for step in (*sides.only_recorded, *writes)
             if any(is_failed_attempt(fact) and not is_skip(fact) for fact in step.facts)
         ]
-        if sides.aspect in PLACEMENTS:
-            group = self._recorded.owner_of.get(sides.uid, sides.uid)
-            made += (
-                Made(first=self._waits.longest(step.time), last=step.time)
-                for step in self._recorded.writes.get(group, ())
-                if _has(step, Nominated)
-            )
+        placed = [
+            Made(first=self._waits.longest(step.time), last=step.time)
+            for step in writes
+            if _has(step, Nominated)
+        ]
         return frozenset(
             (uid, self._all_gone(uid, again))
             for uid, gone in self._recorded.removed.items()
             if self._recorded.keys[uid].resource == "pods"
             and uid not in self._recorded.node_of
             and not any(_has(step, Nominated) for step in self._recorded.writes.get(uid, ()))
-            and any(each.first <= gone for each in made)
-            and any(self._waits.longest(gone) <= each.last for each in made)
+            and any(self._waits.reach_over(gone, made) for made in (refused, placed))
         )
 
     def _place_in_vain(self, again: Trace, uid: str) -> frozenset[tuple[str, Instant]]:
