@@ -1,8 +1,5 @@
 """Pods whose causes differ only in the name of a claim are one finding."""
 
-import cProfile
-import pstats
-
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings import pods
 from app.analysis.views import LiveViews
@@ -11,6 +8,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources
 from tests.cluster import USER, Cluster
+from tests.counting import counted
 
 POD = ObjectKey(*api_resources.PODS, "default", "a")
 
@@ -116,12 +114,9 @@ def calls(ended):
     chronicle.fold(cluster.line.events)
     for event in cluster.line.events:
         views.fold(event)
-    profile = cProfile.Profile()
-    profile.enable()
-    (one,) = pods.waiting(chronicle, views, views.revision, lambda _: "")
-    profile.disable()
+    (one,), made = counted(pods.waiting, chronicle, views, views.revision, lambda _: "")
     assert one.text == f"1 pod waits: {pods.UNTOLD}"
-    return pstats.Stats(profile).total_calls
+    return made
 
 
 def test_pods_that_are_gone_cost_a_waiting_pod_nothing():

@@ -1,6 +1,5 @@
 """When a request was made that had waited for the rate limit of its client."""
 
-import sys
 from itertools import combinations
 from random import Random
 
@@ -10,6 +9,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import PodTries, attempts_of, waits_of
 from app.analysis.replay.lags import Refused, Waits, in_order
 from app.domain.values.timestamps import SECOND, Instant
+from tests.counting import counted
 
 
 def sent(made, rate=tolerances.TABLE.writes_a_second, burst=tolerances.TABLE.writes_at_once):
@@ -328,19 +328,8 @@ def test_steady_requests_cost_no_more_each_where_there_are_more():
 
 def _calls_for(writes):
     """How many functions are called, to find since when each request may have waited."""
-    calls = 0
-
-    def count(_frame, what, _called):
-        nonlocal calls
-        calls += what in ("call", "c_call")
-
     waits = Waits((), writes)
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        found = [waits.longest(each) for each in writes]
-    finally:
-        sys.setprofile(before)
+    found, calls = counted(lambda: [waits.longest(each) for each in writes])
     assert found[-1] < writes[0]
     return calls
 

@@ -4,7 +4,6 @@ Seeds come by day.
 """
 
 import random
-import sys
 from dataclasses import replace
 from itertools import groupby
 
@@ -18,6 +17,7 @@ from app.domain.log import Revision
 from app.domain.values import api_resources, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
+from tests.counting import counted
 from tests.unit.analysis.spans.test_spans import claim, pod, random_log, state_of
 from tests.unit.projections.log_of import START, LogOf
 
@@ -242,18 +242,11 @@ def test_names_are_found_while_a_history_grows(seed, monkeypatch):
 
 def calls_of_first_search(names):
     """The function calls of the first search among so many names."""
-    folded, calls = Spans(), 0
+    folded = Spans()
     log = LogOf(folded)
     for number in range(names):
         log.put("pod", f"default/p{number}", **pod())
-
-    def note(*_):
-        nonlocal calls
-        calls += 1
-
-    sys.setprofile(note)
-    keys = [*folded.named(api_resources.PODS, f"p{names - 1}")]
-    sys.setprofile(None)
+    keys, calls = counted(lambda: [*folded.named(api_resources.PODS, f"p{names - 1}")])
     assert [key.name for key in keys] == [f"p{names - 1}"]
     return calls
 
