@@ -226,7 +226,7 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
     ("seed", "acts", "source"),
     [
         (2002, 3, "audit.jsonl"),
-        (2014, 4, "watch"),
+        (2014, 7, "audit.jsonl"),
         (2009, 15, "watch"),
         (2025, 3, "audit.jsonl"),
     ],
@@ -234,8 +234,9 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
 async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
     """A user deletes a claim between the choice for its pod and what the scheduler writes of it.
 
-    The claim has gone (2002), or is marked when the pod is to be bound (2014); it was made anew
-    before the pod was tried (2009), which was before the answers to all that (2025).
+    The claim has gone (2002), or is marked between its allocation and the binding (2014), which
+    nothing hinders; it was made anew before the pod was tried (2009), which was before the answers
+    to all that (2025).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)

@@ -9,6 +9,7 @@ from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.errors import InputError
+from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, Cluster, check_decisions
 from tests.conformance.soak_recordings import Load, SlowControlPlane
@@ -83,6 +84,26 @@ def test_devices_may_take_as_long_as_the_history_says(settings, seconds):
     assert has_timed_out(cluster)
     decisions, effects = check_decisions(cluster)
     assert ComparisonResult.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
+
+
+def test_claim_that_is_to_be_deleted_is_waited_for_as_before():
+    """Parity: controllers.md 3.8, a look is at the allocation and at the status of its devices."""
+    cluster = waiting(registry.options_from({"controllers": {"bindingTimeoutSeconds": 30}}))
+    cluster.delete("resourceclaims", "claim")
+    cluster.wait(29)
+    assert [outcome for _, outcome in cluster.decisions("scheduling")] == ["WaitingForBinding"]
+    cluster.wait(1)
+    assert has_timed_out(cluster)
+
+
+def test_claim_that_was_given_back_meanwhile_is_not_waited_for():
+    cluster = waiting(registry.options_from({"controllers": {"bindingTimeoutSeconds": 30}}))
+    claim = json_tree.copy(cluster.must("resourceclaims", "claim"))
+    claim["status"] = {}
+    cluster.update("resourceclaims", claim, "status")
+    cluster.wait(5)
+    said = "claim default/claim got deallocated elsewhere in the meantime"
+    assert any(said in text for text in cluster.messages("pod"))
 
 
 def test_claim_whose_time_is_up_is_given_back_by_the_next_attempt():

@@ -156,6 +156,20 @@ def test_claim_that_goes_away_while_its_pod_is_bound_ends_the_attempt():
     assert "nominatedNodeName" not in cluster.must("pods", "first")["status"]
 
 
+def test_pod_gets_its_node_although_its_claim_is_to_be_deleted_once_it_was_written():
+    """Parity: controllers.md 3.7, only claims that are still to be written are looked at."""
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    cluster.wait(DELAY / 2)
+    cluster.delete("resourceclaims", "claim")
+    assert not is_bound(cluster, "first")
+    cluster.wait(DELAY / 2)
+    assert is_bound(cluster, "first")
+    assert "deletionTimestamp" in cluster.must("resourceclaims", "claim")["metadata"]
+
+
 def test_pod_without_claims_is_bound_at_the_end():
     cluster = delayed()
     cluster.pod("plain")

@@ -187,12 +187,15 @@ def is_needed(features: Features, attempt: Attempt) -> bool:
 def look(
     views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant, timeout: int
 ) -> Plan | None:
-    """Binds the pod when all devices are ready, gives up after a failure; None while waiting."""
+    """Binds the pod when all devices are ready, gives up after a failure; None while waiting.
+
+    Whether a claim is to be deleted matters only until it is written.
+    """
     tree = views.objects.get(pod_key(*held.place))
     if tree is None or meta.uid(tree) != held.uid:
         return None
     try:
-        claims = pod_claims.resolve_all(views.objects, pods.facts(tree))
+        claims = pod_claims.of_placed(views.objects, pods.facts(tree))
     except ClaimsNotReady as problem:
         return give_up(views, series, held, tree, (), str(problem), now)
     for claim in claims:

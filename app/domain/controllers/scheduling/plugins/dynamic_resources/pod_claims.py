@@ -101,13 +101,20 @@ def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
     claims = resolve(objects, pod)
     if not pod.extended_claim:
         return claims
-    key = claim_key(pod.namespace, pod.extended_claim)
-    tree = objects.get(key)
-    if tree is None:
-        raise ClaimsNotReady(f'could not find ResourceClaim "{key.namespace}/{key.name}"')
-    allocation = dra.allocation(tree)
-    held = allocation if isinstance(allocation, dict) else None
-    return (*claims, PodClaim(entry="", key=key, tree=tree, allocation=held))
+    return (*claims, _read(objects, "", claim_key(pod.namespace, pod.extended_claim)))
+
+
+def of_placed(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
+    """The claims that were written for a pod, with the one for extended resources last.
+
+    One that is marked for deletion since is the pod's for all that: the finalizer keeps it. Raises
+    ClaimsNotReady for one that is gone.
+    """
+    named = [(entry.name, pods.entry_claim(pod, entry).name) for entry in pod.entries]
+    named.append(("", pod.extended_claim))
+    return tuple(
+        _read(objects, entry, claim_key(pod.namespace, name)) for entry, name in named if name
+    )
 
 
 def check_fresh(
@@ -199,3 +206,12 @@ def share_ids(pod_uid: Uid, claim_uids: Sequence[str]) -> Callable[[], str]:
         return str(UUID(bytes=digest[:16], version=4))
 
     return draw
+
+
+def _read(objects: ObjectsReader, entry: str, key: ObjectKey) -> PodClaim:
+    tree = objects.get(key)
+    if tree is None:
+        raise ClaimsNotReady(f'could not find ResourceClaim "{key.namespace}/{key.name}"')
+    allocation = dra.allocation(tree)
+    held = allocation if isinstance(allocation, dict) else None
+    return PodClaim(entry=entry, key=key, tree=tree, allocation=held)
