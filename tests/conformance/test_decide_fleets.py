@@ -229,6 +229,7 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
         (2014, 7, "audit.jsonl"),
         (2009, 15, "watch"),
         (2025, 3, "audit.jsonl"),
+        (2011, 4, "audit.jsonl"),
     ],
 )
 async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
@@ -236,10 +237,33 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
 
     The claim has gone (2002), or is marked between its allocation and the binding (2014), which
     nothing hinders; it was made anew before the pod was tried (2009), which was before the answers
-    to all that (2025).
+    to all that (2025). The last claim of a namespace was marked and removed before the answers that
+    say so (2011).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)
+
+
+@draws.in_turn("ways")
+async def test_claim_that_is_there_when_a_namespace_is_said_to_be_empty_is_named(tmp_path):
+    """Its removal was asked for after the answer to the status that counts it no more."""
+    profile = record(tmp_path, 2011, 4, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    said = [line for line in lines if line["objectRef"]["resource"] == "namespaces"][-2]
+    assert said["user"]["username"].endswith(":namespace-controller")
+    removal = [
+        line
+        for line in lines
+        if line["objectRef"]["resource"] == "resourceclaims"
+        and line["objectRef"]["namespace"] == said["objectRef"]["name"]
+    ][-1]
+    assert removal["requestReceivedTimestamp"] < said["stageTimestamp"] < removal["stageTimestamp"]
+    removal["requestReceivedTimestamp"] = later(said["stageTimestamp"], 0.001)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    report = await _decided(profile, path)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == {"namespaces/team"}
 
 
 @draws.in_turn("ways")

@@ -28,7 +28,8 @@ class Act:
 
     `user` is the name of its author, recorded or derived from the write; `is_guessed` is True when
     the recording does not identify the author. `seen` is the instant since when others could see
-    the last event that the controller had seen, where the recording names it.
+    the last event that the controller had seen, where the recording names it; `since` that for the
+    write before it about its object.
     """
 
     event: Event
@@ -37,6 +38,7 @@ class Act:
     user: str
     is_guessed: bool
     seen: Instant | None = None
+    since: Instant = Instant(0)
 
     @property
     def requested(self) -> Instant:
@@ -49,6 +51,11 @@ class Act:
         origin = self.event.stamp.origin
         requested = 0 if origin is None else origin.asked
         return Instant(min(requested, self.known) if requested else self.known)
+
+    @property
+    def soonest(self) -> Instant:
+        """The earliest instant at which a run can store it: after the write before it."""
+        return Instant(min(max(self.requested, self.since + 1), self.known))
 
     @property
     def words(self) -> str:

@@ -215,9 +215,9 @@ class RecordedPace:
         """The next recorded act for the key; None when the recording has no more.
 
         If `now` is later than the act, all acts up to `now` count as made, unless `one_by_one`.
-        With `as_asked` the instant is that of the request: everything that the act saw existed by
-        then. With `as_answered` it is that of the answer: the act may have seen writes before it
-        whose order is a guess.
+        With `as_asked` the instant is that of the request, or of the write before it about its
+        object: everything that the act saw existed by then. With `as_answered` it is that of the
+        answer: the act may have seen writes before it whose order is a guess.
         """
         place = (queue, key)
         instants = self._acts.get(place, ())
@@ -226,7 +226,8 @@ class RecordedPace:
             return None
         known = instants[number]
         act = self._noted[place, known]
-        due = act.requested if as_asked or act.seen is not None else known
+        due = act.requested if act.seen is not None else known
+        due = act.soonest if as_asked else due
         due = act.answered if as_answered else due
         if due <= now:
             is_single = one_by_one or act.event.stamp.observed > 0

@@ -106,6 +106,7 @@ class Recording:
         self.shown = ShownGates()
         self._releases = ShownReleases()
         self._objects: dict[ObjectKey, JsonObject] = {}
+        self._written: dict[str, Instant] = {}
         self.inputs: list[Input] = []
         self.decided: list[Input] = []
         self.made: list[Event] = []
@@ -350,6 +351,7 @@ class Recording:
             self._note_act(source, is_guessed=not is_sure)
         elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(source)
+        self._written[event.uid] = known
 
     def _note_node(self, event: Event, before: JsonObject | None, known: Instant) -> None:
         """Notes when a node began, ended, or got other reasons for its taints and labels."""
@@ -376,6 +378,7 @@ class Recording:
                 user=author,
                 is_guessed=is_guessed,
                 seen=self.observations.last_seen(),
+                since=self._written.get(event.uid, Instant(0)),
             )
         )
         if is_event_object(event.key):
