@@ -29,7 +29,7 @@ _OPEN = ("&&", "||", "(", ",", "?", "+", "[", " in")
 """Endings of a line whose expression continues on the next line."""
 
 _DOTS = re.compile(r"[ \t]*(?:\.\.\.|\u2026)[ \t]*")
-_SECTIONS = ("Metadata:", "Spec:", "Status:")
+_SECTIONS = ("API Version:", "Metadata:", "Spec:", "Status:")
 """The first lines of the fields of an object; what stands before them is about all objects."""
 
 LEFT_OUT = "the ... stands for a part that was left out of the copy"

@@ -103,8 +103,9 @@ _LIKE_OTHERS: tuple[tuple[set[str], frozenset[str], str, re.Pattern[str]], ...] 
 and a word of its rows. Nodes had no ROLES up to 1.7. A command that asks for something else takes
 precedence."""
 
-_OF_NAME_AND_AGE = ("deviceclasses", "resourceclaimtemplates")
-"""Kinds whose tables have no titles but those of all."""
+_OF_NAME_AND_AGE = ("deviceclasses", "resourceclaimtemplates", "workloads", "podgroups")
+"""Kinds whose tables have no titles but those of all; kinds of Kueue and Volcano of the same names
+have more."""
 
 _EVENTS = registry.find_name("events")[0]
 _OF_OLD_EVENTS = frozenset({"REASON", "KIND", "SUBOBJECT"})
@@ -433,8 +434,10 @@ def _event(row: Mapping[str, str], namespace: str) -> JsonObject | None:
     event = event_objects.about_subject(
         subject, kinds[0], row.get("TYPE", ""), row["REASON"], row.get("MESSAGE", "")
     )
-    if parts.ROW_NAME.fullmatch(row.get("NAME", "")):
-        event["metadata"]["name"] = row["NAME"]
+    # A command for several kinds prints the kind before each name.
+    own_name = row.get("NAME", "").rpartition("/")[2]
+    if parts.ROW_NAME.fullmatch(own_name):
+        event["metadata"]["name"] = own_name
     if row.get("SUBOBJECT", "") not in parts.NOT_SHOWN:
         event["involvedObject"]["fieldPath"] = row["SUBOBJECT"]
     component, _, host = row.get("SOURCE", "").partition(", ")
