@@ -39,6 +39,7 @@ _PART = re.compile(
 )
 """The beginning of a part of a page, such as a comment that was copied or that an API rendered."""
 
+_ESCAPED = re.compile(r"&(?:quot|#34|#x22);")
 _XML = re.compile(r"\s*<(?:\?xml|testsuites?)\b")
 _OF_TESTS = re.compile(r"<testcase\b")
 _BREAK = "&#xA;"
@@ -113,10 +114,12 @@ class Texts:
 def unescaped(text: str) -> str:
     """The text; of an export in XML with parts of pages or JSON in it, these as they were.
 
-    Of results of tests whose line breaks are escaped it is what stands between the elements.
+    Of results of tests whose line breaks are escaped it is what stands between the elements. A text
+    in which every quote and angle is escaped was taken out of a page.
     """
     if _XML.match(text) is None:
-        return text
+        is_escaped = _ESCAPED.search(text) is not None and not any(each in text for each in '<>"')
+        return html.unescape(text) if is_escaped else text
     parts = _CDATA.split(text)
     if _BREAK in text and _OF_TESTS.search(text) is not None:
         parts[::2] = [html.unescape(_ELEMENT.sub("\n", part)) for part in parts[::2]]

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+TWICE_ENDED = b"\r\r\n"
+"""The end of a line of Windows that went through another change of line ends."""
+
+_LINE_END = re.compile(r"\r+\n")
 _COLOURS = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cM])"
 )
@@ -26,8 +30,14 @@ _SET_QUOTES = re.compile(
     r"(?=\s*(?:[:,}\]]|$))"
 )
 """A text in typographic quotes where JSON and YAML have quotes: around a name or value."""
+_TYPOGRAPHIC = re.compile("[\u201c\u201d]")
+_OWN_QUOTES = re.compile(r"[ \t]*(?:- )*(?:[\w./-]+:[ \t]+)?[\"{\[]")
+"""The beginning of a line whose value is in quotes: others in it are a part of the value."""
+
 _QUOTED = re.compile(r"(?:> ?)+")
 _NUMBERED = re.compile(r"[ \t]*(?P<number>\d+)(?: *[\u2502|] ?|\t)")
+_COUNTED = re.compile(r"[ \t]*(?P<number>\d+)(?::|(?= )|$)")
+"""A number that pagers, editors and filters write: with blanks behind it, or a colon."""
 _WINDOWS = "redra-windows-1252"
 UTF16_SEEN = 64
 """Bytes of a text without a byte order mark that are checked for its encoding."""
@@ -111,9 +121,8 @@ def decoded(content: bytes) -> str:
     Bytes that are not UTF-8 are taken for Windows-1252, as editors of Windows write texts.
     """
     if encoding := utf16(content):
-        return content.decode(encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", _WINDOWS)
-    return text.replace("\r\n", "\n")
+        return _LINE_END.sub("\n", content.decode(encoding, "replace").removeprefix("\ufeff"))
+    return _LINE_END.sub("\n", content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", _WINDOWS))
 
 
 def is_utf8(content: bytes) -> bool:
@@ -129,6 +138,13 @@ def _as_windows(problem: UnicodeError) -> tuple[str, int]:
     if not isinstance(problem, UnicodeDecodeError):
         raise problem
     return problem.object[problem.start : problem.end].decode("cp1252", "replace"), problem.end
+
+
+def is_set(head: bytes) -> bool:
+    """True for a text whose only double quotes are typographic ones where YAML has quotes."""
+    if b'"' in head or "\u201d".encode() not in head:
+        return False
+    return any(_SET_QUOTES.search(line) for line in decoded(head).split("\n"))
 
 
 def uncoloured(line: str) -> str:
@@ -159,6 +175,18 @@ def plain(line: str) -> str:
     return line
 
 
+def plain_lines(lines: list[str]) -> list[str]:
+    """The lines as `plain` gives them.
+
+    Where they have no double quotes but typographic ones, some around values, whatever set those
+    has set all, also within a value that has none around it.
+    """
+    bare = [plain(line) for line in lines]
+    if any('"' in line for line in lines) or not any('"' in line for line in bare):
+        return bare
+    return [line if _OWN_QUOTES.match(line) else _TYPOGRAPHIC.sub('"', line) for line in bare]
+
+
 def _in_plain_quotes(match: re.Match[str]) -> str:
     text = re.sub("\\\\[\u201c\u201d]", '\\\\"', match.group(2))
     return f'{match.group(1)}"{text}"'
@@ -178,9 +206,16 @@ def unquoted(lines: list[str]) -> tuple[list[str], list[int]]:
 def unnumbered(lines: list[str]) -> list[str]:
     """The lines without the consecutive line numbers that viewers add."""
     out = list(lines)
-    for at, end, begins in _counted(lines):
+    for at, end, begins in _counted(lines, _NUMBERED):
         if end - at >= NUMBERED_MIN:
             out[at:end] = [line[begin:] for line, begin in zip(lines[at:end], begins, strict=True)]
+    for at, end, begins in _counted(out, _COUNTED):
+        bare = [line[begin:] for line, begin in zip(out[at:end], begins, strict=True)]
+        # The least gap is that of the numbers; the rest of a wider one sets the line in.
+        gap = min((len(line) - len(line.lstrip(" ")) for line in bare if line.strip()), default=0)
+        bare = [line[gap:] for line in bare]
+        if end - at >= NUMBERED_MIN and any(_SHOWN.match(line) for line in bare):
+            out[at:end] = bare
     return out
 
 
@@ -256,11 +291,11 @@ def unstreamed(lines: list[str]) -> list[str]:
     return out
 
 
-def _counted(lines: list[str]) -> Iterator[tuple[int, int, list[int]]]:
+def _counted(lines: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[int, int, list[int]]]:
     """Runs of consecutively numbered lines, with the column after the number of each line."""
     begin, last, begins = 0, -1, list[int]()
     for at, line in enumerate(lines):
-        match = _NUMBERED.match(line)
+        match = pattern.match(line)
         number = -1 if match is None else int(match["number"])
         if match is None or number != last + 1 or not begins:
             if begins:

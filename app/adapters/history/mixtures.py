@@ -60,7 +60,6 @@ _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|N
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*(?:[{\[\]]|"[^"\n]{0,400}\\n)')
 _JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+\])")
 """The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
-_EMBEDDED = re.compile(r'\{\s*"')
 _MARKS = ("apiVersion", api_groups.AUDIT, "auditID", "creationTimestamp")
 """A line of text is searched for embedded JSON only if it contains one of these words."""
 
@@ -119,7 +118,7 @@ def take_apart(
         inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
-        bare = line_marks.unstamped([line_marks.plain(line) for line in stretch.lines])
+        bare = line_marks.unstamped(line_marks.plain_lines(stretch.lines))
         bare = line_marks.unstreamed(bare)
         shown = line_marks.unnumbered(line_marks.unframed(bare))
         unquoted, depths = line_marks.unquoted(shown)
@@ -220,6 +219,8 @@ class _Block:
             ):
                 if texts.WAS_CUT.match(line):
                     self._damage("the text says that a part was cut off here")
+                if line_documents.begins_applied(line):
+                    self._damage(line_documents.AROUND_APPLIED)
                 number = self._first + self._at
                 if problem := printed.problem(self._lines, self._at, self._commands, number):
                     self._damage(problem)
@@ -241,8 +242,8 @@ class _Block:
             return False
         if line_documents.is_record(line):
             return self._record(line)
-        begin = _EMBEDDED.search(line)
-        return (begin is not None and self._document(line, begin.start())) or self._quoted(line)
+        begin = line_documents.json_in(line)
+        return (begin is not None and self._document(line, begin)) or self._quoted(line)
 
     def _record(self, line: str) -> bool:
         """Reads a record of a collector: JSON in one of its texts, or the record itself."""

@@ -20,7 +20,13 @@ from app.domain.values.json_tree import JsonObject
 TRIES_MAX = 16
 """Places of a line that are tried as the beginning of a document."""
 
+ABOVE_MAX = 120
+"""Characters before JSON in a line that may name the annotation that it is the value of."""
+
+AROUND_APPLIED = "the object around this annotation cannot be read"
+
 _decoder = json.JSONDecoder()
+_EMBEDDED = re.compile(r'\{\s*"')
 _PAIR = re.compile(r'\{"[^"\\]*"\s*=>')
 _BEGIN = re.compile(r'\{\s*"(?:[^"\\]|\\.)*"\s*:')
 _QUOTED = re.compile(r'\{\\"(?:[^"\\]|\\.)*"')
@@ -28,10 +34,10 @@ _QUOTED_BEGIN = re.compile(r'\{\\"')
 _WRAPPED = re.compile(r'\[\d+\] \S|\{"[^"\\]*"\s*=>|\[\s*"\s*\{\\"')
 _RESULT = re.compile(r"\w+: \[[^\]]{1,300}\](?: \(item=.{0,300}?\))? => \{")
 _FIELD = re.compile(r'\s+"[^"\\]*":(?:\s|$)')
-_APPLIED = re.compile(
-    r"[-+ \t]*(?:Annotations:\s*)?[\"']?kubectl\.kubernetes\.io/last-applied-configuration"
-    r"[\"']?[:=]"
-)
+_APPLIED_NAME = r"kubectl\.kubernetes\.io/last-applied-configuration\\*[\"']?[:=]"
+_APPLIED = re.compile(rf"[^A-Za-z\"'{{]{{0,40}}(?:Annotations:\s*)?[\"']?{_APPLIED_NAME}")
+_APPLIED_ABOVE = re.compile(rf"{_APPLIED_NAME}[^{{}}]{{0,40}}\Z")
+_APPLIED_BLOCK = re.compile(rf".*{_APPLIED_NAME}\s*[|>][-+]?\s*$")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|=>|\bnil\b', re.DOTALL)
 _AS_JSON = {"=>": ":", "nil": "null"}
 
@@ -57,6 +63,21 @@ def is_applied(lines: Sequence[str], at: int) -> bool:
     """True for the annotation with what somebody applied, which is no state that was stored."""
     above = lines[at - 1] if at else ""
     return _APPLIED.match(lines[at]) is not None or _APPLIED.match(above) is not None
+
+
+def json_in(line: str) -> int | None:
+    """The column at which JSON begins in a line; None without any, and for that annotation."""
+    begin = _EMBEDDED.search(line)
+    if begin is None or _APPLIED_ABOVE.search(
+        line, max(0, begin.start() - ABOVE_MAX), begin.start()
+    ):
+        return None
+    return begin.start()
+
+
+def begins_applied(line: str) -> bool:
+    """True for the first line of that annotation in YAML."""
+    return _APPLIED_BLOCK.match(line) is not None
 
 
 def is_record(line: str) -> bool:

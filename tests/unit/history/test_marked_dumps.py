@@ -1,0 +1,143 @@
+"""Dumps that a viewer, a word processor or a page changed on the way: the objects are the same."""
+
+import html
+import json
+import re
+
+import pytest
+import yaml
+
+from app.adapters.history.enclosed.line_documents import AROUND_APPLIED
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.errors import InputError
+from tests.unit.history.worlds import CLAIMS, tree
+
+SELECTOR = 'device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].size == "b"'
+APPLIED = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+CLASSES = ("resource.k8s.io", "v1", "deviceclasses", "DeviceClass")
+CLASS = tree(
+    CLASSES,
+    "gpu",
+    metadata={
+        "annotations": {
+            "kubectl.kubernetes.io/last-applied-configuration": json.dumps(APPLIED) + "\n"
+        },
+        "uid": "u-1",
+        "resourceVersion": "12",
+        "creationTimestamp": "2026-01-02T03:04:05Z",
+    },
+    spec={"selectors": [{"cel": {"expression": SELECTOR}}]},
+)
+del CLASS["metadata"]["namespace"]
+CLAIM = tree(
+    CLAIMS,
+    "one",
+    "shop",
+    metadata={"uid": "u-2", "resourceVersion": "13", "creationTimestamp": "2026-01-02T03:04:06Z"},
+    spec={"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu"}}]}},
+)
+LIST = {"apiVersion": "v1", "items": [CLASS, CLAIM], "kind": "List", "metadata": {}}
+
+
+class _AsKubectl(yaml.SafeDumper):
+    """The notation of kubectl: literal blocks, and quotes around what looks like another type."""
+
+
+def _text(dumper, value):
+    style = "|" if "\n" in value else '"' if re.match(r"\d", value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_AsKubectl.add_representer(str, _text)
+YAML = yaml.dump(LIST, Dumper=_AsKubectl, width=1000)
+JSON = json.dumps(LIST, indent=4)
+
+
+def read(tmp_path, content, name="a.txt"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with open_history([path], ReadOptions()) as history:
+        objects = {record.name: record.object for record in history.records()}
+        return objects, [f"{place}: {problem}" for place, problem in history.refused_places]
+
+
+def numbered(form):
+    return "\n".join(form.format(at, line) for at, line in enumerate(YAML.split("\n"), start=1))
+
+
+def typographic(text):
+    marks = iter("\u201c\u201d" * text.count('"'))
+    return re.sub('"', lambda _: next(marks), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        numbered("{:7d} {}"),
+        numbered("{:3d} {}"),
+        numbered("{} {}"),
+        numbered("{:5d}  {}"),
+        numbered("{}:{}"),
+        "$ kubectl get -o yaml | less -N\n" + numbered("{:7d} {}") + "\nthat is all\n",
+        typographic(YAML),
+        f"I see:\n{typographic(YAML)}",
+        YAML.replace("\n", "\r\r\n"),
+        f"I see:\r\r\n{YAML}".replace("\n", "\r\r\n"),
+        html.escape(YAML),
+        html.escape(YAML).replace("&quot;", "&#34;"),
+        html.escape(JSON),
+    ],
+    ids=lambda text: repr(text[:24]),
+)
+def test_changed_dump_has_the_objects_of_the_dump(tmp_path, text):
+    plain, _ = read(tmp_path, YAML, "plain.yaml")
+    objects, refused = read(tmp_path, text)
+    assert objects == plain
+    assert objects["gpu"]["spec"]["selectors"][0]["cel"]["expression"] == SELECTOR
+    assert refused == []
+
+
+def test_typographic_quotes_beside_plain_ones_are_part_of_a_value(tmp_path):
+    text = YAML.replace("deviceClassName: gpu", "deviceClassName: \u201cgpu\u201d")
+    objects, _ = read(tmp_path, text)
+    (request,) = objects["one"]["spec"]["devices"]["requests"]
+    assert request["exactly"]["deviceClassName"] == "\u201cgpu\u201d"
+
+
+def test_typographic_quotes_within_a_value_in_quotes_are_part_of_it(tmp_path):
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: \n  name: a\n  labels:\n    b: \u201cc\u201d\n"
+    )
+    text += "  annotations:\n    d: \u201ca {} b\u201d\n    e: \u201cf\u201d\n"
+    objects, _ = read(tmp_path, text.format("\\\u201cg\\\u201d"))
+    assert objects["a"]["metadata"]["labels"] == {"b": "c"}
+    assert objects["a"]["metadata"]["annotations"] == {"d": 'a "g" b', "e": "f"}
+
+
+def test_numbers_that_count_on_by_chance_stay(tmp_path):
+    text = "queue:\n1 web waits\n2 web-2 waits\n3 web-3 waits\n\n"
+    objects, refused = read(tmp_path, f"{text}{YAML}")
+    assert set(objects) == {"gpu", "one"}
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"# {line}" for line in YAML.split("\n")),
+        "\n".join(f"| 12 - {line}" for line in YAML.split("\n")),
+    ],
+)
+def test_what_was_applied_is_no_object_where_the_one_around_it_is_not_read(tmp_path, text):
+    with pytest.raises(InputError, match=AROUND_APPLIED):
+        read(tmp_path, text)
+    objects, refused = read(tmp_path, f"I see:\n{text}\n\n{yaml.safe_dump(CLAIM)}")
+    assert set(objects) == {"one"}
+    assert len(refused) == 1
+    assert refused[0].endswith(AROUND_APPLIED)
+
+
+def test_what_was_applied_is_no_object_in_a_text_with_escapes(tmp_path):
+    objects, _ = read(tmp_path, f"made {YAML!r}\n\n{yaml.safe_dump(CLAIM)}")
+    assert set(objects) == {"one"}
