@@ -13,6 +13,7 @@ PARTS = (
     "configurations",
     "evictions",
     "writes",
+    "agreeing",
     "refusals",
     "harmless",
     "additions",

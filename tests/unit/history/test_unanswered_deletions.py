@@ -207,7 +207,8 @@ def test_deletion_of_another_object_of_the_name_is_not_that_of_the_known_one(tmp
 
 
 def test_namespace_begins_to_go(tmp_path):
-    namespace = tree(NAMESPACES, "ns", rv=7, spec={"finalizers": ["kubernetes"]})
+    held, living = {"finalizers": ["kubernetes"]}, {"phase": "Active"}
+    namespace = tree(NAMESPACES, "ns", rv=7, spec=held, status=living)
     of = {"type_": NAMESPACES, "namespace": "ns", "name": "ns"}
     records = audit_records(
         tmp_path,
@@ -215,6 +216,10 @@ def test_namespace_begins_to_go(tmp_path):
         audit("delete", None, second=3, level="Request", request=OPTIONS, **of),
     )
     assert [one.op for one in records] == [Op.ADDED, Op.MODIFIED]
+    going = records[1].object
+    assert going["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:03Z"
+    assert "deletionGracePeriodSeconds" not in going["metadata"]
+    assert going["status"] == {"phase": "Terminating"}
 
 
 @pytest.mark.parametrize(

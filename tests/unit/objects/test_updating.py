@@ -502,6 +502,28 @@ def test_namespaces_keep_finalizers_and_phase_on_a_main_update() -> None:
     assert made.types == []
 
 
+def phased(made: Cluster, phase: str) -> dict[str, Any]:
+    return made.patch(key("namespaces", "n"), {"status": {"phase": phase}}, subresource="status")
+
+
+@pytest.mark.parametrize(
+    ("is_deleted", "wrong", "right"),
+    [(False, "Terminating", "Active"), (True, "Active", "Terminating")],
+)
+def test_phase_of_a_namespace_follows_its_deletion(
+    *, is_deleted: bool, wrong: str, right: str
+) -> None:
+    made = cluster()
+    made.rules = rules_for(Profile())
+    made.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}})
+    if is_deleted:
+        made.delete(key("namespaces", "n"))
+    with pytest.raises(Invalid) as refused:
+        phased(made, wrong)
+    assert f"may only be '{right}'" in str(refused.value)
+    assert phased(made, right)["status"]["phase"] == right
+
+
 def test_pod_spec_changes_count_and_bindings_do_not() -> None:
     made = cluster()
     made.create(pod())

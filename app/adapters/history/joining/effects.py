@@ -84,8 +84,8 @@ def terminate(
     """The object with the deletionTimestamp, grace period and finalizers of a deletion request.
 
     A later request can only shorten the grace period. `answered` is the state before, if the answer
-    shows it, as that to the deletion of a collection does: it decides what holds the object.
-    Parity: controllers.md 5.2.
+    shows it, as that to the deletion of a collection does: it decides what holds the object. A
+    namespace has no grace period, and the phase of its deletion. Parity: controllers.md 5.2, 5.5.
     """
     tree: JsonObject = json_tree.copy(before)
     metadata = tree.setdefault("metadata", {})
@@ -99,6 +99,10 @@ def terminate(
         if shorter is not None and shorter < (meta.deletion_grace_seconds(before) or 0):
             metadata["deletionGracePeriodSeconds"] = max(shorter, 0)
             _date(metadata, at, max(shorter, 0))
+        return tree
+    if tree.get("kind") == "Namespace":
+        _date(metadata, at, 0)
+        tree["status"] = {**meta.status(tree), "phase": "Terminating"}
         return tree
     grace = _grace_seconds(shown, effect) if tree.get("kind") == "Pod" else 0
     _date(metadata, at, grace)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import InvariantWatch, Switches
-from app.analysis.verify.invariants.violations import IN_FLIGHT
+from app.analysis.verify.invariants.violations import IN_FLIGHT, PROVEN
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
@@ -21,9 +21,6 @@ from app.domain.values.timestamps import Instant
 
 _DECIDED = frozenset(("pods", "resourceclaims"))
 """The kinds that controllers decide about; all others are inputs of decisions."""
-
-_OF_SERVERS = frozenset(("immutable-field-unchanged",))
-"""The rules that the server enforces for objects of all kinds, for every author."""
 
 
 class Impossible:
@@ -102,7 +99,7 @@ class Impossible:
     def broken(self) -> Mapping[ObjectKey, str]:
         """The pods and claims whose recorded states break an invariant.
 
-        For rules that the server enforces, objects of all kinds count.
+        For rules that a server enforces for every author (`PROVEN`), objects of all kinds count.
         """
         return {
             key: f"{violation.rule}: {violation.message}"
@@ -114,5 +111,5 @@ class Impossible:
                 if key in self._changed
             )
             for key in violation.objects
-            if key.resource in _DECIDED or violation.rule in _OF_SERVERS
+            if key.resource in _DECIDED or violation.rule in PROVEN
         }

@@ -1,7 +1,10 @@
-"""Admin access: namespaces that allow it, and claims and templates that ask for it.
+"""Namespaces: their phase, and the admin access that claims and templates ask for in them.
 
 Parity: objects.md 5.2. A server reads the label when a claim or template is created, and when an
 allocation gives the claim admin access. Later changes of the label have no effect on it.
+
+Parity: controllers.md 5.5, api.md 5. The server sets the phase with the mark of a deletion, and a
+label with the name, and lets nobody write others.
 """
 
 from app.analysis.verify.invariants import reading
@@ -15,11 +18,14 @@ from app.domain.log.records import Loss
 
 NAMESPACES = "namespaces"
 RULE = "admin-access-allowed"
+AGREEMENT = "fields-agree"
 
 _LABEL = "resource.kubernetes.io/admin-access"
 _OLD_LABEL = "resource.k8s.io/admin-access"
 """The label in releases before 1.34."""
 
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_LIVING_PHASE, _DELETED_PHASE = "Active", "Terminating"
 _NO_PLACE = frozenset((Loss.NO_RV, Loss.VERSION_GUESS, Loss.LATE))
 """The losses of a write whose place among the writes of other objects is a guess."""
 
@@ -32,17 +38,50 @@ def take_namespace(cluster: Cluster, event: Event, _: None) -> None:
     cluster.note_published(event)
     name, before = event.key.name, cluster.namespaces.get(event.key.name)
     is_there = event.type is not EventType.OBJECT_DELETED
-    labels = reading.labelled(event.body).metadata.labels if is_there else {}
+    namespace = reading.namespace(event.body)
+    labels = namespace.metadata.labels if is_there else {}
     allows, lost = labels.get(_LABEL) == "true", None
     if before is not None:
         lost = event.stamp.time if before.allows and not allows else before.lost
     allowed_once = labels.get(_OLD_LABEL) == "true"
-    cluster.namespaces[name] = KnownNamespace(is_there, allows, allowed_once, lost)
+    cluster.namespaces[name] = KnownNamespace(is_there, event.uid, allows, allowed_once, lost)
+    if event.type is not EventType.OBJECT_UPDATED or (before and before.uid != event.uid):
+        cluster.forget_faults(event.key)
+    if is_there and event.uid and is_shown(event.stamp.origin):
+        _judge_agreement(cluster, event.key, namespace)
+
+
+def _judge_agreement(cluster: Cluster, key: ObjectKey, namespace: reading.Namespace) -> None:
+    """Notes a phase that does not follow from the deletion, and a label from the name.
+
+    A state may lack either.
+    """
+    phase, is_deleted = namespace.status.phase, bool(namespace.metadata.deletion_timestamp)
+    if phase not in ("", _DELETED_PHASE if is_deleted else _LIVING_PHASE):
+        is_set = "set" if is_deleted else "not set"
+        message = f"status.phase is {phase}, and metadata.deletionTimestamp is {is_set}"
+        note_disagreement(cluster, key, "status.phase", message)
+    label = namespace.metadata.labels.get(_NAME_LABEL, key.name)
+    if label != key.name:
+        message = f"the label {_NAME_LABEL} is {label}, and not the name of the namespace"
+        note_disagreement(cluster, key, _NAME_LABEL, message)
+
+
+def note_disagreement(cluster: Cluster, key: ObjectKey, field: str, message: str) -> None:
+    """Notes that a field of an object does not agree with another one from which it follows."""
+    finding = Finding(kind=ViolationKind.BROKEN, objects=(key,), message=message)
+    cluster.note_fault(key, (AGREEMENT, key, field), finding)
 
 
 def is_of_no_place(event: Event) -> bool:
     """Whether the event is a write of a namespace that may have come earlier than the log says."""
     return event.key.resource == NAMESPACES and not _NO_PLACE.isdisjoint(losses_of(event))
+
+
+def is_request(event: Event) -> bool:
+    """Whether a line of an audit log shows the object as the server answered a request."""
+    origin = event.stamp.origin
+    return origin is not None and bool(event.stamp.request_id) and is_shown(origin)
 
 
 def is_creation(event: Event) -> bool:

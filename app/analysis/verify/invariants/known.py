@@ -62,6 +62,7 @@ class KnownNamespace(NamedTuple):
     """
 
     is_there: bool
+    uid: str
     allows: bool
     allowed_once: bool
     lost: Instant | None

@@ -18,7 +18,12 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import replace
 
-from app.analysis.verify.invariants.violations import BY_DEVICES, Violation, ViolationKind
+from app.analysis.verify.invariants.violations import (
+    BY_DEVICES,
+    PROVEN,
+    Violation,
+    ViolationKind,
+)
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.looks import LookWatch
 from app.domain.log.records import BASELINE_VERB, Loss
@@ -38,9 +43,6 @@ _OF_ITS_OBJECTS = frozenset(
     )
 )
 """The rules that the objects of a violation break by themselves, whatever else is listed."""
-
-_TWO_STATES = "immutable-field-unchanged"
-"""The rule that two states show, whatever was between them."""
 
 _EVICTED = "eviction-has-taint"
 """The rule that rests on a taint, which may have come and gone between two looks."""
@@ -90,7 +92,7 @@ class Looks:
     def _run(self, violation: Violation) -> "_Run | None":
         """The looks at a known cluster among which a violation begins."""
         begin = violation.begin.revision
-        if violation.rule == _TWO_STATES:
+        if violation.rule in PROVEN:
             return None
         return next(
             (each for each in self._runs if each.begin <= begin <= each.end and each.is_again), None

@@ -57,8 +57,8 @@ def _note_changed_slice(
 def _judge_generation(cluster: Cluster, event: Event) -> None:
     """Notes a spec that changed without its generation, or a generation that decreased.
 
-    A server increases the generation with each change of the spec, so a missing write explains
-    neither.
+    A server increases the generation with each change of the spec, from 1 on, so a missing write
+    explains neither.
     The line of a removal may show an earlier state. Parity: objects.md 2.
     """
     if not (event.uid and is_shown(event.stamp.origin)):
@@ -68,6 +68,11 @@ def _judge_generation(cluster: Cluster, event: Event) -> None:
     is_end = event.type is _DELETED
     if not is_end:
         specs[key] = event.uid, event.body
+    if admin.is_creation(event) and admin.is_request(event):
+        first = reading.specified(event.body).metadata.generation
+        if first > 1:
+            message = f"metadata.generation of the new object is {first}"
+            admin.note_disagreement(cluster, key, "metadata.generation", message)
     if uid != event.uid:
         return
     last, now = reading.specified(body), reading.specified(event.body)

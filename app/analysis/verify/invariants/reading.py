@@ -166,15 +166,34 @@ class Template(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class _Labels(_Part, frozen=True, gc=False, rename="camel"):
-    """The metadata of a node or namespace."""
+    """The metadata of a node."""
 
     labels: dict[str, Any] = {}
 
 
 class Labelled(_Part, frozen=True, gc=False, rename="camel"):
-    """A node or namespace, of which the labels matter."""
+    """A node, of which the labels matter."""
 
     metadata: _Labels = _Labels()
+
+
+class _Ending(_Labels, frozen=True, gc=False, rename="camel"):
+    """The metadata of a namespace."""
+
+    deletion_timestamp: str = ""
+
+
+class _Phased(_Part, frozen=True, gc=False, rename="camel"):
+    """The status of a namespace."""
+
+    phase: str = ""
+
+
+class Namespace(_Part, frozen=True, gc=False, rename="camel"):
+    """A namespace."""
+
+    metadata: _Ending = _Ending()
+    status: _Phased = _Phased()
 
 
 def reader(form: type[_T]) -> Callable[[bytes], _T]:
@@ -193,6 +212,7 @@ def reader(form: type[_T]) -> Callable[[bytes], _T]:
 template = reader(Template)
 specified = reader(Specified)
 labelled = reader(Labelled)
+namespace = reader(Namespace)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode
 _decode = msgspec.json.Decoder().decode

@@ -94,6 +94,7 @@ RULES: Mapping[str, str] = {
     "allocated-device-published": "A device is published as long as it is allocated.",
     "allocation-unchanged": "An allocation is not changed or exchanged for another one.",
     "immutable-field-unchanged": "An immutable field has the value that it had.",
+    "fields-agree": "Fields that a server sets or checks together agree.",
     "admin-access-allowed": "Admin access is requested and given in namespaces that allow it.",
     "reported-device-allocated": "Drivers report in a claim about its allocated devices alone.",
     "request-satisfied": "Each request gets as many devices, with the access, as it asks for.",
@@ -104,6 +105,9 @@ RULES: Mapping[str, str] = {
     "eviction-has-taint": "A pod that is evicted for a taint has a device with one.",
 }
 """All rules by name, each as a sentence that holds of a sound history."""
+
+PROVEN = frozenset(("fields-agree", "immutable-field-unchanged"))
+"""The rules that states of an object show by themselves, whatever was not recorded."""
 
 BY_DEVICES = frozenset(
     (

@@ -28,6 +28,7 @@ from app.analysis.verify.invariants.unseen import KINDS, READ
 from app.analysis.verify.invariants.violations import (
     BY_DEVICES,
     LATE_AFTER,
+    PROVEN,
     Cause,
     Finding,
     HeldFrom,
@@ -49,8 +50,6 @@ INCOMPLETE = (
     "times that contradict the order or alone tell it"
 )
 NO_PODS = "no pod was recorded"
-PROVEN = "immutable-field-unchanged"
-"""The rule that two states show, whatever was not recorded."""
 SILENT = "nobody wrote for more than a minute meanwhile: controllers may not have run"
 LOST = "lines about objects of this kind are lost here and there, or left out"
 _Take = Callable[[Cluster, Event, Any], None]
@@ -250,13 +249,13 @@ class InvariantWatch:
         """Marks violations that began after a revision and that unseen writes may concern."""
         for places in self._open.values():
             for place, each in places.items():
-                if place[0] == PROVEN:
+                if place[0] in PROVEN:
                     continue
                 is_later = each.begin.revision > revision
                 if is_later and is_concerned(each.objects, each.pools, each.unless):
                     each.is_doubted = True
         for number, (violation, pools, unless, absent) in enumerate(self._ended):
-            is_later = violation.begin.revision > revision and violation.rule != PROVEN
+            is_later = violation.begin.revision > revision and violation.rule not in PROVEN
             if is_later and is_concerned(violation.objects, pools, unless):
                 unsure = replace(violation, kind=ViolationKind.UNSURE, doubt=INCOMPLETE)
                 self._ended[number] = _Ended(unsure, pools, unless, absent)

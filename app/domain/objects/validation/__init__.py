@@ -149,6 +149,7 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "Secret"): stored_data.update_secret,
     ("", "Service"): services.update,
     ("", "PersistentVolumeClaim"): volumes.update_claim,
+    ("", "Namespace"): core.update_namespace,
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
     (api_groups.APPS, "DaemonSet"): workloads.update(workloads.create_daemon_set),

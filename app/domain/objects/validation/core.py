@@ -27,6 +27,9 @@ from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonView
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
+LIVING_PHASE, DELETED_PHASE = "Active", "Terminating"
+"""The phases of a namespace."""
+
 UPDATE_TEXT = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -101,6 +104,24 @@ def create_namespace(tree: JsonView, _context: Context) -> list[FieldError]:
         for name in core.namespace_finalizers(tree)
         for error in metadata.check_finalizer("spec.finalizers", name)
     ]
+
+
+def update_namespace(
+    tree: JsonView, _old: JsonView, subresource: str, _context: Context
+) -> list[FieldError]:
+    """Checks a changed namespace: its phase follows from its deletion, whoever writes it."""
+    if subresource != "status":
+        return []
+    phase = meta.phase(tree) or LIVING_PHASE
+    is_deleted = bool(meta.deletion_timestamp(tree))
+    if phase == (DELETED_PHASE if is_deleted else LIVING_PHASE):
+        return []
+    detail = (
+        "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        if is_deleted
+        else "may only be 'Active' if `deletionTimestamp` is empty"
+    )
+    return [invalid("status.Phase", phase, detail)]
 
 
 def create_node(tree: JsonView, _context: Context) -> list[FieldError]:

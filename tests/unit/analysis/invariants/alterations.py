@@ -45,7 +45,8 @@ class SoundWorld(World):
     def __init__(self, seed: int, pods: int) -> None:
         super().__init__(seed)
         labels = {ADMIN: "true"} if seed % 2 else {}
-        self.put(key_of("namespaces", "ns"), {"metadata": {"labels": labels}}, verb="baseline")
+        space = {"metadata": {"labels": labels}, "status": {"phase": "Active"}}
+        self.put(key_of("namespaces", "ns"), space, verb="baseline")
         self._has_counters = seed % 2 == 0
         for node in range(NODES):
             labels = {"metadata": {"labels": {"zone": "ab"[node % 2]}}}
@@ -344,6 +345,19 @@ def ask_for_admin_access(events: list[Event], draw: random.Random) -> list[Event
     return _change(events, created, change)
 
 
+def end_a_namespace_in_name(events: list[Event], draw: random.Random) -> list[Event]:
+    """A namespace has the phase of one that is being deleted, or is so with another phase."""
+    places = [number for number, event in enumerate(events) if event.key.resource == "namespaces"]
+
+    def change(tree: dict) -> None:
+        if draw.random() < 0.5:
+            tree["status"]["phase"] = "Terminating"
+        else:
+            tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    return _change(events, draw.choice(places), change)
+
+
 def keep_what_ends(events: list[Event], draw: random.Random) -> list[Event]:
     """The claim controller deletes a claim that never gives its device back."""
     ends = [
@@ -432,6 +446,7 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         "request-satisfied",
     ),
     "ask_for_admin_access": (ask_for_admin_access, "admin-access-allowed"),
+    "end_a_namespace_in_name": (end_a_namespace_in_name, "fields-agree"),
     "differ_from_itself": (differ_from_itself, "constraint-holds"),
     "share_a_whole_device": (
         _in_claim(lambda tree: _results(tree)[0].update(shareID="s", device="whole")),

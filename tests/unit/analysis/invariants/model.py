@@ -228,8 +228,8 @@ def doubt_later(gap, events, before, broken):
         spec = fields(objects.get(key), "spec")
         pool = text(spec, "driver"), text(spec, "pool", "name")
         for each in broken:
-            if each.place[0] == "immutable-field-unchanged":
-                continue  # two states prove it
+            if each.place[0] in ("immutable-field-unchanged", "fields-agree"):
+                continue  # states prove it
             is_concerned = key in each.objects
             if key.resource == "resourceslices":
                 is_any = key not in objects
@@ -1361,7 +1361,7 @@ class Judge:
     def faults_at(self, index, key):
         """What is wrong with the write of an object; the same whenever one asks."""
         broken = self.changed_apart(index, key) | self.reports(index, key)
-        broken |= self.forbidden(index, key) | self.early(index, key)
+        broken |= self.forbidden(index, key) | self.early(index, key) | self.disagreeing(index, key)
         if not self.is_change(index, key):
             return broken
         before = self.states[index - 1].objects[key]
@@ -1413,6 +1413,26 @@ class Judge:
                 return self.event_of(index, key).stamp.actor.user
             index -= 1
         return None
+
+    def disagreeing(self, index, key):
+        """A namespace with the phase of one that is deleted, though it is not, or the reverse.
+
+        Or with the name of another one in the label for its own.
+        """
+        if key.resource != "namespaces" or key not in self.states[index].objects:
+            return {}
+        tree = self.states[index].objects[key]
+        phase = text(tree, "status", "phase")
+        is_deleted = text(tree, "metadata", "deletionTimestamp") != ""
+        if not uid_of(tree) or not self.shows(index, key):
+            return {}
+        broken = {}
+        if phase and phase != ("Terminating" if is_deleted else "Active"):
+            broken["fields-agree", key, "status.phase"] = ("broken", {key})
+        label = fields(tree, "metadata", "labels").get("kubernetes.io/metadata.name", key.name)
+        if label != key.name:
+            broken["fields-agree", key, "label"] = ("broken", {key})
+        return broken
 
     def forbidden(self, index, key):
         """Admin access that is asked for in a namespace that does not allow it."""

@@ -6,6 +6,7 @@ begin and end while other objects change, and one begins and ends between two wr
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind, nodes, placements
 from app.analysis.verify.invariants.violations import LATE_AFTER
@@ -2226,6 +2227,65 @@ def space(story, value=None, *, label=ADMIN, after=1, **options):
     )
 
 
+ENDS = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def phased(story, phase, metadata=(), *, after=1, **options):
+    """Write a namespace with a phase. The revision of that."""
+    tree = {"metadata": dict(metadata), "status": {"phase": phase}}
+    return story.put(key_of("namespaces", "ns"), tree, after=after, **options)
+
+
+def disagreement(begin, end=None):
+    return [("fields-agree", "broken", "ns", begin, end)]
+
+
+def a_namespace_that_is_deleted_stays_active(story):
+    phased(story, "Active")
+    begin = phased(story, "Active", ENDS)
+    phased(story, "Terminating", ENDS)
+    return disagreement(begin, story.remove(key_of("namespaces", "ns"), after=1))
+
+
+def a_namespace_terminates_that_nobody_deletes(story):
+    begin = phased(story, "Terminating", verb="baseline")
+    return disagreement(begin)
+
+
+def a_namespace_made_again_has_its_own_phase(story):
+    begin = phased(story, "Active", ENDS)
+    return disagreement(begin, phased(story, "Active", uid="another"))
+
+
+def a_namespace_is_deleted_beside_a_lost_line(story):
+    phased(story, "Active")
+    story.gap(key_of("namespaces", "ns"), "gap")
+    return disagreement(phased(story, "Active", ENDS))
+
+
+def a_namespace_has_the_label_of_another_one(story):
+    labels = {"kubernetes.io/metadata.name": "other"}
+    return disagreement(phased(story, "Active", {"labels": labels}))
+
+
+def namespaces_whose_phase_follows_their_deletion(story):
+    labels = {"kubernetes.io/metadata.name": "ns", "team": "other"}
+    phased(story, "Active", {"labels": labels})
+    phased(story, "Terminating", {**ENDS, "labels": labels})
+    story.remove(key_of("namespaces", "ns"), after=1)
+    phased(story, "Active")
+    return []
+
+
+def namespaces_whose_phase_or_deletion_is_not_recorded(story):
+    """Some states lack the status, and some are worked out from a request."""
+    story.put(key_of("namespaces", "ns"), {"metadata": ENDS, "status": {}}, after=1)
+    for loss in ("no_status", "unknown_patch", "printed", "no_uid", "no_rv"):
+        phased(story, "Active", ENDS, losses=(loss,))
+        phased(story, "Terminating", losses=(loss,))
+    return []
+
+
 ADMIN_REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
 
 
@@ -2633,6 +2693,18 @@ MESSAGES = [
         "the pod is bound and no claim was made for its entry gpu",
     ),
     (
+        a_namespace_that_is_deleted_stays_active,
+        "status.phase is Active, and metadata.deletionTimestamp is set",
+    ),
+    (
+        a_namespace_terminates_that_nobody_deletes,
+        "status.phase is Terminating, and metadata.deletionTimestamp is not set",
+    ),
+    (
+        a_namespace_has_the_label_of_another_one,
+        "the label kubernetes.io/metadata.name is other, and not the name of the namespace",
+    ),
+    (
         admin_access_in_a_template,
         "admin access is requested in a namespace without the label that allows it",
     ),
@@ -2751,6 +2823,31 @@ def test_violation_is_named_in_a_sentence(row):
     for event in story.events:
         watch.note(event)
     assert message in {each.message for each in watch.violations()}
+
+
+@pytest.mark.parametrize(
+    ("generation", "request_id", "losses", "is_wrong"),
+    [
+        (6, "r-1", (), True),
+        (1, "r-1", (), False),
+        (6, "", (), False),  # a watch stream that begins amid shows it as new
+        (6, "r-1", ("synthetic_create",), False),  # a later line shows that it was made
+        (6, "r-1", ("spec_only",), False),  # the client wrote it, and the server did not answer
+    ],
+)
+def test_a_new_object_of_an_audit_log_has_the_first_generation(
+    generation, request_id, losses, is_wrong
+):
+    story = Story()
+    key = key_of("devicetaintrules", "t")
+    story.put(key, ruling("NoSchedule"), generation=generation)
+    event = story.events[-1]
+    origin = Origin(source="made", losses=losses)
+    stamp = replace(event.stamp, verb="create", request_id=request_id, origin=origin)
+    watch = InvariantWatch()
+    watch.note(replace(event, stamp=stamp))
+    messages = [each.message for each in watch.violations() if each.rule == "fields-agree"]
+    assert messages == ["metadata.generation of the new object is 6"] * is_wrong
 
 
 def test_every_rule_has_a_sentence():

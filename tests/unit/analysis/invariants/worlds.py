@@ -39,6 +39,7 @@ UNNAMED = "redra:import"
 AUTHORS = ("someone", "anyone", "my-claim-controller", CONTROLLER, UNNAMED)
 COUNTED = ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")
 POOLS = ("whole", "shares", "parts")
+PHASES = ("Active", "Active", "Terminating", "")
 LOST = (("no_status",), ("collapsed",), ("no_rv",), ("no_rv", "no_uid"))
 MARKED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByDeviceTaintManager"}
 
@@ -488,7 +489,14 @@ class RandomWorld(World):
         labels = self.draw.choice(
             ({}, {}, {ADMIN: "true"}, {ADMIN: "false"}, {"resource.k8s.io/admin-access": "true"})
         )
-        self.put(key_of("namespaces", "ns"), {"metadata": {"labels": labels}}, **options)
+        metadata = {"labels": dict(labels)}
+        if self.draw.random() < 0.2:
+            metadata["labels"]["kubernetes.io/metadata.name"] = self.draw.choice(("ns", "other"))
+        if self.draw.random() < 0.3:
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        status = {"phase": phase} if (phase := self.draw.choice(PHASES)) else {}
+        key = key_of("namespaces", "ns")
+        self.put(key, {"metadata": metadata, "status": status}, **options)
 
     def _rule(self, options) -> None:
         draw = self.draw
