@@ -1,5 +1,6 @@
 """A recorder in this process over a store in memory, and checks of its log."""
 
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -75,12 +76,14 @@ class Recording:
     def check_said(self, gaps, notes):
         """Asserts that the screen counts each gap, and names it or the last one like it."""
         named = [note for note in notes if note.startswith("prod: gap: ")]
+        joined = [note for note in notes if note.startswith("prod: gap of ")]
         alike = [note for note in notes if note.startswith("prod: gap, ")]
         more = sum(int(note.split()[1]) for note in notes if "more gap" in note)
         like = sum(int(note.split()[2]) for note in alike)
-        assert len(named) + like + more == len(gaps)
-        shapes = [without_numbers(note) for note in named]
-        texts = {without_numbers(text) for _, text in gaps}
+        of_kinds = sum(int(note.split()[3]) for note in joined)
+        assert len(named) + of_kinds + like + more == len(gaps)
+        shapes = [in_common(note) for note in (*named, *joined)]
+        texts = {in_common(text) for _, text in gaps}
         unsaid = {text for text in texts if not any(each.endswith(text) for each in shapes)}
         assert not unsaid or (more and len(named) >= GAPS_NAMED_MAX)
 
@@ -140,8 +143,9 @@ def recording_of(source, **choices):
     return Recording(wanted, Settings(**bounds))
 
 
-def without_numbers(text):
-    """What gaps that are alike have in common."""
+def in_common(text):
+    """What gaps that are alike have in common: no numbers, and no kind."""
+    text = re.sub(r"/apis?/\S+: |changes of \S+ ", "", text)
     return "".join(letter for letter in text if not letter.isdigit())
 
 
