@@ -476,6 +476,25 @@ async def test_list_that_expires_between_its_pages_begins_anew(tmp_path):
         check_same(await source.events(), await recording.log())
 
 
+async def test_snapshot_whose_list_expires_between_its_pages_names_the_kind(tmp_path):
+    async with serving_source(tmp_path) as source:
+        async with source.client() as client:
+            for number in range(3):
+                await client.post(NODES, json=node(f"many{number}"))
+        source.expired_pages = 1
+        recording = recording_of(source, record_page_max=2)
+        await recording.once()
+        assert [note for note in recording.notes if "whole" in note] == [
+            "prod: the first list is not whole: nodes: /api/v1/nodes: refused with 410"
+        ]
+        assert await recording.gaps() == [
+            ("nodes", "/api/v1/nodes: refused with 410; the first list of nodes is not whole")
+        ]
+        assert {(doubt.kind, doubt.code) for doubt in await recording.doubts()} >= {
+            ("nodes", "gap")
+        }
+
+
 @draws.in_turn("ways")
 @pytest.mark.parametrize("past", [TOO_LARGE, FUTURE])
 async def test_server_whose_cache_is_behind_the_others_is_no_gap(tmp_path, past):

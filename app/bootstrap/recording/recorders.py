@@ -137,7 +137,7 @@ async def begin(
     elif (info := await store.log.find_history(wanted.history)) is not None:
         return info
     try:
-        return await recorder.begin(
+        info = await recorder.begin(
             _ports(store),
             opened.cluster,
             opened.beginning,
@@ -150,6 +150,11 @@ async def begin(
         )
     except (ClusterUnreachable, Rejected) as problem:
         raise InputError(str(problem), cure="nothing was recorded; try again") from problem
+    starts = opened.beginning.probed.starts
+    expired = {kind: start.reason for kind, start in starts.items() if start.reason}
+    for line in recorder.together(expired):
+        note(f"{wanted.history}: the first list is not whole: {line}")
+    return info
 
 
 class ScreenGaps:

@@ -91,9 +91,9 @@ class Start:
 
     `position` is the version from which the watch continues. When it is empty, the existing objects
     must be listed, and the gap names the `reason`. The first list of a kind that was never listed
-    (not `is_listed`) is its baseline, without a gap. `is_denied` means that the log already says
-    that the kind is denied. `shares_counter` means that the versions of the kind are those of the
-    common counter.
+    (not `is_listed`) is its baseline, without a gap unless it expires between its pages.
+    `is_denied` means that the log already says that the kind is denied. `shares_counter` means that
+    the versions of the kind are those of the common counter.
     """
 
     known: KnownObjects
@@ -128,7 +128,7 @@ class Follower:
         self._reason = start.reason
         self._is_denied = start.is_denied
         self._is_listed = start.is_listed
-        self._has_gap = False
+        self._gap_until = ""
         self._is_expired = self._is_refused = False
         self._reached = start.position
         self._shares_counter = start.shares_counter
@@ -392,16 +392,21 @@ class Follower:
     async def _list(self) -> None:
         """List the existing objects, after a gap for changes that may have been lost."""
         await self._window.flush()
+        # A first list that expired between its pages showed objects, and not what came after it.
+        self._is_listed = self._is_listed or bool(self._known.objects)
         token, listed = "", set[Name]()
         while True:
             page = await self._source.list_page(self.kind, limit=self._bounds.page_max, token=token)
-            if self._is_listed and not self._has_gap:
-                self._has_gap = True
+            if self._is_listed and not token and page.version != self._gap_until:
+                # A list that expired between its pages begins anew, and more may be lost by then.
+                is_first, self._gap_until = not self._gap_until, page.version
                 await self._lost(
                     f"{self._reason or 'the recording did not continue where it had ended'}; "
                     f"changes of {self.kind.name} up to resource version {page.version} are "
                     "not recorded; the objects that exist then are listed",
-                    is_restored=self._shares_counter and _is_lower(page.version, self._reached),
+                    is_restored=is_first
+                    and self._shares_counter
+                    and _is_lower(page.version, self._reached),
                 )
             for item in page.items:
                 await self._compare(item, listed)
@@ -411,7 +416,7 @@ class Follower:
         for name in self._known.unlisted(listed):
             await self._delete(name)
         self._position, self._reason, self._is_denied = page.version, "", False
-        self._is_listed, self._has_gap = True, False
+        self._is_listed, self._gap_until = True, ""
         self._whole.set()
         self._pause = self._bounds.pause_seconds
         await self._window.put(

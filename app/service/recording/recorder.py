@@ -208,7 +208,7 @@ class Recorder:
         self._audit_budget = AuditBudget(
             pages_per_minute=bounds.following.audit_pages_per_minute, clock=ports.clock
         )
-        self._denied = frozenset(beginning.probed.denied if is_new else ())
+        self._begun = beginning.probed.starts if is_new else {}
         self._offset = 0
         self._journal: Journal | None = None
         self._followers: list[Follower] = []
@@ -331,6 +331,7 @@ class Recorder:
     def _follower(self, kind: ServedKind, resumed: resuming.Resumed) -> Follower:
         known = resumed.known.get((kind.group, kind.resource))
         position = resumed.progress.positions.get(kind.name, "")
+        begun = self._begun.get(kind.name)
         return Follower(
             self._source,
             kind,
@@ -338,7 +339,8 @@ class Recorder:
             start=Start(
                 known=known or KnownObjects(),
                 position=position,
-                is_denied=kind.name in self._denied,
+                reason="" if begun is None else begun.reason,
+                is_denied=begun is not None and begun.is_denied,
                 is_listed=resumed.progress.collector.is_listed(kind.group, kind.resource),
                 shares_counter=kind.name not in resumed.progress.alone,
             ),

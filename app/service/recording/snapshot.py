@@ -101,8 +101,10 @@ async def take(
         try:
             await _take_kind(source, kind, start, probed.version, journal, now, bounds)
         except (Expired, RevisionTooLarge) as problem:
-            # The state at that version expired during the read: the kind is listed again.
-            start.position, start.is_listed, start.reason = "", True, str(problem)
+            # The state at that version expired during the read: the follower lists the kind again.
+            start.reason = str(problem)
+            text = f"{problem}; the first list of {kind.name} is not whole"
+            await journal.add([gap(source.name, kind.key, text, now)])
         journal.progress.positions.pop(kind.name, None)
         if start.position:
             journal.progress.positions[kind.name] = start.position

@@ -1,0 +1,205 @@
+"""Lists that expire between their pages: what a history says of the time until they are whole.
+
+Example: a cluster has the nodes a and b. The first page of the list at version 5 shows a, and the
+token of the next page is refused with 410. Then a changes, b goes and c comes; the next list shows
+a and c at version 8. Nobody saw b, and what happened between 5 and 8 is not known: that is a gap.
+"""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from app.adapters.memory import MemoryLeases, MemoryLog, MemoryStore
+from app.domain.errors import Expired, Forbidden
+from app.domain.log import EventType, Revision
+from app.domain.log.recorded_cluster import ClusterIdentity, ListPage, ServedKind, WatchItem
+from app.domain.log.records import LIST, Op, Record
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.recording import recorder
+from app.service.recording.following import FollowingBounds
+from app.service.recording.recorder import Recorder, RecordingBounds, RecordingPorts
+from app.service.recording.snapshot import SnapshotBounds
+from tests.crash import virtual_loop
+
+NODES = ServedKind(group="", version="v1", resource="nodes", kind="Node", is_namespaced=False)
+PODS = ServedKind(group="", version="v1", resource="pods", kind="Pod", is_namespaced=True)
+BEGUN = Instant(1_700_000_000 * SECOND)
+BOUNDS = RecordingBounds(
+    snapshot=SnapshotBounds(page_max=1), following=FollowingBounds(page_max=1, audit_seconds=1e6)
+)
+
+
+WORDS = {
+    EventType.OBJECT_CREATED: "created",
+    EventType.OBJECT_UPDATED: "changed",
+    EventType.OBJECT_DELETED: "deleted",
+}
+
+
+class Cluster:
+    """Lists nodes one by one; each of `losses` refuses a second page and makes its changes.
+
+    The first `denials` lists are denied.
+    """
+
+    name, clock_offset, clock_spread = "cluster", 0, 0
+
+    def __init__(self, nodes, *losses, denials=0):
+        self.nodes, self.version = dict(nodes), max(nodes.values())
+        self.losses, self.denials = list(losses), denials
+
+    async def identity(self):
+        return ClusterIdentity(server="https://cluster", release="v1.36.0", uid="")
+
+    async def kinds(self):
+        return [NODES, PODS], []
+
+    async def list_page(self, kind, *, limit, version="", token=""):
+        if kind is NODES and self.denials:
+            self.denials -= 1
+            raise Forbidden("no")
+        names = sorted(self.nodes) if kind is NODES else []
+        first = int(token or 0)
+        if first and self.losses:
+            self.change(self.losses.pop(0))
+            raise Expired("the list is too old")
+        items = tuple(self.item(name) for name in names[first : first + limit])
+        is_last = first + limit >= len(names)
+        return ListPage(
+            items=items, version=str(self.version), token="" if is_last else str(first + limit)
+        )
+
+    def change(self, changes):
+        self.version = max(self.version, *(at or 0 for at in changes.values()), 0)
+        self.nodes = {name: at for name, at in (self.nodes | changes).items() if at}
+
+    def item(self, name):
+        at = str(self.nodes[name])
+        tree = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": at},
+        }
+        record = Record(
+            source="cluster", position=LIST, op=Op.BASELINE, resource="nodes", name=name,
+            uid=f"uid-{name}", resource_version=at, object=tree, observed_at=BEGUN,
+        )  # fmt: skip
+        return WatchItem(version=at, record=record)
+
+    @asynccontextmanager
+    async def watch(self, kind, *, after, seconds):
+        await anyio.sleep_forever()
+        yield
+
+
+def recorded(cluster, *, is_once=False):
+    """The events of a recording that goes on for two minutes, or of one snapshot."""
+
+    async def run():
+        store = MemoryStore()
+        clock = virtual_loop.LoopClock(asyncio.get_running_loop(), BEGUN)
+        log, leases = MemoryLog(store), MemoryLeases(store, clock)
+        ports = RecordingPorts(log=log, leases=leases, clock=clock, holder="me")
+        first = await recorder.look(cluster, BOUNDS, note=lambda _: None)
+        info = await recorder.begin(
+            ports, cluster, first, name="prod", settings={}, secrets=None, bounds=BOUNDS,
+            is_once=is_once, note=lambda _: None,
+        )  # fmt: skip
+        if not is_once:
+            going = Recorder(
+                ports, cluster, first, info, secrets=None, bounds=BOUNDS, is_new=True
+            )  # fmt: skip
+            with anyio.move_on_after(120):
+                await going.run()
+        return await log.read(info.id, after=Revision(0), limit=1_000)
+
+    return virtual_loop.run(run())
+
+
+def lines(events):
+    """Each event about a node in short; of a gap its text."""
+    shown = []
+    for event in events:
+        if event.type is EventType.GAP_OBSERVED:
+            shown.append(event.object["message"])
+        elif event.is_about_object:
+            is_listed = event.stamp.verb == "baseline"
+            what = "baseline" if is_listed else WORDS[event.type]
+            version = event.stamp.origin.resource_version
+            shown.append(f"{what} {event.key.name} {version}".strip())
+    return shown
+
+
+MEANWHILE = {"a": 6, "b": None, "c": 8}
+"""Of a and b, of which the first page shows a: one changes, the other goes, and c is new."""
+
+NOT_WHOLE = "the list is too old; the first list of nodes is not whole"
+
+
+def gap_until(version):
+    return (
+        f"the list is too old; changes of nodes up to resource version {version} are not "
+        "recorded; the objects that exist then are listed"
+    )
+
+
+def test_snapshot_whose_list_expires_says_that_it_is_not_whole():
+    events = recorded(Cluster({"a": 4, "b": 5}, MEANWHILE), is_once=True)
+    assert lines(events) == ["baseline a 4", NOT_WHOLE]
+
+
+@pytest.mark.parametrize(
+    ("changes", "listed"),
+    [
+        (MEANWHILE, ["changed a 6", "created c 8"]),
+        ({"a": None, "c": 8}, ["created b 5", "created c 8", "deleted a"]),
+        ({"a": 9}, ["changed a 9", "created b 5"]),
+    ],
+)
+def test_recording_whose_first_list_expires_has_a_gap_until_its_next_list(changes, listed):
+    cluster = Cluster({"a": 4, "b": 5}, changes)
+    events = recorded(cluster)
+    assert lines(events) == ["baseline a 4", NOT_WHOLE, gap_until(cluster.version), *listed]
+    shown = [event.stamp.origin.losses for event in events if event.is_about_object][1:]
+    assert all({"collapsed", "synthetic_delete"} & {*losses} for losses in shown)
+
+
+def test_each_list_that_expires_moves_the_end_of_the_gap():
+    cluster = Cluster({"a": 4, "b": 5}, {"c": 6}, {"a": 7}, {"d": 9})
+    assert lines(recorded(cluster)) == [
+        "baseline a 4",
+        NOT_WHOLE,
+        gap_until(6),
+        gap_until(7),
+        "changed a 7",
+        gap_until(9),
+        "created b 5",
+        "created c 6",
+        "created d 9",
+    ]
+
+
+def test_list_that_expires_and_begins_anew_at_one_version_is_one_gap():
+    cluster = Cluster({"a": 4, "b": 5}, {}, {}, {})
+    assert lines(recorded(cluster)) == ["baseline a 4", NOT_WHOLE, gap_until(5), "created b 5"]
+
+
+def test_first_list_of_a_kind_that_was_denied_has_a_gap_once_it_expires():
+    cluster = Cluster({"a": 4, "b": 5}, MEANWHILE, denials=1)
+    assert lines(recorded(cluster)) == [
+        "no; nodes are not recorded until that is allowed",
+        "baseline a 4",
+        gap_until(8),
+        "changed a 6",
+        "created c 8",
+    ]
+
+
+def test_first_list_of_a_kind_that_was_denied_is_its_baseline():
+    assert lines(recorded(Cluster({"a": 4, "b": 5}, denials=1))) == [
+        "no; nodes are not recorded until that is allowed",
+        "baseline a 4",
+        "baseline b 5",
+    ]
