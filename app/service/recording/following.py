@@ -338,6 +338,7 @@ class Follower:
             self._lose(f"a watch lost changes: {contradiction}")
             return
         self._known.note(record)
+        self._unreadable.discard((record.namespace, record.name))
         self._position = item.version
         await self._put(self._timed(record, item), item.version)
 
@@ -433,6 +434,7 @@ class Follower:
             return
         name = record.namespace, record.name
         listed.add(name)
+        self._unreadable.discard(name)
         is_other, change = self._known.difference(record)
         if is_other:
             await self._delete(name)

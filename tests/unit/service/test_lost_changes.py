@@ -9,10 +9,11 @@ import pytest
 from app.bootstrap.recording.recorders import ScreenGaps
 from app.domain.errors import Expired
 from app.domain.log import ObjectKey
-from app.domain.log.recorded_cluster import ListPage, ServedKind
+from app.domain.log.recorded_cluster import ListPage, ObjectVersion, ServedKind, WatchItem
+from app.domain.log.records import WATCH, Op, Record
 from app.domain.values.timestamps import Instant
 from app.service.recording.audit_budget import AuditBudget
-from app.service.recording.following import Follower, FollowingBounds, Start, gap
+from app.service.recording.following import Audit, Follower, FollowingBounds, Start, gap
 from app.service.recording.journal import NewGaps
 from app.service.recording.known import KnownObjects
 from app.service.recording.window import Window, WindowBounds
@@ -65,6 +66,121 @@ def test_lists_that_expire_are_not_the_cause_of_what_was_lost_before(refusals, r
     (message,) = virtual_loop.run(run())
     cause = "refused with 410" if refusals else "the recording did not continue"
     assert message.startswith(reason or cause)
+
+
+class Watched:
+    """Shows one object `a` in some items of a watch, has it at a version, and lists it so."""
+
+    name, clock_offset = "cluster", 0
+
+    def __init__(self, version, *items):
+        self.version, self.items = version, items
+
+    async def versions_page(self, kind, *, limit, version, token=""):
+        return [ObjectVersion("", "a", "u", self.version)], ""
+
+    @asynccontextmanager
+    async def watch(self, kind, *, after, seconds):
+        async def items():
+            for item in self.items:
+                yield item
+            await anyio.sleep_forever()
+
+        yield items()
+
+
+def unreadable(version):
+    return WatchItem(version=version, key=ObjectKey("", "pods", "", "a"), problem="no name")
+
+
+def readable(version, op=Op.MODIFIED):
+    record = Record(
+        source="cluster", position=WATCH, op=op, resource="pods", name="a", uid="u",
+        resource_version=version,
+    )  # fmt: skip
+    return WatchItem(version=version, record=record)
+
+
+@pytest.mark.parametrize(
+    ("now", "items", "audit"),
+    [
+        ("4", (readable("4"),), Audit.AGREES),
+        ("5", (readable("4"),), Audit.DIFFERS),
+        ("4", (unreadable("4"),), Audit.AGREES),
+        ("5", (unreadable("4"),), Audit.AGREES),
+        ("5", (unreadable("4"), readable("5")), Audit.AGREES),
+        ("6", (unreadable("4"), readable("5")), Audit.DIFFERS),
+        ("6", (unreadable("4"), readable("5"), unreadable("6")), Audit.AGREES),
+    ],
+)
+def test_object_that_can_be_read_again_is_compared_again(now, items, audit):
+    start = Start(known=KnownObjects(objects={("", "a"): ("u", "3")}), position="3")
+    assert audited(Watched(now, *items), start) is audit
+
+
+def audited(cluster, start):
+    """The audit of a kind after a minute."""
+
+    async def run():
+        clock = virtual_loop.LoopClock(asyncio.get_running_loop(), Instant(0))
+        window = Window(clock, WindowBounds())
+
+        async def store():
+            while entries := await window.take(10):
+                window.stored(entries)
+
+        follower = Follower(
+            cluster,
+            PODS,
+            window,
+            start=start,
+            clock=clock,
+            last_of=None,
+            bounds=FollowingBounds(),
+            audit_budget=AuditBudget(pages_per_minute=60.0, clock=clock),
+        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store)
+            tasks.start_soon(follower.run)
+            await anyio.sleep(60)
+            report = await follower.audit()
+            tasks.cancel_scope.cancel()
+        return report
+
+    return virtual_loop.run(run())
+
+
+class Listed(Watched):
+    """Shows `a` in lists, in turn, and ends its first watches with 410."""
+
+    def __init__(self, version, *items):
+        super().__init__(version)
+        self.lists, self.ends = [*items], 2 * len(items) - 2
+
+    async def list_page(self, kind, *, limit, version="", token=""):
+        item = self.lists.pop(0)
+        return ListPage(items=(item,), token="", version=item.version)
+
+    @asynccontextmanager
+    async def watch(self, kind, *, after, seconds):
+        if self.ends:
+            self.ends -= 1
+            raise Expired("refused with 410")
+        async with super().watch(kind, after=after, seconds=seconds) as items:
+            yield items
+
+
+@pytest.mark.parametrize(
+    ("now", "items", "audit"),
+    [
+        ("6", (unreadable("4"),), Audit.AGREES),
+        ("5", (unreadable("4"), readable("5", Op.BASELINE)), Audit.AGREES),
+        ("6", (unreadable("4"), readable("5", Op.BASELINE)), Audit.DIFFERS),
+        ("6", (readable("4", Op.BASELINE), unreadable("5")), Audit.AGREES),
+    ],
+)
+def test_object_that_a_list_shows_is_compared_again(now, items, audit):
+    assert audited(Listed(now, *items), Start(known=KnownObjects(), is_listed=False)) is audit
 
 
 def gaps_of(*kinds, at="7", why="refused with 410"):
