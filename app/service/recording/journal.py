@@ -227,22 +227,24 @@ class Journal:
         pause = self._bounds.pause_seconds
         while True:
             try:
-                self.head = await self._log.append(
-                    self._info.id, expected=self.head, events=events, leases=self._leases
-                )
+                self.head = await self._append_once(events)
+                break
             except LogUnavailable as problem:
                 if str(problem) != self.problem:
                     self.problem = str(problem)
                     self._note(self.problem)
                 await anyio.sleep(pause)
                 pause = min(pause * 2, self._bounds.pause_seconds_max)
-            except (HeadMoved, ChainBroken):
-                # The append may have been done although its answer was lost.
-                stored = await self._log.head(self._info.id)
-                if stored.hash != events[-1].hash:
-                    raise
-                self.head = stored
-                break
-            else:
-                break
         self.problem = ""
+
+    async def _append_once(self, events: Sequence[Event]) -> Head:
+        """The head after an append, which may have been done although its answer was lost."""
+        try:
+            return await self._log.append(
+                self._info.id, expected=self.head, events=events, leases=self._leases
+            )
+        except (HeadMoved, ChainBroken):
+            stored = await self._log.head(self._info.id)
+            if stored.hash != events[-1].hash:
+                raise
+            return stored

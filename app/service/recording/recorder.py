@@ -356,9 +356,14 @@ class Recorder:
             self._window.stored(entries)
 
     async def _last_of(self, key: ObjectKey) -> Record | None:
-        """The last recorded state of an object."""
-        head = self.head()
-        last = await moments.last_state(self._ports.log, self._info.id, key, head.revision)
+        """The last recorded state of an object, however long the store is unavailable."""
+        while True:
+            until = self.head().revision
+            try:
+                last = await moments.last_state(self._ports.log, self._info.id, key, until)
+                break
+            except LogUnavailable:
+                await anyio.sleep(self._bounds.journal.pause_seconds)
         record = None if last is None else record_of(last)
         if last is None or record is None:
             return None

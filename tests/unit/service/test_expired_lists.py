@@ -1,4 +1,6 @@
-"""Lists that expire between their pages: what a history says of the time until they are whole.
+"""Lists that expire between their pages, and stores that are away while lists are compared.
+
+Until a list is whole, a history has a gap.
 
 Example: a cluster has the nodes a and b. The first page of the list at version 5 shows a, and the
 token of the next page is refused with 410. Then a changes, b goes and c comes; the next list shows
@@ -12,7 +14,7 @@ import anyio
 import pytest
 
 from app.adapters.memory import MemoryLeases, MemoryLog, MemoryStore
-from app.domain.errors import Expired, Forbidden
+from app.domain.errors import Expired, Forbidden, LogUnavailable
 from app.domain.log import EventType, Revision
 from app.domain.log.recorded_cluster import ClusterIdentity, ListPage, ServedKind, WatchItem
 from app.domain.log.records import LIST, Op, Record
@@ -94,13 +96,13 @@ class Cluster:
         yield
 
 
-def recorded(cluster, *, is_once=False):
+def recorded(cluster, *, is_once=False, log_of=MemoryLog):
     """The events of a recording that goes on for two minutes, or of one snapshot."""
 
     async def run():
         store = MemoryStore()
         clock = virtual_loop.LoopClock(asyncio.get_running_loop(), BEGUN)
-        log, leases = MemoryLog(store), MemoryLeases(store, clock)
+        log, leases = log_of(store), MemoryLeases(store, clock)
         ports = RecordingPorts(log=log, leases=leases, clock=clock, holder="me")
         first = await recorder.look(cluster, BOUNDS, note=lambda _: None)
         info = await recorder.begin(
@@ -202,4 +204,52 @@ def test_first_list_of_a_kind_that_was_denied_is_its_baseline():
         "no; nodes are not recorded until that is allowed",
         "baseline a 4",
         "baseline b 5",
+    ]
+
+
+class AwayOnce(MemoryLog):
+    """A log that is away for a while when it is first asked for an object of the cluster."""
+
+    away = 3
+
+    async def read_object(self, history, key, **bounds):
+        if key.resource == "nodes" and self.away:
+            self.away -= 1
+            raise LogUnavailable("the connection was lost")
+        return await super().read_object(history, key, **bounds)
+
+
+def test_store_that_is_away_while_lists_are_compared_is_waited_for():
+    changes = {"a": None, "c": 8}
+    events = recorded(Cluster({"a": 4, "b": 5}, changes), log_of=AwayOnce)
+    assert lines(events)[3:] == ["created b 5", "created c 8", "deleted a"]
+
+
+class LosesAnswers(MemoryLog):
+    """A log that stores an append and loses the answer, and the next answers about its head."""
+
+    lost = 0
+
+    async def append(self, history, *, expected, events, leases=()):
+        head = await super().append(history, expected=expected, events=events, leases=leases)
+        if leases and not self.lost:
+            self.lost = 3
+            raise LogUnavailable("the connection was lost")
+        return head
+
+    async def head(self, history):
+        if self.lost > 1:
+            self.lost -= 1
+            raise LogUnavailable("the connection was lost")
+        return await super().head(history)
+
+
+def test_append_whose_answer_was_lost_is_known_again_when_the_store_is_back():
+    cluster = Cluster({"a": 4, "b": 5}, MEANWHILE)
+    assert lines(recorded(cluster, log_of=LosesAnswers)) == [
+        "baseline a 4",
+        NOT_WHOLE,
+        gap_until(8),
+        "changed a 6",
+        "created c 8",
     ]
