@@ -1,6 +1,7 @@
 """The window that makes one order of what the watches of a cluster show."""
 
 import anyio
+import pytest
 
 from app.domain.log.records import Loss, Op, Record
 from app.domain.values.timestamps import SECOND, Instant
@@ -29,10 +30,14 @@ class Watches:
 
     def out(self):
         """What is given out now; what comes late is marked."""
-        return [
-            f"{entry.kind} {entry.version}" + (" late" * (Loss.LATE in entry.record.losses))
-            for entry in self.window._due(100)
-        ]
+        return [f"{entry.kind} {told(entry)}" for entry in self.window._due(100)]
+
+
+def told(entry):
+    """The version of an entry, and whether it is late, no record, or a new beginning."""
+    if entry.record is None:
+        return "restored" if entry.is_restored else f"{entry.version} bookmark"
+    return entry.version + " late" * (Loss.LATE in entry.record.losses)
 
 
 def follows(watches, *kinds):
@@ -143,3 +148,101 @@ async def test_full_window_keeps_its_watches_waiting():
     watches.wait(1.1)
     assert watches.out() == ["pods 2", "pods 3"]
     await watches.show("pods", 4)
+
+
+STEPS = {
+    "change of the only kind": ("follow pods 1, put pods 9", ["pods 9"]),
+    "change below what another kind has reached": (
+        "follow pods 1, follow nodes 10, put pods 9", ["pods 9"]),
+    "change at what another kind has reached": (
+        "follow pods 1, follow nodes 9, put pods 9", ["pods 9"]),
+    "change beyond what another kind has reached": (
+        "follow pods 1, follow nodes 8, put pods 9", []),
+    "other kind that is left": (
+        "follow pods 1, follow nodes 8, put pods 9, leave nodes", ["pods 9"]),
+    "bookmark of another kind": (
+        "follow pods 1, follow nodes 8, put pods 9, mark nodes 9", ["pods 9", "nodes 9 bookmark"]),
+    "kinds that are all away, below what they have reached": (
+        "follow pods 1, follow nodes 10, put pods 9, away pods, away nodes", ["pods 9"]),
+    "kinds that are all away, beyond what they have reached": (
+        "follow pods 1, follow nodes 8, put pods 9, away pods, away nodes", []),
+    "kind that is away and was never followed": (
+        "follow pods 1, follow nodes 10, away claims, put pods 9", []),
+    "kind that is away and comes": (
+        "follow pods 1, follow nodes 10, away claims, put pods 9, follow claims 12", ["pods 9"]),
+    "kind that is away and comes with less": (
+        "follow pods 1, follow nodes 10, away claims, put pods 9, follow claims 8", []),
+    "kind that is away and is left": (
+        "follow pods 1, follow nodes 10, away claims, put pods 9, leave claims", ["pods 9"]),
+    "kind that is away again for long": (
+        "follow pods 1, follow nodes 5, put pods 9, away nodes, pass 4, away nodes, pass 2",
+        ["pods 9"]),
+    "kind that is away, comes back, and is away": (
+        "follow pods 1, follow nodes 5, put pods 9, away nodes, pass 4, follow nodes 5, "
+        "away nodes, pass 0.5", []),
+    "versions of another length": (
+        "follow pods 1, follow nodes 10, put pods 9, put nodes 11", ["pods 9"]),
+    "version that is given out again": (
+        "follow pods 1, put pods 9, out, put pods 9", ["pods 9"]),
+    "version below one that was given out": (
+        "follow pods 1, put pods 9, out, put pods 8", ["pods 8 late"]),
+    "bookmark below one that was given out": (
+        "follow pods 1, put pods 9, out, mark pods 8", ["pods 8 bookmark"]),
+    "change below a bookmark that was given out": (
+        "follow pods 1, follow nodes 9, mark pods 9, out, put nodes 8", ["nodes 8"]),
+    "restored cluster": (
+        "follow pods 1, put pods 9, out, leave pods, restore pods, follow pods 3, put pods 4",
+        ["pods restored", "pods 4"]),
+    "other kinds of a restored cluster": (
+        "follow pods 1, put pods 9, out, leave pods, restore pods, follow nodes 3, put nodes 4",
+        ["pods restored", "nodes 4"]),
+    "change without an order behind one that waits": (
+        "follow pods 1, follow nodes 8, put pods 9, add events 2", []),
+    "change without an order before one that waits": (
+        "follow pods 1, follow nodes 8, add events 2, put pods 9", ["events 2"]),
+    "change without an order is never late": (
+        "follow pods 1, put pods 9, out, add events 2", ["events 2"]),
+    "change without an order makes none late": (
+        "follow pods 1, add events 2000, out, put pods 9", ["pods 9"]),
+}  # fmt: skip
+"""What comes out at the end, without more time, after steps; `pass` takes seconds."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+async def test_change_comes_out_once_no_kind_can_have_an_earlier_one(name):
+    steps, out = STEPS[name]
+    watches = Watches(away_seconds=5.0)
+    for step in steps.split(", "):
+        what, *parts = step.split()
+        if what == "follow":
+            watches.window.follow(*parts)
+        elif what == "away":
+            watches.window.wait_for(*parts)
+        elif what == "leave":
+            watches.window.leave(*parts)
+        elif what == "pass":
+            watches.wait(float(parts[0]))
+        elif what == "out":
+            assert watches.out()
+        elif what in ("put", "add"):
+            await watches.show(*parts, is_ordered=what == "put")
+        elif what == "mark":
+            entry = WindowEntry(kind=parts[0], version=parts[1])
+            await watches.window.put(entry, version=parts[1])
+        else:
+            assert what == "restore"
+            await watches.window.put(WindowEntry(kind=parts[0], is_lost=True, is_restored=True))
+    assert watches.out() == out
+
+
+async def test_no_more_come_out_than_are_wanted():
+    watches = Watches()
+    follows(watches, "pods")
+    for version in (2, 3, 4):
+        await watches.show("pods", version)
+    assert [entry.version for entry in await watches.window.take(2)] == ["2", "3"]
+    assert [entry.version for entry in await watches.window.take(2)] == ["4"]
+    assert watches.window.waiting == 0
+    watches.window.close()
+    await watches.show("pods", 5)
+    assert await watches.window.take(2) == []
