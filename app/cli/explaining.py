@@ -86,9 +86,10 @@ def parts(answer: JsonObject) -> "tuple[str, tuple[Doubt, ...], tuple[Reason, ..
     """The head, doubts and reasons of an answer."""
     from app.analysis.explain.reasons import Reason
     from app.domain.log.doubts import Doubt
+    from app.domain.objects import registry
 
     text = f", {answer['text']}" if answer["text"] else ""
-    head = f"{answer['subject']}: {answer['outcome']}{text}"
+    head = f"{registry.titled(answer['subject'])}: {answer['outcome']}{text}"
     doubts = msgspec.convert(answer["doubts"], tuple[Doubt, ...])
     return head, doubts, Reason.from_json(answer["reasons"]).children
 

@@ -13,6 +13,7 @@ from app.domain.log import ObjectKey
 from app.domain.log.records import named_author
 from app.domain.objects import registry
 from app.domain.values import identifiers, timestamps
+from app.domain.values.texts import kind_words
 from app.domain.values.texts.visible_text import visible_html
 from app.domain.values.timestamps import Instant
 from app.web import links, svg
@@ -258,4 +259,4 @@ def noun(resource: str) -> str:
 
 @lru_cache(maxsize=1)
 def _singulars() -> dict[str, str]:
-    return {kind.plural: kind.singular for kind in registry.kinds()}
+    return {kind.plural: kind_words.in_sentence(kind.kind) for kind in registry.kinds()}

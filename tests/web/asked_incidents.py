@@ -107,7 +107,7 @@ def device_taint_asks_no_budget(new):
     run["metadata"]["labels"] = {"app": "serve"}
     return Invented(
         about="serve",
-        told=(rf"poddisruptionbudget lab/{keep} .{{0,80}}taints of devices",),
+        told=(rf"PodDisruptionBudget lab/{keep} .{{0,80}}taints of devices",),
         steps=(
             {"apply": lab(driver, one(driver), budget)},
             {"apply": [claim("want", "lab", ask("c")), run]},
@@ -129,7 +129,7 @@ def daemon_has_the_only_device(new):
                                     "spec": run}}}  # fmt: skip
     return Invented(
         about="job",
-        told=(rf"is used by pod {team}/{agent}-\w+ of daemonset {agent}\b",),
+        told=(rf"is used by pod {team}/{agent}-\w+ of DaemonSet {agent}\b",),
         steps=(
             {"apply": [*lab(driver, one(driver)), space(team), template("t", team, ask("c"))]},
             {"apply": [daemon]},

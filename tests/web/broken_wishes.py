@@ -169,7 +169,7 @@ def name_of_a_claim_is_misspelt(new):
     driver, name = f"{new('d')}.test", new("training-set")
     near = name.replace("ining", "inign")
     return Broken(
-        told=(f"there is no resourceclaim {near} in namespace lab; do you mean {name}",),
+        told=(f"there is no ResourceClaim {near} in namespace lab; do you mean {name}",),
         steps=(
             {"apply": [*lab(driver, one(driver)), claim(name, "lab", ask("c"))]},
             {"apply": [pod("job", "lab", claim=near)]},

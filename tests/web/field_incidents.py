@@ -233,7 +233,7 @@ def deployment_makes_no_pods(new):
             "metadata": {"name": limit, "namespace": "lab"}}  # fmt: skip
     return Invented(
         about=f"deployment/{name}",
-        told=(f"exceeded quota: {limit}", rf"(replicaset|deployment) (lab/)?{name}"),
+        told=(f"exceeded quota: {limit}", rf"(ReplicaSet|deployment) (lab/)?{name}"),
         steps=(
             {"apply": [space("lab"), class_of("c", driver), node("n"),
                        slice_of("s", driver, "n", [{"name": "x"}], nodeName="n"),

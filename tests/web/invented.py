@@ -255,7 +255,7 @@ def namespace_lost_its_label(new):
 def class_was_deleted(new):
     driver, name = f"{new('d')}.test", new("class")
     return Invented(
-        told=(f"device class {name} does not exist", f"deviceclass {name} was deleted, by redra"),
+        told=(f"device class {name} does not exist", f"DeviceClass {name} was deleted, by redra"),
         steps=(
             {"apply": [space("lab"), class_of(name, driver), node("n"),
                        slice_of("s", driver, "n", [{"name": "x"}], nodeName="n")]},

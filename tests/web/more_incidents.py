@@ -152,7 +152,7 @@ def extended_resource_has_another_name(new):
     return Invented(
         about="job",
         told=(f"Insufficient {old}",
-              rf"deviceclass {name}\b.{{0,80}}{old}.{{0,80}}{now}.{{0,60}}by redra"),
+              rf"DeviceClass {name}\b.{{0,80}}{old}.{{0,80}}{now}.{{0,60}}by redra"),
         steps=(
             {"apply": [space("lab"), tree, node("n"),
                        slice_of("s", driver, "n", [{"name": "x"}], nodeName="n")]},

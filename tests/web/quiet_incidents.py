@@ -70,7 +70,7 @@ def name_of_a_claim_is_mistyped(new):
     stem, driver = new("card"), f"{new('d')}.test"
     return Invented(
         about="job",
-        told=(rf"no resourceclaim {stem}-share in namespace lab; do you mean {stem}-shared\?",),
+        told=(rf"no ResourceClaim {stem}-share in namespace lab; do you mean {stem}-shared\?",),
         steps=(
             {"apply": [*lab(driver, one(driver)), claim(f"{stem}-shared", "lab", ask("c")),
                        template("t", "lab", ask("c"))]},
@@ -113,7 +113,7 @@ def account_of_running_pods_is_deleted(new):
     job["spec"]["serviceAccountName"] = stem
     return Invented(
         about="job",
-        told=(rf"serviceaccount lab/{stem}, which it names, does not exist",
+        told=(rf"ServiceAccount lab/{stem}, which it names, does not exist",
               rf"do you mean {stem}s\?", r"it was deleted, by redra"),
         steps=(
             {"apply": [*lab(driver, one(driver)), account(stem), account(f"{stem}s")]},
@@ -156,8 +156,8 @@ def driver_runs_and_publishes_nothing(new):
     return Invented(
         about="job",
         told=("no ResourceSlice is published",
-              rf"serviceaccount drivers/{plugin} may write ResourceSlices by clusterrole "
-              rf"{plugin}-role, and none for nodes a, b, where 2 pods of daemonset "
+              rf"ServiceAccount drivers/{plugin} may write ResourceSlices by ClusterRole "
+              rf"{plugin}-role, and none for nodes a, b, where 2 pods of DaemonSet "
               rf"drivers/{plugin}, such as {plugin}-\w+, run as it: look into their logs"),
         steps=(
             {"apply": [space("lab"), space("drivers"), class_of("c", driver), node("a"), node("b"),
@@ -186,7 +186,7 @@ def driver_says_at_its_end_what_is_wrong(new):
     return Invented(
         about="job",
         told=("no ResourceSlice is published",
-              rf"{plugin}-x of daemonset {plugin} on node {host} fails: container main waits: "
+              rf"{plugin}-x of DaemonSet {plugin} on node {host} fails: container main waits: "
               r"CrashLoopBackOff; it ended before with exit code 1 \(Error: … .{,200}"
               rf"starting again no kernel module on {host}\) and was restarted 7 times"),
         off=("kubelet", "garbage"),

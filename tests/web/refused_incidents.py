@@ -41,9 +41,9 @@ def share_is_dropped_by_the_server(new):
     part = ask("c", capacity={"requests": {"mem": "20Gi"}})
     return Invented(
         about="job-2",
-        told=(rf"resourceslice {shared} was applied with a field that is not stored: "
+        told=(rf"ResourceSlice {shared} was applied with a field that is not stored: "
               r"\S*allowMultipleAllocations: .{0,60}gate DRAConsumableCapacity is off",
-              r"resourceclaimtemplate lab/part was applied with a field that is not stored: "
+              r"ResourceClaimTemplate lab/part was applied with a field that is not stored: "
               r"\S*capacity\b"),
         closed=("DRAConsumableCapacity",),
         steps=(

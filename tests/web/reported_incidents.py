@@ -161,7 +161,7 @@ def claim_went_with_the_pod_that_owns_it(new):
     return Invented(
         about="second",
         told=(rf'could not find ResourceClaim "lab/{shared}"',
-              rf"claim (lab/)?{shared}\b.{{0,160}}deleted", rf"[Pp]od (lab/)?{first}\b"),
+              rf"[Cc]laim (lab/)?{shared}\b.{{0,160}}deleted", rf"[Pp]od (lab/)?{first}\b"),
         steps=(
             *before,
             {"delete": f"pod/lab/{first}", "now": True},

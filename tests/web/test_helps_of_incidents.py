@@ -128,10 +128,10 @@ HELPS = [
     (misplaced.free_ports_are_on_one_numa_node, "drop constraint #0", drop_the_numa_nodes),
     (misplaced.free_devices_are_scattered, "release claim lab/of-host", end_a_user_of_one),
     (misplaced.free_devices_are_scattered, "lower count to 1", ask_for_one),
-    (misplaced.free_devices_are_scattered, "remove devicetaintrule frozen", remove_the_rule),
+    (misplaced.free_devices_are_scattered, "remove DeviceTaintRule frozen", remove_the_rule),
     (misplaced.free_devices_are_scattered, "tolerate taint x.test/freeze", tolerate_both),
-    (quiet.name_of_a_template_is_mistyped, "create resourceclaimtemplate", make_the_template),
-    (night.claim_is_in_another_namespace, "create resourceclaim claim", make_the_claim),
+    (quiet.name_of_a_template_is_mistyped, "create ResourceClaimTemplate", make_the_template),
+    (night.claim_is_in_another_namespace, "create ResourceClaim claim", make_the_claim),
     (quiet.pod_tolerates_another_value, "remove taint x.test/cards", remove_the_taint),
     (quiet.pod_tolerates_another_value, "tolerate taint x.test/cards", tolerate_as_it_is_spelled),
 ]

@@ -403,15 +403,15 @@ async def test_holder_of_the_only_device_is_named(steps, expected):
     ("gone", "left", "expected"),
     [
         (template("one", "lab", ask("c")), template("one", "other", ask("c")),
-         ["there is a resourceclaimtemplate one in namespace other, and a pod can only use "
-          "templates of its own namespace", "resourceclaimtemplate lab/one was deleted, by redra"]),
+         ["there is a ResourceClaimTemplate one in namespace other, and a pod can only use "
+          "templates of its own namespace", "ResourceClaimTemplate lab/one was deleted, by redra"]),
         (template("one", "lab", ask("c")), template("ones", "lab", ask("c")),
-         ["there is no resourceclaimtemplate one in namespace lab; do you mean ones?",
-          "resourceclaimtemplate lab/one was deleted, by redra"]),
+         ["there is no ResourceClaimTemplate one in namespace lab; do you mean ones?",
+          "ResourceClaimTemplate lab/one was deleted, by redra"]),
         (class_of("cards", D), class_of("card", D),
          ["there is no device class cards; do you mean card?",
-          "deviceclass cards was deleted, by redra", "deviceclass c has the selectors that cards "
-          "had", "deviceclass card has the selectors that cards had"]),
+          "DeviceClass cards was deleted, by redra", "DeviceClass c has the selectors that cards "
+          "had", "DeviceClass card has the selectors that cards had"]),
     ],
     ids=["template-of-another-namespace", "template-of-a-like-name", "class"],
 )  # fmt: skip
@@ -430,13 +430,13 @@ async def test_what_a_pod_names_and_somebody_deleted_is_told(gone, left, expecte
 @pytest.mark.parametrize(
     ("claimed", "told"),
     [
-        ([], ["persistentvolumeclaim lab/data does not exist"]),
+        ([], ["PersistentVolumeClaim lab/data does not exist"]),
         ([volume_claim(storageClassName="fast")],
-         ["persistentvolumeclaim lab/data is Pending, of storageclass fast, which does not exist"]),
+         ["PersistentVolumeClaim lab/data is Pending, of StorageClass fast, which does not exist"]),
         ([volume_claim(storageClassName="fast"), storage_class("fast")],
-         ["persistentvolumeclaim lab/data is Pending, of storageclass fast"]),
+         ["PersistentVolumeClaim lab/data is Pending, of StorageClass fast"]),
         ([volume_claim(volumeName="pv"), volume_for("n2")],
-         ["persistentvolumeclaim lab/data is Pending, with volume pv, which is for nodes with "
+         ["PersistentVolumeClaim lab/data is Pending, with volume pv, which is for nodes with "
           f"{HOST} In n2"]),
     ],
     ids=["missing", "class-missing", "pending", "elsewhere"],
@@ -452,7 +452,7 @@ async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(cl
     store = await recorded(objects, "node(s) had volume node affinity conflict")
     async with serving(store=store) as server:
         answer = await server.get("/redra/v1/histories/default/why?kind=pod&namespace=lab&name=job")
-    said = [text for text in texts(answer["reasons"]) if text.startswith("persistentvolume")]
+    said = [text for text in texts(answer["reasons"]) if text.startswith("PersistentVolume")]
     assert said == told
 
 
@@ -461,7 +461,7 @@ async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(cl
     [
         ([], "does not exist"),
         ([volume_claim(storageClassName="fast")],
-         "is not bound, and storageclass fast does not exist"),
+         "is not bound, and StorageClass fast does not exist"),
         ([volume_claim(storageClassName="fast"), storage_class("fast")], "is not bound"),
         ([volume_claim(storageClassName="fast"),
           {**storage_class("fast"), "volumeBindingMode": "WaitForFirstConsumer"}], ""),
@@ -495,12 +495,12 @@ async def test_pod_that_redra_placed_without_regard_to_its_volumes_is_told(kind,
         "redra's scheduler does not look at the volume claims of the pod, and a real one may "
         "refuse it for them (A18)"
     ]
-    assert any(text.startswith(f"persistentvolumeclaim lab/{name} ") for text in said)
-    is_said = f"persistentvolumeclaim lab/{name} {why}" in said
+    assert any(text.startswith(f"PersistentVolumeClaim lab/{name} ") for text in said)
+    is_said = f"PersistentVolumeClaim lab/{name} {why}" in said
     assert is_said is why.startswith("does not exist")
     assert [one["text"] for one in found if one["kind"] == "UnjudgedVolumes"] == [
         "1 pod was placed without regard to its volumes (A18), and a real scheduler would refuse "
-        f"it: persistentvolumeclaim lab/{name} {why}"
+        f"it: PersistentVolumeClaim lab/{name} {why}"
     ] * bool(why)
 
 
@@ -515,7 +515,7 @@ async def test_pod_that_waits_for_something_else_is_tried_without_its_volumes():
     async with serving(store=await stored(made)) as server:
         answer = await server.get("/redra/v1/histories/default/why?kind=pod&namespace=lab&name=job")
     said = [*texts(answer["reasons"])]
-    assert "persistentvolumeclaim lab/data does not exist" in said
+    assert "PersistentVolumeClaim lab/data does not exist" in said
     assert len([text for text in said if text.endswith("may refuse it for them (A18)")]) == 1
 
 
@@ -891,13 +891,13 @@ async def test_former_causes_of_pods_that_all_still_wait_are_one_notice(is_gone)
 @pytest.mark.parametrize(
     ("change", "told", "helps"),
     [
-        ("", ["persistentvolumeclaim lab/data does not exist"],
-         "create persistentvolumeclaim data in namespace lab"),
-        ("create", ["persistentvolumeclaim lab/data is Pending, without a storageclass"],
-         "set spec.volumeName of persistentvolumeclaim data, which no controller does here (A18)"),
-        ("delete", ["persistentvolumeclaim lab/data does not exist",
-                    "persistentvolumeclaim lab/data was deleted, by alice at 2026-01-02T03:00:00Z"],
-         "create persistentvolumeclaim data in namespace lab"),
+        ("", ["PersistentVolumeClaim lab/data does not exist"],
+         "create PersistentVolumeClaim data in namespace lab"),
+        ("create", ["PersistentVolumeClaim lab/data is Pending, without a StorageClass"],
+         "set spec.volumeName of PersistentVolumeClaim data, which no controller does here (A18)"),
+        ("delete", ["PersistentVolumeClaim lab/data does not exist",
+                    "PersistentVolumeClaim lab/data was deleted, by alice at 2026-01-02T03:00:00Z"],
+         "create PersistentVolumeClaim data in namespace lab"),
     ],
 )  # fmt: skip
 async def test_volume_claim_for_which_a_pod_waits_is_named(change, told, helps):
@@ -922,10 +922,10 @@ async def test_volume_claim_for_which_a_pod_waits_is_named(change, told, helps):
         answer = await server.get(f"{at}/why?kind=pod&namespace=lab&name=job")
         helped = await server.get(f"{at}/why?kind=pod&namespace=lab&name=job&help=true")
         findings = (await server.get(f"{at}/findings"))["items"]
-    cause = told[0].removeprefix("persistentvolumeclaim lab/data ").startswith("does not exist")
+    cause = told[0].removeprefix("PersistentVolumeClaim lab/data ").startswith("does not exist")
     cause = 'persistentvolumeclaim "data" not found' if cause else UNBOUND
     assert answer["text"] == cause
-    said = [text for text in texts(answer["reasons"]) if text.startswith("persistentvolumeclaim l")]
+    said = [text for text in texts(answer["reasons"]) if text.startswith("PersistentVolumeClaim l")]
     assert sorted(said) == told
     assert cause not in texts(answer["reasons"]), "the headline has it"
     assert helps in texts(helped["reasons"])

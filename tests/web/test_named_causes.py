@@ -74,7 +74,7 @@ async def test_resource_that_a_node_lacks_is_not_another_that_begins_with_its_na
         {"wait": 5},
     ))  # fmt: skip
     assert f"Insufficient {large}" in text
-    assert f"no deviceclass stands for {large}" in text
+    assert f"no DeviceClass stands for {large}" in text
     assert "device plugin" not in text, "the node has enough of the shorter name"
 
 
@@ -386,7 +386,7 @@ async def test_namespace_lists_the_claims_and_pods_that_are_refused_in_it():
         {"wait": 5},
     ), about="namespace/lab")  # fmt: skip
     assert "pod job waits for a claim that is refused: exceeded quota: limit" in text
-    assert "pods of replicaset lab/web-" in text
+    assert "pods of ReplicaSet lab/web-" in text
     assert "are refused: exceeded quota: limit, requested: pods=1" in text
 
 
@@ -418,7 +418,7 @@ async def test_applied_fields_that_are_not_stored_are_named(text, closed, is_nam
         {"wait": 5},
     ), closed=closed)  # fmt: skip
     assert "allocated to lab/first" in said
-    named = "resourceslice s was applied with a field that is not stored"
+    named = "ResourceSlice s was applied with a field that is not stored"
     assert (named in said) is is_named
 
 
@@ -492,8 +492,8 @@ async def test_all_objects_that_a_pod_lacks_are_to_be_created():
         {"apply": [wanted]},
         {"wait": 5},
     ), help="true")  # fmt: skip
-    assert "create resourceclaim first in namespace lab" in text
-    assert "create resourceclaimtemplate second in namespace lab" in text
+    assert "create ResourceClaim first in namespace lab" in text
+    assert "create ResourceClaimTemplate second in namespace lab" in text
 
 
 @pytest.mark.parametrize(

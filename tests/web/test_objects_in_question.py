@@ -246,7 +246,7 @@ ROWS = [
     (namespace_without_its_label, "pod/job",
      f"namespace lab had the label {LABEL}=true until it was changed, by redra"),
     (resource_with_an_s, "pod/job",
-     "no deviceclass stands for x.test/cards; do you mean x.test/card?"),
+     "no DeviceClass stands for x.test/cards; do you mean x.test/card?"),
     (resource_with_an_s, "pod/job",
      "no change of claims or devices was tried: no node looks at devices for the pod"),
 ]  # fmt: skip

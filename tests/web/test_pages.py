@@ -178,7 +178,7 @@ async def test_why_page_has_the_whole_tree():
         question = "why?kind=resourceclaim&name=c"
         answer = await server.get(f"{JSON}/{question}")
         root = await page(server, f"{UI}/{question}")
-        assert root.one("h1").text == f"Why {answer['subject']}"
+        assert root.one("h1").text == "Why ResourceClaim default/c"
         assert answer["outcome"] in root.one("p", "verdict").text
         assert [node.text for node in root.all("span", "reason")] == list(
             texts(answer["reasons"].get("children", []))
@@ -240,7 +240,7 @@ async def test_noun_of_an_object_is_singular():
     async with serving() as server:
         await server.post("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "web"}})
         root = await page(server, f"{UI}/find?q=web")
-        assert [one.text for one in root.all("span", "noun")] == ["configmap"]
+        assert [one.text for one in root.all("span", "noun")] == ["ConfigMap"]
 
 
 async def test_behaviour_of_every_release_does_not_list_them():

@@ -165,4 +165,4 @@ async def test_budget_names_the_pods_that_were_evicted_past_it(steps, told):
 
 async def test_pod_that_a_taint_of_its_node_evicted_names_the_budget_that_was_not_asked():
     said = await why(evicted_from_its_node(), "pod/serve")
-    assert "poddisruptionbudget lab/keep allowed no eviction then; who evicts for taints " in said
+    assert "PodDisruptionBudget lab/keep allowed no eviction then; who evicts for taints " in said

@@ -185,7 +185,7 @@ async def test_cordoned_node_names_the_budget_that_keeps_its_pods(wanted, is_cor
     findings, page = await answers(Invented(told=(), steps=steps), kind="node", name="n")
     text = " ".join(page.split())
     assert ("KeptNodes" in {kind for kind, _ in findings}) == is_told
-    said = "poddisruptionbudget lab/keep allows no eviction now, so a drain leaves pod serve-"
+    said = "PodDisruptionBudget lab/keep allows no eviction now, so a drain leaves pod serve-"
     assert (said in text) == is_told
     assert ("cordoned: no new pod" in text) == is_cordoned
 
@@ -199,6 +199,6 @@ async def test_driver_that_publishes_nothing_is_on_the_landing_page(served):
     async with serving(store=await stored(replace(made, steps=steps).incident())) as server:
         items = (await server.get("/redra/v1/histories/default/findings"))["items"]
     causes = [cause for item in items for cause in item.get("causes", ())]
-    (named,) = (cause for cause in causes if cause.startswith("serviceaccount drivers/"))
+    (named,) = (cause for cause in causes if cause.startswith("ServiceAccount drivers/"))
     where = "node b" if served else "nodes a, b"
     assert re.search(rf"drivers/plugin\d+ may write .* none for {where}, where .* log", named)

@@ -138,7 +138,7 @@ async def test_namespace_lists_the_writes_that_were_refused_in_it():
     async with serving() as server:
         await refuse(server)
         for text in await why(server, "namespace/default"):
-            assert "resourceclaim default/special: a create by redra" in text
+            assert "ResourceClaim default/special: a create by redra" in text
             assert "admin access to devices requires the" in text
         await server.post(CLAIMS, claim("special"))
         for text in await why(server, "namespace/default"):

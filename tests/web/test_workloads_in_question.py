@@ -216,7 +216,7 @@ ROWS = [
      "1 pod was evicted for its taint pod lab/web-"),
     (deployment_that_lost_a_device, "devicetaintrule/bad", f": {DRIVER}/n/x (revision "),
     (deployment_whose_class_is_gone, "deployment/web", "class c does not exist"),
-    (deployment_whose_class_is_gone, "deployment/web", "deviceclass c was deleted"),
+    (deployment_whose_class_is_gone, "deployment/web", "DeviceClass c was deleted"),
     (rule_that_is_gone, "devicetaintrule/bad", "1 pod was evicted for its taint pod lab/web-"),
     (deployment_that_is_gone, "deployment/web", EVICTED),
     (deployment_that_is_gone, "deployment/web", "kube-system:generic-garbage-collector: lab/web-"),
@@ -240,7 +240,7 @@ ROWS = [
     (driver_that_tolerates_no_taint, "daemonset/driver",
      "it wants no pod on node tainted: taint x.test/card=present:NoSchedule is not tolerated"),
     (driver_that_leaves_a_new_node_out, "pod/job",
-     "daemonset lab/driver has a pod on each node with slices and wants none on tainted: taint "),
+     "DaemonSet lab/driver has a pod on each node with slices and wants none on tainted: taint "),
     (driver_that_leaves_a_new_node_out, "pod/job",
      "node tainted is tainted x.test/card=present:NoSchedule, by redra:incidents at "),
     (container_that_is_not_made_again, "pod/job",
@@ -271,7 +271,7 @@ async def test_node_that_a_driver_leaves_out_is_on_the_landing_page():
         items = (await server.get("/redra/v1/histories/default/findings"))["items"]
     causes = [cause for item in items for cause in item.get("causes", ())]
     assert "node tainted has no slice of any driver, unlike 1 other node" in causes
-    assert any(cause.startswith("daemonset lab/driver has a pod on each") for cause in causes)
+    assert any(cause.startswith("DaemonSet lab/driver has a pod on each") for cause in causes)
     taint = "node tainted is tainted x.test/card=present:NoSchedule, by redra:incidents at "
     assert any(cause.startswith(taint) for cause in causes)
 

@@ -172,7 +172,7 @@ def class_names_no_extended_resource(new):
     made["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
     return Invented(
         about="job",
-        told=(rf"no deviceclass stands for {resource}; deviceclass c stands for no resource",),
+        told=(rf"no DeviceClass stands for {resource}; DeviceClass c stands for no resource",),
         steps=(hardware(new), {"apply": [made]}, {"wait": 5}),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from app.analysis.explain import sources
+from app.analysis.explain import questions, sources
 from app.analysis.explain.reasons import Reason
 from app.domain.controllers.scheduling.planning import NAME
 from app.domain.controllers.scheduling.queue import waiting_pods
@@ -258,7 +258,7 @@ def _woken(cause: Event) -> Reason:
         text = f"woken by a decision about {about}, made {sources.by(cause)}"
         return Reason(text=text, revision=cause.revision, about=cause.key)
     what = _DONE.get(cause.type, cause.type.value)
-    text = f"woken by {sources.path_of(cause.key)}, which {what} {sources.by(cause)}"
+    text = f"woken by {questions.named(cause.key)}, which {what} {sources.by(cause)}"
     return Reason(text=text, revision=cause.revision, about=cause.key)
 
 

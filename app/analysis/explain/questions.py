@@ -127,7 +127,12 @@ def device_of(name: str) -> DeviceId:
 
 
 def named(key: ObjectKey) -> str:
-    """The object as people name it: `pod default/web`."""
+    """The object as people name it: `pod default/web`, `ResourceSlice n0-gpus`."""
+    return kinds.titled(subject_of(key))
+
+
+def subject_of(key: ObjectKey) -> str:
+    """The object as answers name it to programs: `resourceslice n0-gpus`."""
     kind = kinds.find(key.group, key.resource)
     noun = kind.singular if kind is not None and kind.singular else key.resource
     return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"

@@ -120,12 +120,6 @@ def lasted(begin: Instant, end: Instant) -> str:
     return durations.duration_text(max(0, end - begin))
 
 
-def path_of(key: ObjectKey) -> str:
-    """The object as a timeline names it: `pods default/web`."""
-    place = f"{key.namespace}/" if key.namespace else ""
-    return f"{key.resource} {place}{key.name}"
-
-
 def is_recorded(events: Sequence[Event]) -> bool:
     """Whether the states of an object, newest first, come from a recording."""
     return bool(events) and events[0].stamp.origin is not None

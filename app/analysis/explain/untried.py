@@ -186,15 +186,15 @@ def remedies(
         for gates in [[entries.name(gate) for gate in core.scheduling_gates(tree)]]
         if gates and not core.node_name(tree)
     ]
-    changes += [f"create deviceclass {name}" for name in missing_classes(views, tree)]
+    changes += [f"create DeviceClass {name}" for name in missing_classes(views, tree)]
     pod = pods.facts(tree)
     changes += [
-        f"create resourceclaimtemplate {key.name} in namespace {key.namespace}"
+        f"create ResourceClaimTemplate {key.name} in namespace {key.namespace}"
         for key in names.missing_templates(views, pod)
         if sees_key(key)
     ]
     changes += [
-        f"create resourceclaim {entry.claim} in namespace {pod.namespace}"
+        f"create ResourceClaim {entry.claim} in namespace {pod.namespace}"
         for entry in pod.entries
         if entry.claim
         and sees_key(key := claim_key(pod.namespace, entry.claim))

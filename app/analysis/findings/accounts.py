@@ -32,7 +32,7 @@ def missing(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         yield Finding(
             kind=FindingKind.MISSING_ACCOUNTS,
             severity=Severity.NOTICE,
-            text=f"{counts.of(len(pods), 'pod')} {names} serviceaccount {account}, which does not "
+            text=f"{counts.of(len(pods), 'pod')} {names} ServiceAccount {account}, which does not "
             "exist: an API server with the admission plug-in ServiceAccount refuses such pods",
             count=len(pods),
             present=len(pods),

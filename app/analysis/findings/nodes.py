@@ -65,7 +65,7 @@ def kept_by_budgets(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
             kind=FindingKind.KEPT_NODES,
             severity=Severity.WARNING,
             text=f"{counts.of(len(nodes), 'cordoned node')} {has} {counts.of(pods, 'pod')} that a "
-            f"drain leaves there: poddisruptionbudget {budget.namespace}/{budget.name} allows no "
+            f"drain leaves there: PodDisruptionBudget {budget.namespace}/{budget.name} allows no "
             "eviction now",
             count=len(nodes),
             present=len(nodes),

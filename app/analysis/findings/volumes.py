@@ -46,7 +46,7 @@ def unjudged(views: LiveViews, namespace: str = "") -> Iterator[Finding]:
         return
     pods.sort(key=lambda one: -one[1])
     lines = [f"{claim.namespace}/{claim.name} {why}" for claim, why in sorted(obstacles.items())]
-    noun = counts.plural(len(obstacles), "persistentvolumeclaim")
+    noun = counts.plural(len(obstacles), "PersistentVolumeClaim")
     are, of_these, these = ("was", "its", "it") if len(pods) == 1 else ("were", "their", "them")
     yield Finding(
         kind=FindingKind.UNJUDGED_VOLUMES,

@@ -19,6 +19,7 @@ from app.domain.log.doubts import (
     Doubt,
 )
 from app.domain.log.records import CHANGES, Loss
+from app.domain.objects import registry
 from app.domain.values import api_groups, identifiers, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -168,7 +169,8 @@ def _by_kind(recorded: Iterable[Doubt]) -> list[str]:
         count = f" ({doubt.count})" if doubt.count else ""
         texts.setdefault(doubt.kind, []).append(f"{doubt.text}{count}")
     return [
-        f"  {kind.removesuffix('.resource.k8s.io') or 'all kinds'}: {'; '.join(parts)}"
+        f"  {registry.titled(kind).removesuffix('.resource.k8s.io') or 'all kinds'}: "
+        f"{'; '.join(parts)}"
         for kind, parts in texts.items()
     ]
 

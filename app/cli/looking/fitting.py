@@ -150,7 +150,7 @@ def _subject(text: str, namespace: str) -> tuple[str, str, str]:
             return "", short, place or namespace
     raise InputError(
         f"{text!r} is neither a class nor a template",
-        cure="name a deviceclass or a template, or use -f FILE",
+        cure="name a DeviceClass or a template, or use -f FILE",
     )
 
 

@@ -19,6 +19,7 @@ from app.domain.objects.kind import (
     split_api_version,
 )
 from app.domain.objects.profile import Profile
+from app.domain.values.texts import kind_words
 
 
 def find(group: str, resource: str) -> Kind | None:
@@ -37,6 +38,15 @@ def find_kind(group: str, version: str, kind: str) -> Kind | None:
 def find_name(name: str) -> list[Kind]:
     """The kinds called `name`: kind, plural, singular or short name, in any case."""
     return [kind for kind in KINDS if is_called(kind, name)]
+
+
+def titled(subject: str) -> str:
+    """A singular and a name as people write them: `ResourceSlice n0` for `resourceslice n0`."""
+    noun, _, name = subject.partition(" ")
+    for kind in KINDS:
+        if name and kind.singular == noun:
+            return f"{kind_words.in_sentence(kind.kind)} {name}"
+    return subject
 
 
 _SPOKEN = {

@@ -25,6 +25,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, well_known
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.texts import kind_words
 from app.service.explaining import quotas
 from app.service.explaining.evidence import ExplainedMoment
 from app.service.explaining.former_circumstances import loss
@@ -206,5 +207,5 @@ def _owners(deletion: Event) -> Iterator[Reason]:
     is_collected = deletion.stamp.actor.user == registry.actor_of("garbage").user
     for owner in meta.owners(deletion.object):
         prefix = f"{deletion.key.namespace}/" if deletion.key.namespace else ""
-        text = f"it belonged to {owner.kind.lower()} {prefix}{owner.name}"
+        text = f"it belonged to {kind_words.in_sentence(owner.kind)} {prefix}{owner.name}"
         yield Reason(text=f"{text}, and went with it" if is_collected else text, is_kept=True)

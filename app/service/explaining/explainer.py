@@ -125,7 +125,7 @@ class Explainer:
             Doubt(
                 code=codes[0],
                 affects=Affects.CONTENT,
-                kind=questions.named(key),
+                kind=questions.subject_of(key),
                 count=0,
                 text=text,
             ),
@@ -196,12 +196,12 @@ class Explainer:
         if not outcome:
             outcome = "Terminating" if meta.is_deleting(tree) else members.outcome(key, tree)
         return ObjectExplanation(
-            subject=questions.named(key),
+            subject=questions.subject_of(key),
             outcome=outcome,
             revision=self._evidence.views.revision,
             text=made.text,
             reason=Reason(
-                text=questions.named(key),
+                text=questions.subject_of(key),
                 children=(*made.reasons, *known, *decided, *lives.of_object(events, tree)),
             ),
             decision=body(decision),
@@ -240,11 +240,11 @@ class Explainer:
         if key.resource == "pods" and not is_open and disruption.is_evicted(last.object):
             outcome = "Evicted"
         return ObjectExplanation(
-            subject=questions.named(key),
+            subject=questions.subject_of(key),
             outcome=outcome,
             revision=revision,
             text=f"is being deleted; {unseen_changes.GONE}" if is_open else "is gone",
-            reason=Reason(text=questions.named(key), children=tuple(children)),
+            reason=Reason(text=questions.subject_of(key), children=tuple(children)),
             decision=body(decision),
         )
 

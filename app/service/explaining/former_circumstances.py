@@ -374,7 +374,7 @@ async def _renamed(
                 continue
             after = lost[1]
             became = dra.extended_resource_name(after.object)
-            text = f"deviceclass {key.name} stood for {name} until it was "
+            text = f"DeviceClass {key.name} stood for {name} until it was "
             if after.type is EventType.OBJECT_DELETED:
                 text += "deleted"
             else:
@@ -385,10 +385,10 @@ async def _renamed(
 
 def _unserved(evidence: ExplainedMoment, resource: str) -> str:
     """The extended resource for which no class stands, with the names of similar ones."""
-    text = f"no deviceclass stands for {resource}"
+    text = f"no DeviceClass stands for {resource}"
     if resource.startswith(extended_resources.IMPLICIT):
         name = resource.removeprefix(extended_resources.IMPLICIT)
-        text += f": deviceclass {name} does not exist"
+        text += f": DeviceClass {name} does not exist"
         near = scope.nearest(name, sorted(map(meta.name, _classes(evidence))))
     else:
         known = map(dra.extended_resource_name, _classes(evidence))
@@ -405,7 +405,7 @@ def _nameless(evidence: ExplainedMoment, resource: str) -> str:
     names = [meta.name(one) for one in _classes(evidence) if not dra.extended_resource_name(one)]
     if not names:
         return ""
-    noun, stands = counts.plural(len(names), "deviceclass"), counts.verb(len(names), "stands")
+    noun, stands = counts.plural(len(names), "DeviceClass"), counts.verb(len(names), "stands")
     shown = listed(names, len(names))
     return f"{noun} {shown} {stands} for no resource: spec.extendedResourceName is not set"
 

@@ -222,7 +222,7 @@ async def resource_slice(
     since = await unfinished.of_pool(evidence, pool_id)
     return _explained(
         evidence,
-        subject=questions.named(key),
+        subject=questions.subject_of(key),
         outcome="Obsolete" if generation < newest else state,
         text=f"{devices_text(count)} of pool {'/'.join(pool_id)}, generation {generation}",
         reasons=(
@@ -244,7 +244,7 @@ async def device_class(
     named = (Reason(text=f"serves the extended resource {extended}"),) if extended else ()
     return _explained(
         evidence,
-        subject=questions.named(key),
+        subject=questions.subject_of(key),
         outcome="Present",
         text=selection.text,
         reasons=(
@@ -268,7 +268,7 @@ async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> 
         problem = evidence.views.unreadable.get(key, "the patch is not used")
         return _explained(
             evidence,
-            subject=questions.named(key),
+            subject=questions.subject_of(key),
             outcome="Unreadable",
             text=problem,
             reasons=(Reason(text=problem),),
@@ -278,7 +278,7 @@ async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> 
         reasons.insert(0, Reason(text="the gate DRAAdminControlledDeviceAttributes is off"))
     return _explained(
         evidence,
-        subject=questions.named(key),
+        subject=questions.subject_of(key),
         outcome="Present",
         text=f"{text}, priority {known.priority}",
         reasons=tuple(reasons),
@@ -297,7 +297,7 @@ async def node(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> O
         )
     return _explained(
         evidence,
-        subject=questions.named(key),
+        subject=questions.subject_of(key),
         outcome=nodes.state_of(tree),
         text="",
         reasons=tuple(nodes.reasons(evidence.views, events, key.name, tree, quirks, kept)),

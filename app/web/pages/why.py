@@ -8,6 +8,7 @@ from app.analysis.explain.reasons import Reason
 from app.analysis.recordings import uncertainty
 from app.domain.allocation.reasons import causes
 from app.domain.log import DECISION, ObjectKey
+from app.domain.objects import registry
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import decision_body
 from app.domain.values.json_tree import JsonObject
@@ -33,6 +34,7 @@ def page(
         "why.html",
         frame=frame,
         answer=answer,
+        subject=registry.titled(answer.subject),
         key=key,
         parameters=parameters,
         reasons=reasons,

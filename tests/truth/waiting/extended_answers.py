@@ -34,7 +34,7 @@ def differences(model: Model, answer: dict) -> Iterator[str]:
         yield f"said that no class stands for {sorted(said)}, counted {sorted(unserved)}"
     for resource, rest in said.items():
         name = resource.removeprefix(extended.IMPLICIT)
-        if name != resource and f"deviceclass {name} does not exist" not in rest:
+        if name != resource and f"DeviceClass {name} does not exist" not in rest:
             yield f"no word of the missing class {name}: {rest!r}"
 
 
@@ -51,7 +51,7 @@ def _offered(model: Model, node: str, resource: str) -> int:
 
 
 def _unserved(line: str) -> re.Match | None:
-    return re.match(r"no deviceclass stands for ([^\s:;]+)(.*)", line)
+    return re.match(r"no DeviceClass stands for ([^\s:;]+)(.*)", line)
 
 
 def _lacking(model: Model, answer: dict) -> dict[str, list[str]]:

@@ -80,7 +80,7 @@ def _singles(model: Model, node: str) -> Iterator[str]:
     for name, claim in model.facts.claims.items():
         if (claim.get("status") or {}).get("allocation"):
             yield f"release claim {name}"
-    yield from (f"remove devicetaintrule {name}" for name, _ in model.facts.all("devicetaintrules"))
+    yield from (f"remove DeviceTaintRule {name}" for name, _ in model.facts.all("devicetaintrules"))
     for pool in model.pools(node):
         if not pool.is_complete:
             spec = pool.slices[0]["spec"]
@@ -266,7 +266,7 @@ _ACTS: dict[str, Callable[..., None]] = {
         taints=[]
     ),
     r"release claim (\S+)": _release,
-    r"remove devicetaintrule (\S+)": lambda state, name: state.pop(("devicetaintrules", "", name)),
+    r"remove DeviceTaintRule (\S+)": lambda state, name: state.pop(("devicetaintrules", "", name)),
     r"add (\S+) to counter (\S+) of set (\S+) in pool ([^/]+)/(\S+)": _enlarge,
     r"state (\d+) as resourceSliceCount in pool ([^/]+)/(\S+)": _count_slices,
     r"tolerate taint ([^:=]+)(=[^:]*)?:(\S+) in request (\S+) of claim (\S+)": (
@@ -286,7 +286,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     r"request (\S+) instead of \S+ (\S+) in container (\S+)": _request_less,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
-    r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+) by a resourceslicepatch": (
+    r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+) by a ResourceSlicePatch": (
         _attribute
     ),
 }

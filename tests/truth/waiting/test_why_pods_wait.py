@@ -419,7 +419,7 @@ async def test_sentence_about_extended_resources_that_is_altered_is_noticed(seed
     """Each number one more, each name another one, each sentence left out."""
     model = model_of(world := ExtendedWorld(seed))
     answer, text = await asked(world)
-    said = r"\S+/\S+ stands for|no deviceclass stands for|of a device plugin|; this pod requests"
+    said = r"\S+/\S+ stands for|no DeviceClass stands for|of a device plugin|; this pod requests"
     lines = answer["reasons"]["children"]
     places = [place for place, one in enumerate(lines) if re.search(said, one["text"])]
     assert places

@@ -233,7 +233,7 @@ async def test_removing_a_taint_rule_is_a_help() -> None:
     cluster.pod("p", template="gpu")
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "p", help=True)).reason)
-    assert any(text.startswith("remove devicetaintrule bad: then it fits on n0") for text in said)
+    assert any(text.startswith("remove DeviceTaintRule bad: then it fits on n0") for text in said)
 
 
 async def test_cordoned_node_is_told_with_its_cure() -> None:
@@ -629,8 +629,8 @@ async def test_class_that_was_deleted_is_named_for_the_resource_that_it_had_by_i
     cluster.pod("p", requests={resource: "1"})
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "p")).reason)
-    assert f"no deviceclass stands for {resource}: deviceclass gpu does not exist" in said
-    assert any(f"deviceclass gpu stood for {resource} until it was deleted" in one for one in said)
+    assert f"no DeviceClass stands for {resource}: DeviceClass gpu does not exist" in said
+    assert any(f"DeviceClass gpu stood for {resource} until it was deleted" in one for one in said)
 
 
 async def test_what_helps_a_pod_with_a_claim_and_an_extended_resource_helps_indeed() -> None:
@@ -667,7 +667,7 @@ async def test_nobody_can_tolerate_a_taint_for_an_extended_resource() -> None:
     cluster.pod("p", containers=limited(1))
     async with asking(cluster.settle()) as ask:
         helps = (await ask("pod", "p", help=True)).to_json()["helps"]
-    assert [one["changes"] for one in helps] == [["remove devicetaintrule rule"]]
+    assert [one["changes"] for one in helps] == [["remove DeviceTaintRule rule"]]
 
 
 async def test_bound_pod_is_asked_about_other_nodes_as_of_when_it_was_placed() -> None:
@@ -769,8 +769,8 @@ async def test_class_that_does_not_exist_is_what_would_help_before_nodes_are_ask
     async with asking(cluster.settle()) as ask:
         found = await ask("pod", "p", help=True)
         asked = await ask("pod", "p")
-    assert "create deviceclass nowhere" in texts(found.reason)
-    assert "create deviceclass nowhere" not in texts(asked.reason)
+    assert "create DeviceClass nowhere" in texts(found.reason)
+    assert "create DeviceClass nowhere" not in texts(asked.reason)
     cluster.device_class("nowhere")
     cluster.wait(60)
     assert cluster.must("pods", "p")["spec"]["nodeName"] == "n0"
@@ -1065,8 +1065,8 @@ async def test_creation_of_the_last_object_of_a_name_is_where_its_lane_begins() 
 @pytest.mark.parametrize(
     ("name", "spec", "note"),
     [
-        ("db-1", {}, "statefulset db makes its pods one by one: db-1 only when db-0 is ready"),
-        ("db-2", {}, "statefulset db makes its pods one by one: db-2 only when db-1 is ready"),
+        ("db-1", {}, "StatefulSet db makes its pods one by one: db-1 only when db-0 is ready"),
+        ("db-2", {}, "StatefulSet db makes its pods one by one: db-2 only when db-1 is ready"),
         ("db-3", {}, ""),
         ("db-x", {}, ""),
         ("db-0", {}, ""),

@@ -216,15 +216,15 @@ def node_affinity(*terms):
 
 
 CASES = {
-    patch_that_hides: "remove resourceslicepatch hide",
+    patch_that_hides: "remove ResourceSlicePatch hide",
     attribute_left_out: f"set attribute {ROOT} of device {DRIVER}/n0/b to pci0000:00 by a "
-    "resourceslicepatch",
+    "ResourceSlicePatch",
     attribute_that_a_selector_needs: f"set attribute {DRIVER}/model of device {DRIVER}/n0/b to "
-    "large by a resourceslicepatch",
+    "large by a ResourceSlicePatch",
     cordon: "uncordon node n0",
     cordon_and_count: "uncordon node n0 and lower count to 2 in request gpu of claim default/want",
     drain_and_rule: "remove taint example.com/drain:NoSchedule of node n0 and remove "
-    "devicetaintrule service",
+    "DeviceTaintRule service",
     label_that_no_node_has: "label node n0 with disk=ssd",
     affinity_that_no_node_fits: "drop topology.kubernetes.io/zone In z1 from the node affinity and "
     "size Gt 4 from the node affinity of the pod",
@@ -351,12 +351,12 @@ ACTS = {
     r"remove taint \S+ of node (\S+)": lambda cluster, node: cluster.patch(
         "nodes", node, {"spec": {"taints": None}}
     ),
-    r"remove resourceslicepatch (\S+)": lambda cluster, name: cluster.delete(
+    r"remove ResourceSlicePatch (\S+)": lambda cluster, name: cluster.delete(
         "resourceslicepatches", name, version="v1alpha3"
     ),
-    r"remove devicetaintrule (\S+)": lambda cluster, name: cluster.delete("devicetaintrules", name),
+    r"remove DeviceTaintRule (\S+)": lambda cluster, name: cluster.delete("devicetaintrules", name),
     r"release claim default/(\S+)": release,
-    r"set attribute (\S+) of device [^/]+/[^/]+/(\S+) to (\S+) by a resourceslicepatch": (
+    r"set attribute (\S+) of device [^/]+/[^/]+/(\S+) to (\S+) by a ResourceSlicePatch": (
         lambda cluster, name, device, value: cluster.apply(
             patch("proposed", {name: {"string": value}}, device)
         )
@@ -444,7 +444,7 @@ async def test_what_a_driver_published_is_never_overruled():
     pod_of(cluster, requests=asked)
     async with asking(cluster) as ask:
         answer = await ask("pod", "p", help=True)
-    assert not any("resourceslicepatch" in text for text in texts(answer.reason))
+    assert not any("ResourceSlicePatch" in text for text in texts(answer.reason))
 
 
 @pytest.mark.parametrize("is_cordoned", [False, True])

@@ -23,7 +23,7 @@ def missing(views: LiveViews, namespace: str, pod: JsonView) -> Iterator[Reason]
     }
     if not name or not known or name in known:
         return
-    text = f"serviceaccount {namespace}/{name}, which it names, does not exist: an API server with "
+    text = f"ServiceAccount {namespace}/{name}, which it names, does not exist: an API server with "
     text += "the admission plug-in ServiceAccount refuses pods that name it"
     near = scope.nearest(name, sorted(known))
     yield Reason(

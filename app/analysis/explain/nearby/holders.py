@@ -16,7 +16,7 @@ from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.quantity import QuantityError, QuantityFormat
-from app.domain.values.texts import notation
+from app.domain.values.texts import kind_words, notation
 
 HOLDERS_MAX = 200
 """The number of holders of devices that are examined."""
@@ -93,7 +93,7 @@ def _owner_of(
         owner = meta.controller(views.objects.get(made) or {}) or owner
     if owner is None:
         return f"single pods of namespace {namespace}"
-    return f"{owner.kind.lower()} {namespace}/{owner.name}"
+    return f"{kind_words.in_sentence(owner.kind)} {namespace}/{owner.name}"
 
 
 def shares(views: LiveViews, device: DeviceId, about: str) -> Iterator[Reason]:
@@ -142,5 +142,5 @@ def _whereabouts(views: LiveViews, pod: str) -> str:
     namespace, _, name = pod.partition("/")
     tree = views.objects.get(ObjectKey(*api_resources.PODS, namespace, name)) or {}
     node, owner = core.node_name(tree), meta.controller(tree)
-    of_owner = f" of {owner.kind.lower()} {owner.name}" if owner is not None else ""
+    of_owner = f" of {kind_words.in_sentence(owner.kind)} {owner.name}" if owner is not None else ""
     return of_owner + (f" on node {node}" if node else "")

@@ -32,13 +32,13 @@ def templates(views: Views, pod: pods.PodFacts) -> Iterator[Reason]:
     missing = [key.name for key in missing_templates(views, pod)]
     known = [*views.objects.keys(*api_resources.RESOURCE_CLAIM_TEMPLATES)] if missing else []
     for name in missing[:NAMES_MAX]:
-        yield from _similar("resourceclaimtemplate", pod.namespace, name, known)
+        yield from _similar("ResourceClaimTemplate", pod.namespace, name, known)
         others = [key for key in known if key.name == name][:NAMES_MAX]
         if others:
             where = listed([key.namespace for key in others], len(others))
             noun = counts.plural(len(others), "namespace")
             yield Reason(
-                text=f"there is a resourceclaimtemplate {name} in {noun} {where}, and a pod can "
+                text=f"there is a ResourceClaimTemplate {name} in {noun} {where}, and a pod can "
                 "only use templates of its own namespace",
                 is_kept=True,
                 rests_on=tuple(others),
@@ -55,7 +55,7 @@ def claims(views: Views, pod: pods.PodFacts) -> Iterator[Reason]:
     keys = views.objects.keys(*api_resources.RESOURCE_CLAIMS, pod.namespace) if missing else ()
     known = [key for key in keys if not meta.owners(views.objects.get(key) or {})]
     for name in missing[:NAMES_MAX]:
-        yield from _similar("resourceclaim", pod.namespace, name, known)
+        yield from _similar("ResourceClaim", pod.namespace, name, known)
 
 
 def missing_templates(views: Views, pod: pods.PodFacts) -> list[ObjectKey]:

@@ -184,7 +184,7 @@ def _left_out(views: LiveViews, lacking: Sequence[str], served: Iterable[str]) -
         having = nodes.get(meta.uid(tree), {})
         if not having or not having.keys() >= set(served):
             continue
-        text = f"daemonset {key.namespace}/{key.name} has a pod on each node with slices "
+        text = f"DaemonSet {key.namespace}/{key.name} has a pod on each node with slices "
         for name in [name for name in lacking if name not in having][:NAMES_MAX]:
             node = views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
             if cause := daemon_nodes.refusal(core.template(tree), node):
@@ -214,7 +214,7 @@ def failing(views: LiveViews) -> Iterator[Reason]:
         if owner is None or owner.kind != "DaemonSet" or not core.node_name(pod):
             continue
         if waiting := [*lives.container_waits(pod)]:
-            text = f"pod {key.namespace}/{key.name} of daemonset {owner.name} on node "
+            text = f"pod {key.namespace}/{key.name} of DaemonSet {owner.name} on node "
             text += f"{core.node_name(pod)} fails: {waiting[0]}"
             yield Reason(text=text, about=key, is_kept=True, rests_on=(key,))
             count += 1

@@ -104,7 +104,7 @@ def _allowed(views: LiveViews, users: Collection[str]) -> Iterator[tuple[str, _E
         role = json_tree.text(tree, "roleRef", "name")
         if not bound.isdisjoint(users) and any(map(_is_for_slices, roles.rules("", role) or ())):
             shown_by = (key, ObjectKey(*api_resources.CLUSTER_ROLES, "", role))
-            text = f"may write ResourceSlices by clusterrole {role}"
+            text = f"may write ResourceSlices by ClusterRole {role}"
             yield from ((user, _Evidence(text, shown_by)) for user in sorted(bound & set(users)))
 
 
@@ -167,12 +167,12 @@ def _reason(pods: Sequence[_Pod], evidence: _Evidence, state: str) -> Reason:
     first, nodes = pods[0], sorted({one.node for one in pods})
     (namespace, account) = access.split_service_account(first.user) or ("", "")
     count = len(pods)
-    them = f"pod {first.key.namespace}/{first.key.name} of daemonset {first.owner}"
+    them = f"pod {first.key.namespace}/{first.key.name} of DaemonSet {first.owner}"
     if count > 1:
-        them = f"{counts.of(count, 'pod')} of daemonset {first.key.namespace}/{first.owner}, such "
+        them = f"{counts.of(count, 'pod')} of DaemonSet {first.key.namespace}/{first.owner}, such "
         them += f"as {first.key.name},"
     where = f"{counts.plural(len(nodes), 'node')} {listed(nodes, len(nodes))}"
-    text = f"serviceaccount {namespace}/{account} {evidence.text}, and none for {where}, where "
+    text = f"ServiceAccount {namespace}/{account} {evidence.text}, and none for {where}, where "
     running = f"{counts.verb(count, 'runs')} as it: look into "
     running += "its log" if count == 1 else "their logs"
     return Reason(

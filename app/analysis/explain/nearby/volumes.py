@@ -32,7 +32,7 @@ def reasons(views: Views, pod: JsonObject, *, is_elsewhere: bool = False) -> Ite
     for key in ordered[:NAMES_MAX]:
         reason = _of_claim(views, key, views.objects.get(key))
         if views.objects.get(key) is None and not is_elsewhere:
-            text = f"persistentvolumeclaim {key.namespace}/{key.name} {_missing(pod, key)}"
+            text = f"PersistentVolumeClaim {key.namespace}/{key.name} {_missing(pod, key)}"
             reason = replace(reason, text=text)
         yield reason
 
@@ -62,10 +62,10 @@ def remedies(
         claim = views.objects.get(key)
         if claim is None:
             if key.name in named:
-                yield f"create persistentvolumeclaim {key.name} in namespace {key.namespace}"
+                yield f"create PersistentVolumeClaim {key.name} in namespace {key.namespace}"
         elif not core.bound_volume(claim) and obstacle(views, pod, key, ""):
             yield (
-                f"set spec.volumeName of persistentvolumeclaim {key.name}, which no controller "
+                f"set spec.volumeName of PersistentVolumeClaim {key.name}, which no controller "
                 "does here (A18)"
             )
 
@@ -121,7 +121,7 @@ def obstacle(views: Views, pod: JsonView, key: ObjectKey, node: str) -> str:
         return "is not bound"
     chosen = views.objects.get(ObjectKey(*api_resources.STORAGE_CLASSES, "", name))
     if chosen is None:
-        return f"is not bound, and storageclass {name} does not exist"
+        return f"is not bound, and StorageClass {name} does not exist"
     is_delayed = core.volume_binding_mode(chosen) == "WaitForFirstConsumer"
     return "" if is_delayed else "is not bound"
 
@@ -139,7 +139,7 @@ def _reaches(views: Views, volume: JsonView, node: str) -> bool:
 
 
 def _of_claim(views: Views, key: ObjectKey, claim: JsonObject | None) -> Reason:
-    subject = f"persistentvolumeclaim {key.namespace}/{key.name}"
+    subject = f"PersistentVolumeClaim {key.namespace}/{key.name}"
     if claim is None:
         text = f"{subject} does not exist"
         return Reason(text=text, rests_on=(key,), denies=(key.resource,), is_kept=True)
@@ -148,7 +148,7 @@ def _of_claim(views: Views, key: ObjectKey, claim: JsonObject | None) -> Reason:
         return _of_volume(views, key, text, volume)
     name = core.storage_class_name(claim)
     storage_class = ObjectKey(*api_resources.STORAGE_CLASSES, "", name)
-    text += f", of storageclass {name}" if name else ", without a storageclass"
+    text += f", of StorageClass {name}" if name else ", without a StorageClass"
     is_missing = bool(name) and views.objects.get(storage_class) is None
     return Reason(
         text=f"{text}, which does not exist" if is_missing else text,

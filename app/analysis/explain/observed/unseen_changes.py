@@ -24,7 +24,7 @@ def doubts(key: ObjectKey, observed: Sequence[Event]) -> list[Doubt]:
         Doubt(
             code=Loss.GAP.value,
             affects=Affects.CONTENT,
-            kind=questions.named(key),
+            kind=questions.subject_of(key),
             count=0,
             text=str(gap.object.get("message", "")),
         )

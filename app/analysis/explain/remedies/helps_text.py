@@ -166,7 +166,7 @@ def _of_change(change: Change) -> str:
         case ReleaseClaim():
             return "release a claim"
         case RemoveRule():
-            return "remove a devicetaintrule"
+            return "remove a DeviceTaintRule"
         case OpenClosedNode():
             return "open the node"
         case LowerAmount():
@@ -178,7 +178,7 @@ def _of_change(change: Change) -> str:
         case EnlargeCounter():
             return "enlarge a counter"
         case RemovePatch():
-            return "remove a resourceslicepatch"
+            return "remove a ResourceSlicePatch"
         case PatchAttribute():
-            return "set an attribute by a resourceslicepatch"
+            return "set an attribute by a ResourceSlicePatch"
     return "repair a pool"

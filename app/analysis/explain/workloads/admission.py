@@ -11,6 +11,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import registry
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
+from app.domain.values.texts import kind_words
 
 
 def reasons(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
@@ -24,7 +25,7 @@ def reasons(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
         ]
         if event is None or not said:
             continue
-        kind = str(event.object.get("kind", key.resource)).lower()
+        kind = kind_words.in_sentence(str(event.object.get("kind", key.resource)))
         yield Reason(
             text=f"{kind} {key.name} says: {'; '.join(said[:NAMES_MAX])}",
             revision=event.revision,

@@ -56,7 +56,7 @@ def passed_over(before: Views, pod: ObjectKey, tree: JsonView) -> Iterator[Reaso
     """
     for key in before.objects.keys(*api_resources.POD_DISRUPTION_BUDGETS, pod.namespace):
         if allows_none(before.objects.get(key) or {}, tree):
-            text = f"poddisruptionbudget {key.namespace}/{key.name} allowed no eviction then; who "
+            text = f"PodDisruptionBudget {key.namespace}/{key.name} allowed no eviction then; who "
             text += "evicts for taints of devices and nodes asks no budget"
             yield Reason(text=text, about=key, is_kept=True, rests_on=(key,))
 
@@ -73,7 +73,7 @@ def on_node(views: Views, node: str) -> Iterator[Reason]:
     """The budgets that allow no eviction now, with the pods on a node that a drain leaves there."""
     for key, kept in keeping(views, {node}):
         pods = [pod.name for pod in kept[node]]
-        text = f"poddisruptionbudget {key.namespace}/{key.name} allows no eviction now, so a "
+        text = f"PodDisruptionBudget {key.namespace}/{key.name} allows no eviction now, so a "
         text += f"drain leaves {counts.plural(len(pods), 'pod')} {listed(pods, len(pods))} here"
         yield Reason(text=text, count=len(pods), about=key, is_kept=True, rests_on=(key,))
 

@@ -315,7 +315,7 @@ def not_made_yet(views: LiveViews, key: ObjectKey) -> tuple[ObjectKey, str] | No
     if is_parallel or "ordinals" in spec or int(number) >= (1 if wanted is None else wanted):
         return None
     before = f"{name}-{int(number) - 1}"
-    note = f"; statefulset {name} makes its pods one by one: {key.name} only when {before} is ready"
+    note = f"; StatefulSet {name} makes its pods one by one: {key.name} only when {before} is ready"
     return owner, note
 
 

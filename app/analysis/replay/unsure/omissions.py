@@ -41,7 +41,7 @@ _NO_KUBELETS = "no line is by a kubelet: when pods ran and ended is not recorded
 _NO_RELEASES = "no line makes a claim of a template: when claims were given back is not recorded"
 _NO_UPDATES = "the recording has no update, with which claims are allocated"
 _NO_PATCHES = "the recording has no patch, and later lines show that some are missing"
-_NO_RULES = "the recording has no devicetaintrules, and an eviction shows that there were some"
+_NO_RULES = "the recording has no DeviceTaintRules, and an eviction shows that there were some"
 _NO_NODE = "no line is about a node that pods were bound to, and that its kubelet or slices name"
 
 _Kind = tuple[str, str]

@@ -104,7 +104,7 @@ class RemoveRule:
     @property
     def text(self) -> str:
         """The change in the imperative."""
-        return f"remove devicetaintrule {self.rule}"
+        return f"remove DeviceTaintRule {self.rule}"
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world without the rule's taints."""

@@ -31,7 +31,7 @@ class RemovePatch:
     @property
     def text(self) -> str:
         """The change in the imperative."""
-        return f"remove resourceslicepatch {self.patch}"
+        return f"remove ResourceSlicePatch {self.patch}"
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world in which only the drivers and the other patches define the devices."""
@@ -57,7 +57,7 @@ class PatchAttribute:
         shown = value_text(next(iter(self.value.values()), ""))
         return (
             f"set attribute {self.name} of device {'/'.join(self.device)} to {shown} by a "
-            "resourceslicepatch"
+            "ResourceSlicePatch"
         )
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:

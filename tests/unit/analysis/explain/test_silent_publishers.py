@@ -13,9 +13,9 @@ from tests.web.quiet_incidents import daemons, role_of
 D = "gpu.test"
 PLUGIN, OTHER = "system:serviceaccount:drivers:plugin", "system:serviceaccount:drivers:other"
 SLICES = "resourceslices"
-MAY = "serviceaccount drivers/plugin may write ResourceSlices by clusterrole plugin-role"
-HAS = "serviceaccount drivers/plugin has published slices for others, such as s-a"
-RUNS = "of daemonset plugin runs as it: look into its log"
+MAY = "ServiceAccount drivers/plugin may write ResourceSlices by ClusterRole plugin-role"
+HAS = "ServiceAccount drivers/plugin has published slices for others, such as s-a"
+RUNS = "of DaemonSet plugin runs as it: look into its log"
 
 
 def published(on, by, **where):
@@ -101,5 +101,5 @@ def test_pods_in_another_state_have_a_sentence_of_their_own(status, told):
     (other,) = (text for text in texts if text != running)
     assert "none for node a, where" in running
     assert other == (
-        f"{MAY}, and none for node b, where pod drivers/{own} of daemonset plugin {told}"
+        f"{MAY}, and none for node b, where pod drivers/{own} of DaemonSet plugin {told}"
     )

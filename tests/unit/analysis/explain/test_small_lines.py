@@ -62,11 +62,11 @@ def test_pod_of_a_driver_that_fails_on_a_node_without_slices_is_named():
     (answer,) = nearby_nodes.without_driver(views_of(cluster), ["n2"])
     assert answer.text == "node n2 has no slice of any driver, unlike 2 other nodes"
     assert [one.text for one in answer.children] == [
-        "daemonset default/driver has a pod on each node with slices and on n2, where "
+        "DaemonSet default/driver has a pod on each node with slices and on n2, where "
         f"{own} fails: container plugin waits: ImagePullBackOff"
     ]
     assert [one.text for one in nearby_nodes.failing(views_of(cluster))] == [
-        f"pod default/{own} of daemonset driver on node n2 fails: container plugin waits: "
+        f"pod default/{own} of DaemonSet driver on node n2 fails: container plugin waits: "
         "ImagePullBackOff"
     ]
 

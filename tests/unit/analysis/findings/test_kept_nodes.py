@@ -101,7 +101,7 @@ async def test_cordoned_node_with_pods_of_a_budget_that_allows_nothing_is_a_find
     assert sum(finding.count for finding in findings) == len(expected)
     assert len(findings) == bool(expected)
     for finding in findings:
-        assert "poddisruptionbudget lab/keep allows no eviction now" in finding.text
+        assert "PodDisruptionBudget lab/keep allows no eviction now" in finding.text
     assert [*nodes.kept_by_budgets(views, "lab")] == findings
     assert not [*nodes.kept_by_budgets(views, "other")]
 
@@ -110,7 +110,7 @@ async def test_pods_are_counted_on_all_cordoned_nodes(tmp_path):
     objects = changed(drained(), "p3", "spec", "nodeName", to="n1")
     (finding,) = nodes.kept_by_budgets(await views_of(tmp_path, objects))
     assert finding.text == (
-        "2 cordoned nodes have 3 pods that a drain leaves there: poddisruptionbudget lab/keep "
+        "2 cordoned nodes have 3 pods that a drain leaves there: PodDisruptionBudget lab/keep "
         "allows no eviction now"
     )
     objects = changed(drained(), "n2", "spec", "unschedulable", to=False)

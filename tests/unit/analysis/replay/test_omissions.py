@@ -166,7 +166,7 @@ def test_rules_that_an_eviction_shows_leave_everything_undecided():
     made = omissions(line(1, user=KUBELET))
     assert before(made, 1) == ""
     made.lacks_rules = True
-    assert "devicetaintrules" in before(made, 1)
+    assert "DeviceTaintRules" in before(made, 1)
 
 
 @pytest.mark.parametrize(
