@@ -85,8 +85,8 @@ def class_was_renamed(new):
     driver, old, name = f"{new('d')}.test", new("gpu"), new("card")
     return Invented(
         about="job",
-        told=(rf"[Cc]lass {old}\b.{{0,120}}was deleted, by ",
-              f"class {name} has the selectors that {old} had"),
+        told=(rf"DeviceClass {old}\b.{{0,120}}was deleted, by ",
+              f"DeviceClass {name} has the selectors that {old} had"),
         steps=(
             {"apply": [space("lab"), class_of(old, driver), node("n"), one(driver),
                        template("t", "lab", ask(old))]},
