@@ -27,6 +27,7 @@ from tests.web import (
     more_incidents,
     night_incidents,
     node_incidents,
+    overlooked_incidents,
     quiet_incidents,
     refused_incidents,
     reported_incidents,
@@ -148,6 +149,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *thread_incidents.THREADS,
         *apart_incidents.APART,
         *apart_incidents.CROWDED,
+        *overlooked_incidents.OVERLOOKED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -242,6 +244,7 @@ TOLD_OF_PODS = [
     *asked_incidents.ASKED,
     *apart_incidents.APART,
     *apart_incidents.CROWDED,
+    *overlooked_incidents.OVERLOOKED,
 ]
 
 

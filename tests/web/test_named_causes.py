@@ -56,6 +56,47 @@ async def test_pod_with_a_later_alternative_is_told_of_the_first():
     assert "comes first" not in await why((applied, {"apply": [wanted, user]}, wait))
 
 
+@pytest.mark.parametrize(
+    ("devices", "driver", "told"),
+    [
+        (("x0", "x1"), DRIVER, "has device x1 for request dev"),
+        (("x0",), DRIVER, ""),  # the newer generation has it, too
+        (("x1",), "other.test", ""),  # of no class that the pod asks for
+    ],
+)
+async def test_older_slice_is_passed_over_only_where_its_devices_would_do(devices, driver, told):
+    old = slice_of("old", driver, "n", [{"name": each} for each in devices], nodeName="n")
+    newer = [slice_of(f"new-{one}", one, "n", [{"name": "x0"}], generation=2, nodeName="n")
+             for one in dict.fromkeys((DRIVER, driver))]  # fmt: skip
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), *newer, old,
+                   claim("first", "lab", ask("c")), pod("one", "lab", claim="first")]},
+        {"wait": 5},
+        {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert "allocated to lab/first" in text
+    assert told in text
+    assert ("passed over" in text) is bool(told)
+
+
+@pytest.mark.parametrize("label", ["rack", "row"])
+async def test_only_a_lost_label_for_which_a_claim_is_allocated_is_named(label):
+    where = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "Exists"}]}]}
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n", {"rack": "a", "row": "b"}),
+                   slice_of("s", DRIVER, "p", [{"name": "x"}], nodeSelector=where),
+                   claim("want", "lab", ask("c")), pod("one", "lab", claim="want")]},
+        {"wait": 5},
+        {"patch": {"metadata": {"labels": {label: None}},
+                   "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}, "of": "node/n"},
+        {"apply": [node("far"), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert ("node n had rack=a until that was taken away" in text) is (label == "rack")
+    assert "row" not in text
+
+
 async def test_resource_that_a_node_lacks_is_not_another_that_begins_with_its_name():
     card, large = "x.test/card", "x.test/card-large"
     tree = class_of("c", DRIVER)

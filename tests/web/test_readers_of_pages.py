@@ -35,6 +35,7 @@ from tests.web import (
     more_incidents,
     night_incidents,
     node_incidents,
+    overlooked_incidents,
     quiet_incidents,
     refused_incidents,
     reported_incidents,
@@ -167,7 +168,7 @@ ROWS = (
     *refused_incidents.REFUSED, *counted_incidents.COUNTED, *deeper_incidents.DEEPER,
     *field_incidents.FIELD, *node_incidents.NODES, *rollout_incidents.ROLLOUTS,
     *thread_incidents.THREADS, *walked_incidents.WALKED, *apart_incidents.APART,
-    *misplaced_incidents.MISPLACED,
+    *misplaced_incidents.MISPLACED, *overlooked_incidents.OVERLOOKED,
 )  # fmt: skip
 FIRST = "share_is_dropped_by_the_server"
 """The incident in which a page told a field of a template."""

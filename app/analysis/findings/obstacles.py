@@ -21,7 +21,9 @@ from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
-_ELSEWHERE = NOT_AVAILABLE.reasons[0]
+ELSEWHERE = NOT_AVAILABLE.reasons[0]
+"""The words for nodes on which allocated claims of a pod cannot be used."""
+
 _TAINTED = "node(s) had untolerated taint"
 """The words of all releases; older ones name the taint behind them."""
 _CORDONED = filters.UNSCHEDULABLE.reasons[0]
@@ -96,7 +98,7 @@ class Obstacles:
 
     def lines(self, refusal: str, pod: JsonObject) -> Iterator[str]:
         """A line for each allocated claim that the refusal of a pod is about."""
-        if _ELSEWHERE in refusal:
+        if ELSEWHERE in refusal:
             yield from (reason.text for reason in waits.places(self._views, pod))
 
     @cached_property

@@ -1,28 +1,32 @@
 """Nodes that are closed to a pod, or gone, and the user who did it.
 
-The message of the scheduler names neither the taint that is not tolerated nor a node that was
-deleted.
+The message of the scheduler names neither the taint that is not tolerated, nor the label for want
+of which the devices of a claim cannot be used there, nor a node that was deleted.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
-from app.analysis.explain import sources
+from app.analysis.explain import sources, waits
 from app.analysis.explain.nearby import closings
 from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings.outgrown import SelectingRequest
-from app.domain.controllers import daemon_nodes
+from app.domain.controllers import daemon_nodes, pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, counts
-from app.domain.values.fields import core, meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values import api_resources, counts, json_tree, selectors
+from app.domain.values.fields import core, dra, meta
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import NodeSelector, SelectorError
 from app.service.explaining import former_circumstances, selections
 from app.service.explaining.evidence import ExplainedMoment
 
@@ -32,7 +36,7 @@ _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
 async def reasons(
     evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
 ) -> tuple[list[Reason], list[Reason]]:
-    """The taints and cordons that close nodes to the pod, with the write that set each.
+    """The taints, cordons and lost labels that close nodes to the pod, with the write of each.
 
     The first list has those of nodes that would take the pod if they were open.
     """
@@ -44,7 +48,40 @@ async def reasons(
     closed = closings.of_pod(pod_spec.read(pod), trees)
     deciding = [one for one in closed if fitting.intersection(one.nodes)][:NAMES_MAX]
     others = [one for one in closed if one not in deciding][: NAMES_MAX - len(deciding)]
-    return await with_authors(evidence, pod, deciding), await with_authors(evidence, pod, others)
+    first = await with_authors(evidence, pod, deciding)
+    if any(one.text in NOT_AVAILABLE.reasons for one in nodes):
+        first += await unclaimed(evidence, pod)
+    return first, await with_authors(evidence, pod, others)
+
+
+async def unclaimed(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The nodes that had the labels for which claims of a pod are allocated, until a write.
+
+    Those on which pods use the claims come first.
+    """
+    facts, objects = pods.facts(pod), evidence.views.objects
+    reasons: list[Reason] = []
+    for named in pods.named_claims(facts):
+        claim = objects.get(claim_key(facts.namespace, named.name or "")) or {}
+        where = json_tree.mapping(dra.allocation(claim) or {}, "nodeSelector")
+        wanted = waits.label_names(where)
+        try:
+            chosen = partial(_is_selected, selectors.node_selector_of(where))
+        except SelectorError:
+            continue
+        users = [
+            objects.get(ObjectKey(*api_resources.PODS, facts.namespace, consumer.name)) or {}
+            for consumer in dra.consumers(claim)
+        ]
+        nodes = api_resources.NODES
+        last = await former_circumstances.changed(evidence, nodes) if wanted else []
+        names = dict.fromkeys((*map(core.node_name, users), *(key.name for key in last)))
+        reasons += await former_circumstances.unlabelled(evidence, [*names], chosen, wanted)
+    return reasons
+
+
+def _is_selected(selector: NodeSelector, node: JsonView) -> bool:
+    return selector.matches(meta.name(node), meta.labels(node))
 
 
 async def with_authors(

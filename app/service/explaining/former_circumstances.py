@@ -121,16 +121,29 @@ async def unchosen(
 ) -> list[Reason]:
     """The nodes among `names` that had the labels a pod wants, until a write changed them."""
     spec = pod_spec.read(pod)
+    terms = () if spec.node_affinity is None else spec.node_affinity.terms
+    wanted = [*dict(spec.node_selector), *(one.key for term in terms for one in term.labels)]
+    return await unlabelled(evidence, names, partial(is_chosen, spec), wanted)
+
+
+async def unlabelled(
+    evidence: ExplainedMoment,
+    names: Sequence[str],
+    had: Callable[[JsonView], bool],
+    wanted: Sequence[str],
+) -> list[Reason]:
+    """The writes since which nodes among `names` are not chosen by their labels `wanted` any more.
+
+    `had` says whether a state of a node is chosen.
+    """
     reasons: list[Reason] = []
     for name in names[: evidence.bounds.cause_nodes_max]:
         key = ObjectKey(*api_resources.NODES, "", name)
-        lost = loss(await evidence.changes(key), partial(is_chosen, spec))
+        lost = loss(await evidence.changes(key), had)
         present = evidence.views.objects.get(key)
         if lost is None or present is None or not evidence.sight.sees(lost[1]):
             continue
         before, after = lost
-        terms = () if spec.node_affinity is None else spec.node_affinity.terms
-        wanted = [*dict(spec.node_selector), *(one.key for term in terms for one in term.labels)]
         labels = ", ".join(_labels_lost(dict.fromkeys(wanted), before.object, present))
         text = f"node {name} had {labels}"
         if after.type is EventType.OBJECT_DELETED:

@@ -1,21 +1,25 @@
-"""Former states of published devices: taints whose time was reset, and withdrawn devices."""
+"""Devices as drivers publish them, beside what is seen of them now.
+
+Taints whose time was reset, withdrawn devices, and devices of older generations of a pool.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from app.analysis.explain import choices, sources, tainted
 from app.analysis.explain.nearby import successors
-from app.analysis.explain.reasons import Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.resources import claim_key
-from app.domain.devices import taints
-from app.domain.devices.model import Taint
+from app.domain.devices import pools, taints
+from app.domain.devices.model import Slice, Taint
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.explaining import selections
 from app.service.explaining.evidence import ExplainedMoment
 
 
@@ -95,6 +99,53 @@ async def under_claims(evidence: ExplainedMoment, pod: JsonObject) -> list[Reaso
         if results := dra.results(tree):
             reasons += await withdrawn(evidence, await evidence.changes(key), tree, results)
     return reasons
+
+
+def passed_over(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
+    """The slices of older generations with devices for a pod that its pools lack otherwise.
+
+    A driver that has lost the count of its generations publishes such slices, and nothing says that
+    they count for nothing. Those of pools that cannot be used at all stand with the pools.
+    """
+    wishes = [*selections.requests_of(evidence, pod)]
+    inventory = evidence.views.inventory
+    reasons: list[Reason] = []
+    for place in inventory.pool_ids() if wishes else ():
+        everywhere = inventory.slices_of(place)
+        current = pools.newest(everywhere)
+        if len(current) == len(everywhere) or len(reasons) == NAMES_MAX:
+            continue
+        pool, quirks = inventory.pool(place), evidence.rules.allocator_quirks
+        seen = {name for old in evidence.views.old_pools(place, quirks) for name in old.slices}
+        having = {each.id: each for one in current for each in one.devices}
+        for one in everywhere if pool is not None and pool.usable else ():
+            key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
+            if one in current or one.name in seen or not evidence.sight.sees_key(key):
+                continue
+            for wish in wishes:
+                names = [
+                    each.id[2]
+                    for each in one.devices
+                    if wish.matches(each)
+                    and not (each.id in having and wish.matches(having[each.id]))
+                ]
+                if names:
+                    text = _passed_over(one, names, wish.name, current)
+                    revision = sources.revision_of(evidence.views.objects, key)
+                    reasons.append(Reason(text=text, revision=revision, about=key, is_kept=True))
+                    break
+    return reasons[:NAMES_MAX]
+
+
+def _passed_over(one: Slice, names: Sequence[str], wish: str, current: Sequence[Slice]) -> str:
+    """A slice of an older generation with devices for a request, and what would let it count."""
+    newer, slices = current[0].generation, [each.name for each in current]
+    text = f"slice {one.name} has {counts.plural(len(names), 'device')} "
+    text += f"{listed(names, len(names))} for {wish} and is passed over: its generation "
+    text += f"{one.generation} is older than generation {newer} of pool {'/'.join(one.pool)} "
+    text += f"({counts.plural(len(slices), 'slice')} {listed(slices, len(slices))}); it counts "
+    pronoun = "that slice is" if len(slices) == 1 else "those slices are"
+    return text + f"once it is published with a generation above {newer}, or {pronoun} deleted"
 
 
 def _withdrawal(events: Sequence[Event], device: DeviceId) -> Event | None:

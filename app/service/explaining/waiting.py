@@ -88,8 +88,11 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             if is_about_devices or circumstances.is_of_selector(item.text):
                 changed += await selections.reclassed(evidence, pod, lost)
                 changed += await templates.replaced(evidence, pod)
+                changed += published.passed_over(evidence, pod)
             elif untried.cause(evidence.views, pod, evidence.rules):
                 changed += await _unasked(evidence, pod)
+            if obstacles.ELSEWHERE in item.text:
+                changed += await closed_nodes.unclaimed(evidence, pod)
             shut = await closed_nodes.with_authors(evidence, pod, closed.closings(item.text, pod))
             lines = (
                 *(each.text for one in shut for each in (one, *one.children)),

@@ -1,0 +1,59 @@
+"""Incidents of the field whose cause is in an object that nobody looks at, first made with kubectl.
+
+A slice that counts for nothing, and a label that a node lost after a claim got its devices. Their
+causes were fixed before a look at a page.
+"""
+
+from tests.web.invented import Invented, ask, claim, node, pod, slice_of
+from tests.web.reported_incidents import lab
+
+
+def driver_counts_its_generations_anew(new):
+    """A driver without its checkpoint begins with generation 1 again; the old slice stays."""
+    driver, old, name = f"{new('d')}.test", new("old"), new("slice")
+    cards = [{"name": f"x{number}"} for number in range(3)]
+    return Invented(
+        about="job",
+        told=(rf"slice {name} has devices x1, x2 for request dev of claim want and is passed over: "
+              rf"its generation 1 is older than generation 5 of pool {driver}/n \(slice {old}\)",
+              r"published with a generation above 5"),
+        steps=(
+            {"apply": [*lab(driver, slice_of(old, driver, "n", cards[:1], generation=5,
+                                             nodeName="n")),
+                       claim("first", "lab", ask("c")), pod("one", "lab", claim="first")]},
+            {"wait": 5},
+            {"apply": [slice_of(name, driver, "n", cards, nodeName="n"),
+                       claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+def node_of_a_shared_claim_lost_its_label(new):
+    """A claim is for the nodes of a rack; the only one of them loses its label."""
+    driver, rack, host = f"{new('d')}.test", new("rack"), new("host")
+    where = {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "rack", "operator": "In", "values": [rack]}]}
+        ]
+    }
+    return Invented(
+        about="job",
+        told=(rf"claim lab/want is allocated rack In {rack}",
+              rf"node {host} had rack={rack} until that was taken away, by redra"),
+        steps=(
+            {"apply": [*lab(driver), node(host, {"rack": rack}),
+                       slice_of("s", driver, "p", [{"name": "x"}], nodeSelector=where),
+                       claim("want", "lab", ask("c")), pod("one", "lab", claim="want")]},
+            {"wait": 5},
+            {"patch": {"metadata": {"labels": {"rack": None}}}, "of": f"node/{host}"},
+            {"apply": [pod("job", "lab", claim="want")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+OVERLOOKED = (
+    driver_counts_its_generations_anew,
+    node_of_a_shared_claim_lost_its_label,
+)
