@@ -142,7 +142,7 @@ def audited(cluster, start):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(store)
             tasks.start_soon(follower.run)
-            await anyio.sleep(60)
+            await anyio.sleep(60)  # waits: a minute of the virtual loop
             report = await follower.audit()
             tasks.cancel_scope.cancel()
         return report
