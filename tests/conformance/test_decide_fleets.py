@@ -336,6 +336,26 @@ async def test_event_that_crosses_the_end_of_its_namespace_accuses_nobody(wrong,
     assert unproved == ({"pods/team/pod-11"} if wrong else set())
 
 
+@draws.in_turn("ways")
+@pytest.mark.parametrize("is_left_out", [False, True])
+async def test_event_is_refused_only_where_its_namespace_is_about_to_end(is_left_out, tmp_path):
+    """A pod was bound, and its namespace deleted before the scheduler reported it.
+
+    Of a pod in the next namespace of that name, which goes on, the report is missed.
+    """
+    profile = record(tmp_path, 2333, 5, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    lines = path.read_text().splitlines()
+    said = [line for line in lines if "Successfully assigned team/pod-3 to" in line]
+    assert said
+    assert not any("Successfully assigned team/pod-1 to" in line for line in lines)
+    kept = (line for line in lines if not (is_left_out and line in said))
+    path.write_text("".join(f"{line}\n" for line in kept))
+    report = await _decided(profile, path)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == ({"pods/team/pod-3"} if is_left_out else set())
+
+
 async def test_placement_that_is_refused_without_a_cause_is_accused(tmp_path):
     """A scheduler says of a claim that it is gone, or is being deleted, though it is there."""
     profile = record(tmp_path, 2002, 3, besides=EDITS)

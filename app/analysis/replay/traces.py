@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from app.analysis.masks import masked
-from app.analysis.replay import facts
+from app.analysis.replay import facts, tolerances
 from app.analysis.replay.facts import (
     Bound,
     ConditionSet,
@@ -84,8 +84,9 @@ class Trace:
     replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
     names of those of pods, `kept` the objects at the end. `due` has, by uid and instant, when steps
     near the end of a run were due, `ready` when they could be made, attempts among them.
-    `ended` has the instants at which namespaces began to end, `crossing` the revisions of Events
-    that were stored afterwards and asked for before.
+    `ends` has the instants at which namespaces of a name began to end, `ended` those of the
+    namespaces that are ending, `crossing` the revisions of Events that were stored afterwards and
+    asked for before.
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
     to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
     left out. `read` may spare reading facts.
@@ -116,12 +117,19 @@ class Trace:
     ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     crossing: set[int] = field(default_factory=set)
     ended: dict[str, Instant] = field(default_factory=dict)
+    ends: dict[str, list[Instant]] = field(default_factory=lambda: defaultdict(list))
     skew: int = 0
     read: FactReader | None = None
 
     def due_at(self, step: Step) -> Instant:
         """The instant at which a step was due, before any delay of the pace, as far as known."""
         return self.due.get((step.uid, step.time), step.time)
+
+    def soon_ends(self, namespace: str, now: Instant) -> Instant | None:
+        """The end of a namespace that an Event about an act of now came too late for, if any."""
+        ends = self.ends.get(namespace, ())
+        until = now + tolerances.TABLE.same_attempt
+        return next((each for each in ends if now <= each <= until), None)
 
     def begin(self, event: Event) -> None:
         """Adds the last event of an object that existed before the first step."""
@@ -196,8 +204,9 @@ class Trace:
         elif event.key[:2] == api_resources.NAMESPACES:
             if not meta.deletion_timestamp(event.object):
                 self.ended.pop(event.key.name, None)
-            else:
-                self.ended.setdefault(event.key.name, event.stamp.time)
+            elif event.key.name not in self.ended:
+                self.ended[event.key.name] = event.stamp.time
+                self.ends[event.key.name].append(event.stamp.time)
         elif event.key.resource == "resourceclaims":
             for owner in meta.owners(event.object):
                 if owner.controller:

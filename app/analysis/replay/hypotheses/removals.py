@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.classes import DifferenceClass
-from app.analysis.replay.differences import Sides
+from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process
@@ -45,6 +45,24 @@ def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesi
             detail="the claims of the namespace were removed before the answers that say so",
             field="removed_first",
             target=gone,
+        )
+
+
+def refused_reports(
+    sides: Sides, pod: str, namespace: str, recorded: Trace
+) -> Iterator[Hypothesis]:
+    """A hypothesis about Events that came when their namespace was to end, and were refused.
+
+    An Event is sent after the act that it tells of. Only the run has it, which writes both at once.
+    """
+    if sides.aspect is not Aspect.SAID or sides.only_recorded or not sides.only_again:
+        return
+    if all(recorded.soon_ends(namespace, step.time) for step in sides.only_again):
+        yield Hypothesis(
+            reason=DifferenceClass.RACE,
+            detail="the Event came when the namespace was to end, and was refused",
+            field="reported",
+            target=pod,
         )
 
 

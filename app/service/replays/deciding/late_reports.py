@@ -32,7 +32,7 @@ class LateReports:
     """
 
     def __init__(self, recording: Recording, variant: Variant) -> None:
-        self._evicted = recording.evicted
+        self._evicted, self._recorded = recording.evicted, recording.trace
         self._variant = variant
         self._reports = {pod: deque(at) for pod, at in recording.reported.items()}
         self._repeats = {pod: deque(at) for pod, at in recording.repeated.items()}
@@ -81,8 +81,12 @@ class LateReports:
         return is_first
 
     def put_off(self, command: CreateObject, now: Instant) -> Instant:
-        """The recorded instant at which to write a report; `now` without one. Notes failures."""
-        until = Instant(max(self._reported_at(command.tree, now) or now, now))
+        """The recorded instant at which to write a report; `now` without one. Notes failures.
+
+        One that is not recorded was refused where its namespace is about to end.
+        """
+        at = self._reported_at(command.tree, now) or self._refused_at(command.key, now)
+        until = Instant(max(at or now, now))
         if _is_failure(command.tree):
             self._waiting[_attempt_of(command.tree)] = (command.key, until)
         return until
@@ -108,6 +112,11 @@ class LateReports:
         if report.is_after_marking and evicted is not None and report.at < evicted:
             return Instant(evicted + tolerances.MILLI)
         return report.at
+
+    def _refused_at(self, report: ObjectKey, now: Instant) -> Instant | None:
+        """When the namespace of an Event that is not recorded had begun to end, if it soon did."""
+        end = self._recorded.soon_ends(report.namespace, now)
+        return None if end is None else Instant(end + 1)
 
     def _repeated_at(self, uid: str, now: Instant) -> Instant | None:
         """The first recorded instant from `now` on of a repetition about this pod, or None."""

@@ -124,6 +124,32 @@ ENDS = [
 
 
 @pytest.mark.parametrize(
+    ("micros", "theirs", "is_likely"),
+    [
+        (0, (), True),
+        (400_000, (), True),
+        (600_000, (), False),
+        (-1, (), False),
+        (0, (step(POD, FAILED),), False),
+    ],
+)
+def test_events_about_which_a_namespace_ends_soon_may_be_refused(micros, theirs, is_likely):
+    """Only where all that only the run says comes within half a second before that."""
+    recorded, again = traces()
+    recorded.ends["ns"].append(Instant(100 * SECOND + micros))
+    sides = Sides(
+        aspect=Aspect.SAID,
+        uid="pod",
+        recorded=list(theirs),
+        again=[FAILED],
+        only_recorded=theirs,
+        only_again=(step(POD, SKIPPED),),
+    )
+    made = [each.detail for each in Proposals(recorded).local(sides, again)]
+    assert ("the Event came when the namespace was to end, and was refused" in made) is is_likely
+
+
+@pytest.mark.parametrize(
     ("theirs", "ours", "expected"),
     [
         ((FAILED,), (), [*ALONE, LIMITED]),
