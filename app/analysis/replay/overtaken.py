@@ -157,11 +157,9 @@ class WaitingPods:
             return
         if now - last.attempt.last <= tolerances.TABLE.unseen:
             return
-        left = self._recorded.attempts_left(pod)
-        made = self._recorded.attempts(pod)
-        if made[len(made) - len(left) - 1] is not last.attempt:
-            return  # The second attempt, by a process that has just begun, had no reason here.
-        if left:
+        if not self._is_newest(pod, last):
+            return
+        if left := self._recorded.attempts_left(pod):
             self.seconds[pod] = FirstAttempt(ready=now, attempt=left[0])
         elif self._changed(wake):
             # A pod that only the flush moved may be tried in vain without a trace.
@@ -258,7 +256,8 @@ class WaitingPods:
             return
         places, since = _places(tried), self._ranks[pod].made
         if pod in self._refused:
-            mine = self._refused[pod].attempt
+            made, left = self._recorded.attempts(pod), self._recorded.attempts_left(pod)
+            mine = made[len(made) - len(left) - 2]
             since = mine.instant if mine.is_exact and mine.is_reported else Instant(0)
         for other, fit in self._fits.items():
             last, woken = self._refused[other], self._wakes.get(other)
@@ -267,6 +266,7 @@ class WaitingPods:
                 and fit.revision == self._revision
                 and fit.devices <= places
                 and last.is_certain
+                and self._is_newest(other, last)
                 and last.attempt.instant < since
                 and self._is_before(other, pod)
                 and self._was_tried(other, woken, wake)
@@ -280,6 +280,14 @@ class WaitingPods:
                         woken=woken.at,
                     )
                 )
+
+    def _is_newest(self, pod: str, refusal: _Refusal) -> bool:
+        """Whether no later attempt for a pod is recorded, such as one that had no reason here.
+
+        A process that has just begun tries all that waits, and the order is that of its attempts.
+        """
+        made, left = self._recorded.attempts(pod), self._recorded.attempts_left(pod)
+        return made[len(made) - len(left) - 1] is refusal.attempt
 
     def _was_tried(self, pod: str, woken: _Wake, wake: _Wake) -> bool:
         """Whether a pod must have been tried before one behind it in the queue.

@@ -56,7 +56,8 @@ class Story:
             tried=AttemptOutcome(node="n1"),
             placing=Placing(began=then),
         )
-        return [refused, placed] if name == "late" else [refused]
+        again = [replace(refused, instant=Instant(at + SECOND))] * self.facts.get("again", 0)
+        return [refused, placed] if name == "late" else [refused, *again]
 
     def write(self, at: float, key: ObjectKey, tree, type_=EventType.OBJECT_UPDATED) -> None:
         self.revision += 1
@@ -101,7 +102,7 @@ class Story:
             self.publish()
         if not facts.get("is_flushed"):
             self.claim(FREED, "held", is_allocated=False)
-        self.recorded._pods["early"].number += len(self.anew)
+        self.recorded._pods["early"].number += len(self.anew) + facts.get("again", 0)
         for name in facts.get("woken", ("early", "late")):
             self.waiting.look(name, now)
         fitted = AttemptOutcome(node="n1", devices=facts.get("fits", GPU))
@@ -145,6 +146,7 @@ def test_pod_that_is_before_the_one_that_was_placed_is_named(facts) -> None:
         {"is_guessed": True},  # no report names the instants of the failures
         {"early": 59.2, "late": 59.3},  # in back-off
         {"writes": [40, 42, 60]},  # another scheduler may have begun
+        {"again": 1},  # another scheduler has tried it, for no reason of the run
         {"plugins": ("NodeResourcesFit",)},  # woken by more changes
         {"slice": 59},  # seen before or after the release
         {"slice": 39.9, "early": 41.0},  # seen before or after the failure
