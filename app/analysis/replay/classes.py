@@ -248,14 +248,16 @@ def _unseen_end(sides: Sides, recorded: Trace) -> str | None:
         if step.writer in _MANAGED
     )
     number = bisect_left(instants, gone + readiness.FAREWELL)
-    if number in (0, len(instants)):
+    if number == len(instants):
         return None
-    last, back = instants[number - 1], instants[number]
+    # Where nobody has written before, none may have been there yet.
+    last, back = instants[number - 1] if number else gone, instants[number]
     if back - last < tolerances.TABLE.replaced_after:
         return None
+    since = f"from {timestamps.micro_text(last)} to" if number else "before"
     return (
         "another process may have taken over, which did not know the node: no controller wrote "
-        f"anything from {timestamps.micro_text(last)} to {timestamps.micro_text(back)}"
+        f"anything {since} {timestamps.micro_text(back)}"
     )
 
 

@@ -230,8 +230,16 @@ def of_controller(*facts, at, uid="node", key=NODE):
 
 @pytest.mark.parametrize(
     ("at_work", "is_excused"),
-    [((4, 24), True), ((4, 10, 24), True), ((4, 12, 24), False), ((4, 16), False), ((4,), False)],
-    ids=["silent", "ended before the report", "at work", "too short", "never back"],
+    [
+        pytest.param((4, 24), True, id="silent"),
+        pytest.param((4, 10, 24), True, id="ended before the report"),
+        pytest.param((4, 12, 24), False, id="at work"),
+        pytest.param((4, 16), False, id="too short"),
+        pytest.param((4,), False, id="never back"),
+        pytest.param((24,), True, id="not yet there"),
+        pytest.param((22,), False, id="soon there"),
+        pytest.param((), False, id="never there"),
+    ],
 )
 def test_end_of_a_node_may_be_unseen_if_its_controller_may_have_been_replaced(at_work, is_excused):
     recorded, again = trace(), trace()
