@@ -1,9 +1,21 @@
 """WRONG: a field that follows from another one of its object, altered in all lines alike.
 
 No line contradicts another one, so only a judge that knows what a server keeps together notices.
+Here is also a claim that has another uid from one line on, where versions prove that nothing is
+between the lines, and where they do not.
 """
 
-from tests.adversary.catalogue import FAILS, QUICKSTART, TAINTS, VERSIONS, alteration
+from tests.adversary.catalogue import (
+    FAILS,
+    MIG,
+    NOT_PASSED,
+    PART,
+    QUICKSTART,
+    TAINTS,
+    TPU,
+    VERSIONS,
+    alteration,
+)
 from tests.adversary.log import Json, Log, uid_of
 
 
@@ -50,3 +62,43 @@ def slice_made_with_a_later_generation(log: Log) -> None:
         body["metadata"]["generation"] += 5
 
     log.alter(uid_of(made), change)
+
+
+ANOTHER = "00000000-0000-4000-8000-00000000beef"
+
+
+def _renew(log: Log, number: int) -> None:
+    """Gives the object of a line another uid in this line and all that follow."""
+    uid = uid_of(log.lines[number])
+    log.alter(uid, lambda body: body["metadata"].update(uid=ANOTHER), start=number)
+    for line in log.lines[number:]:
+        asked = line.get("requestObject")
+        places = [line["objectRef"], asked.get("preconditions") if isinstance(asked, dict) else {}]
+        for place in places:
+            if place and place.get("uid") == uid:
+                place["uid"] = ANOTHER
+
+
+@alteration("wrong", (QUICKSTART, TAINTS, VERSIONS, MIG, TPU), verify=FAILS, decide=FAILS)
+def claim_gets_another_uid(log: Log) -> None:
+    """A claim has another uid from its allocation on, one version after it got its finalizer.
+
+    Its removal and the creation of another one are writes, and each write has a version (8.1).
+    """
+    _renew(log, log.allocation(""))
+
+
+@alteration("lossy", (QUICKSTART, TAINTS, VERSIONS), verify=PART, decide=NOT_PASSED)
+def claim_gets_another_uid_and_versions_are_free(log: Log) -> None:
+    """The same with nine free versions between any two: both lines may be lost."""
+    log.widen()
+    _renew(log, log.allocation(""))
+
+
+@alteration("lossy", (QUICKSTART, VERSIONS), verify=NOT_PASSED, decide=NOT_PASSED)
+def claim_gets_another_uid_and_one_version_is_free(log: Log) -> None:
+    """The same with one free version for two writes, after the line before."""
+    number = log.allocation("")
+    version = int(log.lines[number]["responseObject"]["metadata"]["resourceVersion"])
+    log.renumber(lambda each: each + 1 if each >= version else each)
+    _renew(log, number)

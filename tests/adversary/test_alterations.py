@@ -148,6 +148,8 @@ FEW: list[Row] = [
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),
     ("a-quickstart", "namespace_stays_active_in_its_deletion", "verify"),
+    ("a-quickstart", "claim_gets_another_uid", "verify"),
+    ("j-api-versions", "claim_gets_another_uid_and_versions_are_free", "verify"),
     ("a-quickstart", "namespace_terminates_before_its_deletion", "decide"),
     ("e-taints", "namespace_with_the_label_of_another_one", "verify"),
     ("j-api-versions", "slice_made_with_a_later_generation", "verify"),

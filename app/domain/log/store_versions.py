@@ -8,11 +8,11 @@ while the request was under way. Parity: history-formats.md 4.3.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from app.domain.log import Event, EventType
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values.timestamps import Instant
 
@@ -35,6 +35,15 @@ class _Slot:
     span: WriteSpan
 
 
+class NameSuccession(NamedTuple):
+    """An object that got the name of another one, and the writes between the two without a line."""
+
+    key: ObjectKey
+    old: str
+    new: str
+    writes: tuple[WriteSpan, ...]
+
+
 class Versions:
     """Follows the versions of an audit log event by event."""
 
@@ -47,6 +56,12 @@ class Versions:
         self._skew = 0
         self._are_requests = are_requests
         self._filled: int | None = None
+        self._falls = False
+
+    @property
+    def are_proofs(self) -> bool:
+        """Whether each event is of a request, and all versions are of one store in its order."""
+        return self._are_requests and not self._falls
 
     def follow(self, event: Event) -> None:
         """Processes the next event."""
@@ -79,6 +94,7 @@ class Versions:
     def note(self, version: int, span: WriteSpan) -> None:
         """Notes a version; it was given later than each smaller one."""
         self._filled = None
+        self._falls |= self._last is not None and version < self._last
         if self._last is not None and version > self._last + 1:
             span_left = WriteSpan(min(self._since, span.until), span.until)
             self._slots.append(_Slot(version - self._last - 1, span_left))
@@ -129,3 +145,48 @@ class Versions:
                 heappop(open_ones)
             count += filled
         return count
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The unrecorded end of an object; `is_made_unseen` if that of the next one is no line too."""
+
+    uid: str
+    span: WriteSpan
+    is_made_unseen: bool = False
+
+
+class Successions:
+    """Finds names that another object got although no write for that can be without a line.
+
+    The removal of the first object is a write, and so is the creation of the second one. Where a
+    later line alone shows them, each needs a version of its own that no line is about, between the
+    last line of the first object and the first line of the second one.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[ObjectKey, _End] = {}
+
+    def follow(self, event: Event, versions: Versions) -> NameSuccession | None:
+        """A succession that the event proves to be impossible; versions have followed the event."""
+        origin, key = event.stamp.origin, event.key
+        if origin is None or not event.is_about_object:
+            return None
+        if event.type is EventType.OBJECT_DELETED and Loss.SYNTHETIC_DELETE in origin.losses:
+            if event.uid and origin.asked and origin.answered:
+                span = WriteSpan(Instant(origin.asked), Instant(origin.answered))
+                self._ends[key] = _End(event.uid, span)
+            return None
+        end = self._ends.pop(key, None)
+        if end is None:
+            return None
+        if Loss.SYNTHETIC_CREATE in origin.losses:
+            self._ends[key] = replace(end, is_made_unseen=True)
+            return None
+        is_versioned = origin.resource_version.isdigit() and Loss.NO_RV not in origin.losses
+        if not (is_versioned and event.stamp.request_id and event.uid not in ("", end.uid)):
+            return None
+        writes = (end.span,) * (1 + end.is_made_unseen)
+        if not versions.are_proofs or versions.may_hide_all(writes):
+            return None
+        return NameSuccession(key, end.uid, event.uid, writes)

@@ -5,16 +5,18 @@ are missing where they have to be. Parity: history-formats.md 4.5.
 """
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.analysis.verify.invariants.cluster import Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod
 from app.analysis.verify.invariants.looks import Looks
 from app.analysis.verify.invariants.readiness import READY
+from app.analysis.verify.invariants.unseen import READ
 from app.analysis.verify.invariants.violations import (
     CLOCK_TOLERANCE,
     IN_FLIGHT,
+    Finding,
     Moment,
     Violation,
     ViolationKind,
@@ -23,7 +25,7 @@ from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.doubts import LOST_OF_MIN
 from app.domain.log.lost_lines import LostLines
 from app.domain.log.records import Loss
-from app.domain.log.store_versions import Versions, WriteSpan
+from app.domain.log.store_versions import NameSuccession, Successions, Versions, WriteSpan
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -38,6 +40,12 @@ broken by a write that is not there: the allocation or reservation of a claim.""
 
 EXCHANGED = "allocation-unchanged"
 """The rule that is broken where the write is lost that took the allocation before from a claim."""
+
+SUCCEEDED = "removed-before-renewed"
+"""The rule that is broken where an object has another uid, and nothing ended the first one."""
+
+JUDGED = frozenset((group, resource) for resource, group in READ.items())
+"""The kinds of which that is judged."""
 
 _KUBELET = "system:node:"
 """How the name of a kubelet's user begins: no server lets it write pods under another one."""
@@ -93,7 +101,7 @@ class LastAllocations:
     """
 
     def __init__(self) -> None:
-        self._versions = Versions()
+        self.versions = Versions()
         self._written: dict[ObjectKey, _ClaimLine] = {}
         self._given: dict[ObjectKey, _ClaimLine] = {}
         self._bound: dict[ObjectKey, _Binding] = {}
@@ -105,7 +113,7 @@ class LastAllocations:
     def follow(self, cluster: Cluster, event: Event) -> None:
         """Notes a line; the cluster is as it was before."""
         key, stamp = event.key, event.stamp
-        self._versions.follow(event)
+        self.versions.follow(event)
         if not event.is_about_object:
             return
         self._ends_at = max(self._ends_at, stamp.time)
@@ -166,14 +174,18 @@ class LastAllocations:
         Each leaves a version of its own, so one version is no excuse for two bindings.
         """
         before = [span for key, span in self._lost.items() if key not in lines]
-        if not self._versions.may_hide_all(list(lines.values()), before):
+        if not self.versions.may_hide_all(list(lines.values()), before):
             return False
         self._lost.update(lines)
         return True
 
+    def excludes(self, writes: Sequence[WriteSpan]) -> bool:
+        """Whether it is proved that not all of these writes can be without a line."""
+        return self.versions.are_proofs and not self.versions.may_hide_all(writes)
+
     def are_recorded(self, spans: Iterable[WriteSpan]) -> bool:
         """Whether no line about an object can be lost in any of these times."""
-        return not any(self._versions.may_hide(*each) for each in spans)
+        return not any(self.versions.may_hide(*each) for each in spans)
 
     def _is_given_to_nobody(self, claim: KnownClaim, scheduler: str) -> bool:
         """Whether a scheduler gave a claim its devices and reserved it for no pod in that write.
@@ -240,6 +252,9 @@ class Missing:
         self._left_out = LeftOut()
         self._last = LastAllocations()
         self.looks = Looks()
+        self._successions = Successions()
+        # The writes between two objects of a name, of which some cannot be without a line.
+        self._between: dict[ObjectKey, list[tuple[WriteSpan, ...]]] = {}
         # The last lines, before those that the cluster holds, of pods that needed a claim.
         self._needed: dict[ObjectKey, Revision] = {}
 
@@ -252,6 +267,9 @@ class Missing:
         self.lost.follow(event)
         self._left_out.follow(event)
         self._last.follow(cluster, event)
+        succession = self._successions.follow(event, self._last.versions)
+        if succession is not None and event.key[:2] in JUDGED:
+            self._note_succession(cluster, event, succession)
         if Loss.TIMES_CONTRADICT in losses_of(event):
             cluster.odd_times.add(event.key)
 
@@ -260,6 +278,8 @@ class Missing:
         lost, left_out = self.lost, self._left_out
         if violation.rule in SHARED:
             return lost.lacks_releases and self._may_be_given_back(cluster, violation)
+        if violation.rule == SUCCEEDED:
+            return not all(map(self._last.excludes, self._between[violation.objects[0]]))
         if violation.rule == EXCHANGED:
             return violation.kind.is_failure and lost.may_lack_claims
         if violation.rule == READY and self.is_report_lost(cluster, violation):
@@ -275,6 +295,21 @@ class Missing:
         if absent.of_pod and self.is_end_late(cluster, violation):
             return True
         return bool(self.last_lost(cluster, violation))
+
+    def _note_succession(self, cluster: Cluster, event: Event, succession: NameSuccession) -> None:
+        """Notes that another object has the name of one that cannot have ended.
+
+        The fault is that of the first object, whatever becomes of the second one.
+        """
+        key, writes = event.key, succession.writes
+        self._between.setdefault(key, []).append(writes)
+        acts = "the removal of the first one"
+        acts += " and the creation of the second one" if len(writes) > 1 else ""
+        message = f"uid {succession.old} is followed by {succession.new}, and the versions of the "
+        message += f"store leave no room for {acts}"
+        place = SUCCEEDED, key, succession.old
+        finding = Finding(kind=ViolationKind.BROKEN, objects=(key,), message=message)
+        cluster.note_fault(key._replace(name=f"{key.name} {succession.old}"), place, finding)
 
     def _may_be_given_back(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether claims may have given their devices back before another one got them.

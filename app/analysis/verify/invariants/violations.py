@@ -94,6 +94,7 @@ RULES: Mapping[str, str] = {
     "allocated-device-published": "A device is published as long as it is allocated.",
     "allocation-unchanged": "An allocation is not changed or exchanged for another one.",
     "immutable-field-unchanged": "An immutable field has the value that it had.",
+    "removed-before-renewed": "An object is removed before another one gets its name.",
     "fields-agree": "Fields that a server sets or checks together agree.",
     "admin-access-allowed": "Admin access is requested and given in namespaces that allow it.",
     "reported-device-allocated": "Drivers report in a claim about its allocated devices alone.",
@@ -106,8 +107,9 @@ RULES: Mapping[str, str] = {
 }
 """All rules by name, each as a sentence that holds of a sound history."""
 
-PROVEN = frozenset(("fields-agree", "immutable-field-unchanged"))
-"""The rules that states of an object show by themselves, whatever was not recorded."""
+PROVEN = frozenset(("fields-agree", "immutable-field-unchanged", "removed-before-renewed"))
+"""The rules that states of an object show by themselves, or versions of the store, whatever was not
+recorded."""
 
 BY_DEVICES = frozenset(
     (

@@ -162,8 +162,8 @@ class InvariantWatch:
                     self._doubt_writes(event.key, cluster.last_write(event.key))
             if stamp.time - since > LATE_AFTER and (stamp.origin is not None or stops):
                 self._silences.note(since, stamp.time)
-            if self.is_listing or stamp.verb == LISTED or event.type is _GAP:
-                self._note_apart(event, parts)
+            is_apart = self.is_listing or stamp.verb == LISTED or event.type is _GAP
+            if is_apart and self._note_apart(event, parts):
                 continue
             if parts is not None:
                 takes[parts.__class__](cluster, event, parts)
@@ -179,8 +179,8 @@ class InvariantWatch:
                 self._event = event
                 self._judge(is_listed=False)
 
-    def _note_apart(self, event: Event, parts: Any) -> None:
-        """Handles events of a list, the first event after it, gaps, and recorders' reports."""
+    def _note_apart(self, event: Event, parts: Any) -> bool:
+        """Handles events of a list and gaps; False for the first event after a list."""
         if event.type is _GAP:
             self._note_gap(event)
         elif event.is_about_object and event.stamp.verb == LISTED:
@@ -194,9 +194,10 @@ class InvariantWatch:
             self._at = event.revision, event.stamp.time
         elif event.is_about_object:
             self._end_listing()
-            self.note(event)
+            return False
         elif event.type is _REPORTED:
             self.cluster.unseen.note_whole(event)
+        return True
 
     def _note_gap(self, event: Event) -> None:
         """Handles a gap: writes of one object, of a kind or of any kind were not fully recorded."""

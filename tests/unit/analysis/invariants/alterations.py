@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from app.domain.log import Actor, Event, EventType, ObjectKey, Revision
+from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
@@ -33,6 +33,7 @@ Change = Callable[[dict], object]
 Alter = Callable[[list[Event], random.Random], list[Event]]
 
 NODES = 3
+LISTED = "baseline"
 STRANGE = {"driver": DRIVER, "pool": "n0", "device": "nobody"}
 
 
@@ -345,6 +346,50 @@ def ask_for_admin_access(events: list[Event], draw: random.Random) -> list[Event
     return _change(events, created, change)
 
 
+def renew_a_claim(events: list[Event], draw: random.Random) -> list[Event]:
+    """A claim has another uid from its allocation on, by lines without a version between them."""
+    place = draw.choice(_allocated(events))
+    key, uid = events[place].key, events[place].uid
+    place = next(n for n in _allocated(events) if events[n].key == key)
+    before = max(number for number in range(place) if events[number].key == key)
+    lines = list(events)
+    for number in range(before, place + 1):
+        # What is written between has the versions between.
+        lines[number] = _line(events[number], number + 1)
+    span = Origin(
+        source="made",
+        losses=("synthetic_delete", "no_rv"),
+        asked=events[before].stamp.time,
+        answered=events[place].stamp.time,
+    )
+    ended = _sent(lines[before], span, request_id="", verb="observe")
+    ended = msgspec.structs.replace(ended, type=EventType.OBJECT_DELETED)
+    for number in range(place, len(lines)):
+        if lines[number].key == key and lines[number].uid == uid:
+            lines[number] = _renamed(lines[number], "another")
+    seen = Origin(source="made", losses=("synthetic_create",), resource_version=str(place + 1))
+    made = _sent(lines[place], seen, verb=LISTED)
+    made = msgspec.structs.replace(made, type=EventType.OBJECT_CREATED)
+    return [*lines[:place], ended, made, *lines[place:]]
+
+
+def _line(event: Event, version: int) -> Event:
+    time = event.stamp.time
+    origin = Origin(source="made", resource_version=str(version), asked=time, answered=time)
+    return _sent(event, origin, request_id="r")
+
+
+def _sent(event: Event, origin: Origin, **fields: str) -> Event:
+    stamp = msgspec.structs.replace(event.stamp, origin=origin, **fields)
+    return msgspec.structs.replace(event, stamp=stamp)
+
+
+def _renamed(event: Event, uid: str) -> Event:
+    tree = msgspec.json.decode(event.body)
+    tree["metadata"]["uid"] = uid
+    return msgspec.structs.replace(event, uid=uid, body=canonical_json(tree))
+
+
 def end_a_namespace_in_name(events: list[Event], draw: random.Random) -> list[Event]:
     """A namespace has the phase of one that is being deleted, or is so with another phase."""
     places = [number for number, event in enumerate(events) if event.key.resource == "namespaces"]
@@ -446,6 +491,7 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
         "request-satisfied",
     ),
     "ask_for_admin_access": (ask_for_admin_access, "admin-access-allowed"),
+    "renew_a_claim": (renew_a_claim, "removed-before-renewed"),
     "end_a_namespace_in_name": (end_a_namespace_in_name, "fields-agree"),
     "differ_from_itself": (differ_from_itself, "constraint-holds"),
     "share_a_whole_device": (

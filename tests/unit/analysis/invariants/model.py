@@ -37,6 +37,7 @@ UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
 ADMIN = "resource.kubernetes.io/admin-access"
 RULES = GROUP, "devicetaintrules"
 UNPLACED = {"no_rv", "version_guess", "late"}
+PROVEN = {"fields-agree", "immutable-field-unchanged", "removed-before-renewed"}
 MARK = "DeletionByDeviceTaintManager"
 MANAGERS = {"system:kube-controller-manager"}
 MANAGERS |= {"system:serviceaccount:kube-system:resource-claim-controller"}
@@ -228,8 +229,8 @@ def doubt_later(gap, events, before, broken):
         spec = fields(objects.get(key), "spec")
         pool = text(spec, "driver"), text(spec, "pool", "name")
         for each in broken:
-            if each.place[0] in ("immutable-field-unchanged", "fields-agree"):
-                continue  # states prove it
+            if each.place[0] in PROVEN:
+                continue  # states or versions prove it
             is_concerned = key in each.objects
             if key.resource == "resourceslices":
                 is_any = key not in objects
@@ -278,10 +279,24 @@ def lacks_releases(events):
     return len(made_late) >= 2 and all(one.stamp.origin.losses for one in of_templates)
 
 
+def are_of_one_store(events):
+    """Whether all lines are of requests, whose versions never fall."""
+    lines = [
+        each
+        for each in imported(events)
+        if each.stamp.verb != "baseline" and "synthetic_delete" not in losses_of(each)
+    ]
+    versions = [int(each.stamp.origin.resource_version or 0) for each in lines]
+    versions = [each for each in versions if each]
+    return all(each.stamp.request_id for each in lines) and versions == sorted(versions)
+
+
 def is_doubted_by_lost(each, states, events, judge):
     """Whether a lost line that nothing shows may be why a rule seems to be broken."""
     lost = lost_lines(events)
     rule, since = each.place[0], each.first.revision
+    if rule == "removed-before-renewed":
+        return not are_of_one_store(events)
     if rule == "bound-pod-has-claims":
         if len({key for key, _ in lost}) >= 2 and is_unwritten(each, events):
             return True
@@ -1270,6 +1285,36 @@ class Judge:
         for key in gone:
             if key.resource in COUNTED:
                 broken |= self.generations(self.states[number].revision, key)
+        return broken | self.successions(self.states[number].revision)
+
+    @remembered
+    def successions(self, revision):
+        """Objects with the name of others, where too few versions lie between their lines.
+
+        What is known of the first one is its last version, of the second one its first version.
+        """
+        broken, versions, last, is_proof = {}, set(), {}, True
+        for event in self.events:
+            origin, key = event.stamp.origin, event.key
+            if origin is None or not event.is_about_object:
+                continue
+            losses = set(origin.losses)
+            version, uid, unseen, since = last.get(key, (0, "", 0, 0))
+            if losses & {"synthetic_delete", "synthetic_create"}:
+                last[key] = (version, uid or event.uid, unseen + 1, event.revision)
+                continue
+            if not origin.resource_version:
+                is_proof &= bool(event.stamp.request_id)
+                continue
+            now = int(origin.resource_version)
+            is_proof &= bool(event.stamp.request_id) and now >= max(versions, default=0)
+            versions.add(now)
+            free = now - version - 1 - len([one for one in versions if version < one < now])
+            begin = since if unseen > 1 else event.revision
+            is_odd = uid not in ("", event.uid) and unseen > free
+            if is_odd and is_proof and begin <= revision:
+                broken["removed-before-renewed", key, uid] = ("broken", {key})
+            last[key] = (now, event.uid, 0, 0)
         return broken
 
     @remembered

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.analysis.verify.invariants import RULES, InvariantWatch, ViolationKind, nodes, placements
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.log import ObjectKey, Origin, doubts
-from app.domain.values.timestamps import SECOND
+from app.domain.values.timestamps import SECOND, Instant
 from tests.shared_data import REPOSITORY
 from tests.together import together
 from tests.unit.analysis.invariants.model import Switches, expected
@@ -74,6 +74,22 @@ class Story(World):
 
     def uid(self, name):
         return self.objects[key_of("pods", name)]["metadata"]["uid"]
+
+    def line(self, revision, version, seconds=0.01, request_id="r"):
+        """Makes an event the line of an audit log with a version, of a request so long ago."""
+        event = self.events[revision - 1]
+        losses = () if event.stamp.origin is None else event.stamp.origin.losses
+        time = event.stamp.time
+        origin = Origin(
+            source="made",
+            losses=losses,
+            resource_version=str(version),
+            asked=Instant(time - int(seconds * SECOND)),
+            answered=time,
+        )
+        stamp = replace(event.stamp, origin=origin, request_id=request_id)
+        self.events[revision - 1] = replace(event, stamp=stamp)
+        return revision
 
     def status_for(self, name):
         """The status of a claim that has device a of pool p, and is reserved for a pod."""
@@ -2286,6 +2302,51 @@ def namespaces_whose_phase_or_deletion_is_not_recorded(story):
     return []
 
 
+def renewed(story, first, second, *, is_made_seen=False):
+    """Another claim has the name of one, by lines with these versions. Where that shows."""
+    key = story.claim("x", "r")
+    tree = claim("r")
+    story.line(story.revision, first)
+    end = story.remove(key, after=1, losses=("synthetic_delete", "no_rv"))
+    story.line(end, "", seconds=1.01, request_id="")
+    if is_made_seen:
+        return story.line(story.put(key, tree, uid="other"), second)
+    shown = story.put(key, tree, uid="other", losses=("synthetic_create",), verb="baseline")
+    story.line(shown, second)
+    story.line(story.put(key, tree), second)
+    return shown
+
+
+def succession(begin):
+    return [("removed-before-renewed", "broken", "x", begin, None)]
+
+
+def another_claim_has_the_name_of_one_in_the_next_version(story):
+    return succession(renewed(story, 7, 8))
+
+
+def another_claim_has_the_name_of_one_with_one_version_between(story):
+    return succession(renewed(story, 7, 9))
+
+
+def a_claim_is_made_in_the_next_version_after_one_of_its_name(story):
+    begin = renewed(story, 7, 8, is_made_seen=True)
+    story.remove(key_of("resourceclaims", "x"), after=1)
+    return succession(begin)
+
+
+def claims_of_one_name_with_versions_between_them(story):
+    renewed(story, 7, 10)
+    story.remove(key_of("resourceclaims", "x"), after=1)
+    renewed(story, 17, 19, is_made_seen=True)
+    return []
+
+
+def claims_of_one_name_after_the_store_was_restored(story):
+    renewed(story, 7, 5)
+    return []
+
+
 ADMIN_REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
 
 
@@ -2701,6 +2762,16 @@ MESSAGES = [
         "status.phase is Terminating, and metadata.deletionTimestamp is not set",
     ),
     (
+        another_claim_has_the_name_of_one_in_the_next_version,
+        "uid u1 is followed by other, and the versions of the store leave no room for the removal "
+        "of the first one and the creation of the second one",
+    ),
+    (
+        a_claim_is_made_in_the_next_version_after_one_of_its_name,
+        "uid u1 is followed by other, and the versions of the store leave no room for the removal "
+        "of the first one",
+    ),
+    (
         a_namespace_has_the_label_of_another_one,
         "the label kubernetes.io/metadata.name is other, and not the name of the namespace",
     ),
@@ -2848,6 +2919,25 @@ def test_a_new_object_of_an_audit_log_has_the_first_generation(
     watch.note(replace(event, stamp=stamp))
     messages = [each.message for each in watch.violations() if each.rule == "fields-agree"]
     assert messages == ["metadata.generation of the new object is 6"] * is_wrong
+
+
+@pytest.mark.parametrize(("version", "is_wrong"), [(9, True), (10, False)])
+def test_line_after_a_list_has_one_write(version, is_wrong):
+    """A pod is first seen when it is removed, and its removal has one of the versions between."""
+    story = Story()
+    key, pod_key = story.claim("x", "r"), key_of("pods", "q")
+    story.line(story.revision, 7)
+    seen = story.put(pod_key, pod(), after=1, losses=("synthetic_create",), verb="baseline")
+    story.line(seen, "", seconds=0.5)
+    story.line(story.remove(pod_key), "", seconds=0.5)
+    end = story.remove(key, after=1, losses=("synthetic_delete", "no_rv"))
+    story.line(end, "", seconds=2.01, request_id="")
+    story.line(story.put(key, claim("r"), uid="other"), version)
+    watch = InvariantWatch()
+    for event in story.events:
+        watch.note(event)
+    rules = [each.rule for each in watch.violations()]
+    assert rules == ["removed-before-renewed"] * is_wrong
 
 
 def test_every_rule_has_a_sentence():
