@@ -127,6 +127,7 @@ class ClusterReader:
             server=await self._requests.server(),
             release=json_tree.text(version, "gitVersion"),
             uid=uid,
+            namespace=self._namespace,
         )
 
     async def kinds(self) -> tuple[list[ServedKind], list[str]]:

@@ -33,11 +33,15 @@ class ServedKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterIdentity:
-    """The identity of a cluster: its address, release, and the uid of `kube-system` if known."""
+    """The identity of a cluster: its address, release, and the uid of `kube-system` if known.
+
+    `namespace` is the only one whose objects are read, or empty.
+    """
 
     server: str
     release: str
     uid: Uid
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -157,7 +157,8 @@ async def begin(
             note=note,
         )
         await journal.begin(_opening(name, source, beginning))
-        await _note_clock(source, journal, now, bounds)
+        if abs(source.clock_offset) >= bounds.clock_seconds * SECOND:
+            await journal.add([_clock_gap(source, now)])
         await snapshot.take(
             source, beginning.kinds, beginning.probed, journal, now, bounds.snapshot
         )
@@ -267,6 +268,9 @@ class Recorder:
             )
             self._offset = await _recorded_offset(self._ports.log, self._info, resumed.head)
             await self._check_clock()
+            now = Instant(self._ports.clock.now() + self._source.clock_offset)
+            for entry in resuming.unread(resumed, self._beginning.kinds, self._source.name, now):
+                await self._window.put(entry)
             started()
             is_stored = await self._work(journal, resumed, token)
             if is_stored:
@@ -428,13 +432,6 @@ async def _if_available(answer: Awaitable[object]) -> object:
         return None
 
 
-async def _note_clock(
-    source: ClusterSource, journal: Journal, now: Instant, bounds: RecordingBounds
-) -> None:
-    if abs(source.clock_offset) >= bounds.clock_seconds * SECOND:
-        await journal.add([_clock_gap(source, now)])
-
-
 async def _recorded_offset(log: EventLog, info: HistoryInfo, head: Head) -> int:
     """The microseconds that the last gap of the clock tells, to a tenth of a second; else 0."""
     for event in await log.read_object(info.id, CLOCKS, until=head.revision, limit=1):
@@ -474,6 +471,7 @@ def _opening(name: str, source: ClusterSource, beginning: FirstLook) -> JsonObje
                 "server": identity.server,
                 "release": identity.release,
                 "uid": identity.uid,
+                "namespace": identity.namespace,
             }
         ],
         "sourceCount": 1,

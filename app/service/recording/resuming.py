@@ -4,20 +4,23 @@ Positions are those of the last report, advanced by the changes that watches hav
 kind with a gap since then has no position: its objects are listed again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.recordings.fidelity import FidelityCollector
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, ObjectKey, Revision
-from app.domain.log.recorded_cluster import ClusterIdentity
+from app.domain.log.recorded_cluster import ClusterIdentity, ServedKind
 from app.domain.log.records import WATCH, Op, Record
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service.recorded_events import IMPORTS, record_of
+from app.service.recording.following import gap
 from app.service.recording.journal import RecordingProgress
 from app.service.recording.known import KnownObjects
+from app.service.recording.window import WindowEntry
 
 FORMAT = "cluster"
 """The format of recordings of this kind, as the opening event names it."""
@@ -72,18 +75,48 @@ async def _reports(log: EventLog, info: HistoryInfo, head: Head) -> tuple[Event,
 
 
 def check_same_cluster(resumed: Resumed, identity: ClusterIdentity, name: str) -> None:
-    """Raise InputError when the history is a recording of another cluster."""
+    """Raise InputError when the history is a recording of another cluster, or of other namespaces.
+
+    The objects of namespaces that are not read any more would seem to be deleted.
+    """
     before = json_tree.objects(resumed.opening, "sources")[0]
     uid, server = str(before["uid"]), str(before["server"])
-    if (uid == identity.uid) if uid and identity.uid else (server == identity.server):
-        return
-    is_successor = server == identity.server
-    this = "this one has its address now" if is_successor else f"this one is {identity.server}"
-    raise InputError(
-        f"the history {name!r} records another cluster, {server}; {this}",
-        place="--history",
-        cure="choose another name, or the context of that cluster",
-    )
+    is_same = (uid == identity.uid) if uid and identity.uid else (server == identity.server)
+    if not is_same:
+        is_successor = server == identity.server
+        this = "this one has its address now" if is_successor else f"this one is {identity.server}"
+        raise InputError(
+            f"the history {name!r} records another cluster, {server}; {this}",
+            place="--history",
+            cure="choose another name, or the context of that cluster",
+        )
+    # Earlier histories do not have the namespace.
+    namespace = str(before.get("namespace", identity.namespace))
+    if namespace != identity.namespace:
+        raise InputError(
+            f"the history {name!r} records {_namespaces(namespace)}, and this recorder reads "
+            f"{_namespaces(identity.namespace)}",
+            place="--namespace",
+            cure="choose another name for the history, or the same namespaces",
+        )
+
+
+def _namespaces(namespace: str) -> str:
+    return f"the namespace {namespace}" if namespace else "all namespaces"
+
+
+def unread(
+    resumed: Resumed, kinds: Sequence[ServedKind], source: str, now: Instant
+) -> Iterator[WindowEntry]:
+    """The gaps of kinds that were followed until now and are not among the `kinds` any more."""
+    for name in sorted(resumed.progress.positions.keys() - {kind.name for kind in kinds}):
+        resource, _, group = name.partition(".")
+        text = (
+            "this recorder does not read the kind (not served, or left out); changes of "
+            f"{name} are not recorded until one does"
+        )
+        record = gap(source, ObjectKey(group, resource, "", ""), text, now)
+        yield WindowEntry(kind=name, record=record, is_lost=True)
 
 
 def _progress_of(body: JsonView) -> RecordingProgress:

@@ -96,8 +96,11 @@ class Cluster:
         yield
 
 
-def recorded(cluster, *, is_once=False, log_of=MemoryLog):
-    """The events of a recording that goes on for two minutes, or of one snapshot."""
+def recorded(cluster, *, is_once=False, log_of=MemoryLog, then=()):
+    """The events of a recording that goes on for two minutes, or of one snapshot.
+
+    Recorders of the clusters in `then` continue it for as long, one after the other.
+    """
 
     async def run():
         store = MemoryStore()
@@ -112,6 +115,13 @@ def recorded(cluster, *, is_once=False, log_of=MemoryLog):
         if not is_once:
             going = Recorder(
                 ports, cluster, first, info, secrets=None, bounds=BOUNDS, is_new=True
+            )  # fmt: skip
+            with anyio.move_on_after(120):
+                await going.run()
+        for other in then:
+            first = await recorder.look(other, BOUNDS, note=lambda _: None)
+            going = Recorder(
+                ports, other, first, info, secrets=None, bounds=BOUNDS, is_new=False
             )  # fmt: skip
             with anyio.move_on_after(120):
                 await going.run()
