@@ -264,8 +264,10 @@ AREAS = {
         tests=(
             f"{UNIT}/service/test_recording_window.py",
             f"{UNIT}/service/test_audits_of_recordings.py",
+            f"{UNIT}/service/test_continued_recordings.py",
             f"{UNIT}/service/test_expired_lists.py",
             f"{UNIT}/service/test_lost_changes.py",
+            f"{UNIT}/service/test_patient_lists.py",
             f"{UNIT}/service/test_resumed_recordings.py",
             "tests/recording/test_gaps.py",
             "tests/recording/test_following.py",
