@@ -19,7 +19,7 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_inside
 from app.domain.controllers import registry, switching
 from app.domain.errors import AlreadyExists, InputError, Rejected
-from app.domain.log import Actor, HistoryInfo, Tombstone
+from app.domain.log import Actor, HistoryInfo, Revision, Tombstone
 from app.domain.objects.access.rules import AUTHENTICATED, MASTERS
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import timestamps
@@ -59,13 +59,13 @@ async def rename(store: Store, settings: Settings, name: str, new_name: str) -> 
 
 async def copy(
     store: Store, name: str, new_name: str, moment: str, progress: Callable[[int, int], None]
-) -> int:
-    """Copy a history up to a moment (empty: all of it); returns the number of events."""
+) -> tuple[Revision, Revision]:
+    """Copy a history up to a moment (empty: all of it); returns the revision and the copy's end."""
     info = await find_history(store, name)
     await importing.check_name_is_free(store.log, new_name, place="")
     until = await find_inside(store, info, moment, option="--to")
-    await copying.copy_history(store.log, info, new_name, until=until, progress=progress)
-    return until
+    made = await copying.copy_history(store.log, info, new_name, until=until, progress=progress)
+    return until, made.parent_revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

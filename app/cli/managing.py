@@ -94,22 +94,26 @@ def copy(
     """Copy a history, or its beginning.
 
     The copy has the same events, stamps and hashes. If the source is not a recording, a server
-    continues the copy as a cluster of its own.
+    continues the copy as a cluster of its own. A moment in the middle of a write of a controller
+    means its end.
     """
     from app.bootstrap import managing, process_settings, stores
+    from app.service import copying
 
     _refuse_server("copy")
     settings = process_settings.settings(data=data)
     name, to = moments.split(name, to)
 
-    async def run() -> int:
+    async def run() -> tuple[int, int]:
         async with stores.open_store(settings) as store:
             (until,) = (await answering.stored_moments(store, name, to)).moments
             with ProgressBar(f"copying {name}") as progress:
                 return await managing.copy(store, name, new_name, until, progress.to)
 
-    events = console.run(run)
-    console.say(f"history {new_name}: {counts.of(events, 'event')} of history {name}")
+    named, end = console.run(run)
+    console.say(f"history {new_name}: {counts.of(end, 'event')} of history {name}")
+    if end != named:
+        console.note(copying.WITHIN.format(named=named, end=end))
 
 
 def delete(

@@ -12,6 +12,11 @@ from app.domain.log.event import EVENTS_PAGE
 from app.ports import EventLog
 from app.service import history_creation, moments
 
+WITHIN = (
+    "revision {named} is in the middle of a write of a controller; the copy ends after it, "
+    "at revision {end}"
+)
+
 
 async def copy_history(
     log: EventLog,
@@ -23,10 +28,15 @@ async def copy_history(
 ) -> HistoryInfo:
     """Make the history `name` from the events of another one, up to `until`.
 
+    The copy ends where the write ends that `until` is part of: a server goes on from its end, and a
+    decision whose effects were left out would be verified as one without effects. The revision is
+    its `parent_revision`.
+
     Settings, seed, creation time and the signed heads up to `until` are those that the source had
     then, because they are part of the chain. The chain is checked on the way. Raises ChainBroken,
     and InputError when the name is taken; no copy is left then.
     """
+    until = await moments.end_of_write(log, source, until)
     source = await moments.history_at(log, source, until)
     page = await log.read(source.id, after=Revision(0), limit=EVENTS_PAGE, until=until)
     hash_ = chain.beginning_of(source, page[0]) if page else chain.genesis_of(source)

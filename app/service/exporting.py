@@ -145,6 +145,9 @@ async def export_history(
 ) -> JsonObject:
     """Write a history (up to `until`) into a sink; returns the manifest. Raises ChainBroken.
 
+    The write of a controller that `until` is part of is written whole: an imported bundle goes on
+    from its end.
+
     The chain is verified on the way: a damaged history is not exported. The bundle carries the
     signed heads that are kept with the history. When none of them is the end of the export, a head
     made with `sign` is added. With `secrets` the bundle contains the keys of its Secrets. Without,
@@ -152,6 +155,7 @@ async def export_history(
     """
     head = await log.head(info.id)
     last = head.revision if until is None else min(until, head.revision)
+    last = await moments.end_of_write(log, info, last)
     info = await moments.history_at(log, info, last)
     contents = _Contents(info, has_keys=secrets is not None)
     beginning = chain.genesis_of(info) if head.revision else head.hash

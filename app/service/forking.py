@@ -62,7 +62,7 @@ _WITHIN = (
 )
 
 _WRITE_PAGE = 100
-"""Events that are read at once to find the end of a write."""
+"""Events before and after a moment among which the scheduler's write there is looked for."""
 
 _DECISIONS_MAX = 20
 """The decisions of all controllers about a pod among which its last placement is looked for."""
@@ -116,25 +116,6 @@ async def end_at(log: EventLog, history: HistoryInfo, revision: Revision) -> Hea
             cure="name a later moment, or a revision from 1 on",
         )
     return Head(revision=revision, hash=rows[0].event.hash, time=rows[0].clock)
-
-
-async def end_of_write(log: EventLog, history: HistoryInfo, end: Head) -> Head:
-    """The end of the write of a controller to which an event belongs; `end` for other events.
-
-    A controller writes a decision and what follows from it at once. The cluster was never as it is
-    between these events, and no other process would write the rest.
-    """
-    after, last, within = Revision(max(end.revision - 1, 0)), end.revision, None
-    while page := await log.read(history.id, after=after, limit=_WRITE_PAGE):
-        for event in page:
-            stamp = event.stamp
-            identity = (stamp.time, stamp.actor.user, stamp.observed)
-            within = within or identity
-            if identity != within or not stamp.observed:
-                return end if last == end.revision else await end_at(log, history, last)
-            last = event.revision
-        after = last
-    return end if last == end.revision else await end_at(log, history, last)
 
 
 async def _after_begun_claims(log: EventLog, history: HistoryInfo, end: Head) -> Head:
@@ -330,7 +311,7 @@ class Forker:
             now = self.ports.clock.now()
             await moments.check_inside(log, parent, moment, now, is_past=True)
             named = await moments.find_revision(log, parent, moment, now)
-            end = await end_of_write(log, parent, await end_at(log, parent, named))
+            end = await end_at(log, parent, await moments.end_of_write(log, parent, named))
             if wanted.until is not None and parent.settings.get("recorded"):
                 end = await _after_begun_claims(log, parent, end)
             if end.revision != named:

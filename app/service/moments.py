@@ -18,6 +18,9 @@ is_revision = moments.is_revision
 _STATES = 8
 """Events of one object that are read at once in search of its last state."""
 
+_WRITE_PAGE = 100
+"""Events that are read at once to find the end of a write."""
+
 
 def parse_instant(moment: str, end: Instant | None = None) -> Instant:
     """The instant of a moment that is not a revision, in a history that ends at `end`.
@@ -105,6 +108,25 @@ async def hash_at(log: EventLog, info: HistoryInfo, revision: Revision) -> bytes
     before = Revision(revision - 1)
     rows = await log.read_stored(info.id, after=before, limit=1, until=revision)
     return rows[0].event.hash if rows else b""
+
+
+async def end_of_write(log: EventLog, info: HistoryInfo, revision: Revision) -> Revision:
+    """The last revision of the controller's write that a revision is part of, or the revision.
+
+    A controller writes a decision and what follows from it at once. The cluster was never as it is
+    between these events, and no other process would write the rest.
+    """
+    after, last, within = Revision(max(revision - 1, 0)), revision, None
+    while revision and (page := await log.read(info.id, after=after, limit=_WRITE_PAGE)):
+        for event in page:
+            stamp = event.stamp
+            identity = (stamp.time, stamp.actor.user, stamp.observed)
+            within = within or identity
+            if identity != within or not stamp.observed:
+                return last
+            last = event.revision
+        after = last
+    return last
 
 
 async def history_at(log: EventLog, info: HistoryInfo, revision: Revision) -> HistoryInfo:

@@ -140,6 +140,7 @@ def export(
     """Write a history as a bundle: events with their hashes, settings, reports. Or hand it on.
 
     The forms audit, watch, objects and k8shark hold less than a bundle; redra can import them too.
+    They and a bundle of a moment end with a whole write of a controller.
 
     A test, manifests and a case hold the inputs from outside; the controllers that run them make
     the decisions. `redra minimise` makes a history small before you export it. A server that you

@@ -18,6 +18,7 @@ from app.bootstrap.minimising import sources
 from app.bootstrap.rules import rules_of
 from app.domain.errors import AlreadyExists, HistoryBroken, InputError, Rejected, RevisionTooLarge
 from app.domain.log import Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.log.event import GENESIS
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import RULES_GATE
 from app.domain.objects.write.commands import DeleteObject
@@ -32,6 +33,7 @@ from app.service.replays import integrity
 from app.service.replays.integrity import IntegrityCheck
 from app.service.runtime import RuntimeBounds
 from app.settings import Settings
+from tests.cluster import T0, Cluster
 from tests.unit.service.builders import ALICE, START, config_map, namespace
 from tests.virtual_clock import VirtualClock
 
@@ -396,6 +398,39 @@ async def test_copy_and_bundle_from_before_a_fork_have_the_settings_of_then(
                     assert (await here.log.head(one.id)).revision == until
                     assert await here.problems(one) == ()
         assert first.settings["profile"] == "1.35"
+
+
+async def test_copy_and_bundle_end_with_a_whole_write_of_a_controller(tmp_path: Path) -> None:
+    """They go on by themselves: a decision without its effects would be verified as it stands."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node("n0")
+    cluster.slice("n0", 2)
+    cluster.template()
+    cluster.pod("a", template="gpu")
+    events = cluster.settle().line.events
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history(
+        "own", seed=1, settings=cluster.profile.settings(), created=T0, hash=GENESIS
+    )
+    await log.append(info.id, expected=await log.head(info.id), events=events)
+    begins = [each.stamp.observed in (0, each.revision - 1) for each in events]
+    begins.append(True)
+    within = 0
+    for until in range(1, len(events) + 1):
+        end = begins.index(True, until)
+        within += end != until
+        copied = await copying.copy_history(log, info, f"c{until}", until=Revision(until))
+        assert (await log.head(copied.id)).revision == copied.parent_revision == end
+        path = tmp_path / f"{until}.zip"
+        await exporting.export_history(
+            log, info, BundleWriter(path), program="", file="", until=Revision(until)
+        )
+        read = await exporting.import_bundle(
+            log, BundleReader(path, DEFAULT_LIMITS), name=f"b{until}", created=LATER
+        )
+        assert await log.head(read.history.id) == await log.head(copied.id)
+    assert within >= 5, "of the placement alone there are as many"
 
 
 async def test_history_is_minimised_with_the_settings_of_the_moment() -> None:
