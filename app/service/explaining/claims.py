@@ -34,8 +34,6 @@ async def answer(
             evidence.views, events, tree, evidence.rules.quirks, await evidence.now()
         )
     )
-    if decision is not None:
-        children.insert(0, decision_reasons.reason_of(decision))
     for node in claim_reasons.nodes_of_users(evidence.views, tree):
         children += await closed_nodes.deleted(evidence, node)
     results = dra.results(tree)
@@ -59,6 +57,8 @@ async def answer(
                     Reason(text=user_answer.subject, children=user_answer.reason.children)
                 )
                 details = user_answer.details
+    if decision is not None:
+        children.append(decision_reasons.reason_of(decision))
     outcome = "Allocated" if is_allocated else "Pending"
     devices = devices_text(len({result.id for result in results}))
     if len({result.id for result in results}) < len(results):

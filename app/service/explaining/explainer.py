@@ -227,10 +227,10 @@ class Explainer:
         if is_open:
             text = f"deletion was asked for {sources.by(last)} (revision {last.revision})"
         children = [Reason(text=text, about=key)]
-        if decision is not None:
-            children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
         children += lives.deletion_request(events[1:])
         children += await disruption.of(evidence, key)
+        if decision is not None:
+            children.append(decision_reasons.reason_of(decision, with_causes=True))
         children += (await workloads.of(evidence, key, last.object)).reasons
         if key.resource == "devicetaintrules":
             children += await evictions.of_rule(evidence, key)

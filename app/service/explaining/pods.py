@@ -52,23 +52,24 @@ from app.service.explaining.evidence import ExplainedMoment, body, drive
 async def answer(
     evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject, question: Question
 ) -> ObjectExplanation:
-    """The pod's state and its causes. Raises NotFound for a node that does not exist."""
+    """The pod's state, its causes and then what was decided. Raises NotFound without the node."""
     node = core.node_name(tree)
     decisions = await evidence.decisions(key)
     decision = next(iter(decisions), None)
     if node and not question.node:
         return await _placed(evidence, key, tree, decisions)
-    if not node and core.needs_no_node(tree) and not meta.is_deleting(tree):
-        return await _somewhere(evidence, key, tree)
+    is_going = meta.is_deleting(tree)
     observed = await evidence.observed(key)
     events = [event for event in observed if event.is_about_object]
-    if not node and meta.is_deleting(tree) and sources.is_printed(events):
+    if not node and (sources.is_printed(events) if is_going else core.needs_no_node(tree)):
         return await _somewhere(evidence, key, tree)
-    above = [] if decision is None else [decision_reasons.reason_of(decision)]
+    above: list[Reason] = []
+    after: tuple[Reason, ...] = ()
+    decided = () if decision is None else (decision_reasons.reason_of(decision),)
     details: JsonObject = {}
     if node:
         placed = await _when_placed(evidence, key, tree, question)
-    elif meta.is_deleting(tree):
+    elif is_going:
         ending = tuple(lives.of_pod(evidence.views, events, tree))
         placed = PodFindings(text="is being deleted and was never placed", children=ending)
     else:
@@ -106,16 +107,15 @@ async def answer(
             above += announcements.about(about, tree)
         placed = await _with_origins(evidence, tree, placed)
         after = (*attempt_reasons, *(() if tried else lives.origin(events)))
-        placed = replace(placed, children=(*placed.children, *after))
-    outcome = decision_body.read(body(decision)).outcome or "Pending"
-    if meta.is_deleting(tree):
-        outcome = "Terminating"
+    recorded = decision_body.read(body(decision)).outcome or "Pending"
+    outcome = "Terminating" if is_going else recorded
+    subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(
-        subject=f"pod {key.namespace}/{key.name}",
+        subject=subject,
         outcome="Scheduled" if node else outcome,
         revision=evidence.views.revision,
         text=placed.text,
-        reason=Reason(text=f"pod {key.namespace}/{key.name}", children=(*above, *placed.children)),
+        reason=Reason(text=subject, children=(*above, *placed.children, *decided, *after)),
         decision=body(decision),
         details={**placed.to_json(), **details},
     )

@@ -162,7 +162,7 @@ async def test_selector_errors_of_many_nodes_are_one_answer() -> None:
     cluster.pod("p", template="gpu")
     async with asking(cluster.settle()) as ask:
         found = await ask("pod", "p")
-    _, failing, ends, nodes, *_ = found.reason.children
+    failing, ends, nodes, *_ = found.reason.children
     assert failing.text.startswith("selector #0 of request gpu of claim ")
     assert failing.text.endswith(': device.attributes["gpu.example.com"].none == 1')
     assert "ends the scheduler's attempt" in ends.text
@@ -204,7 +204,7 @@ async def test_help_names_the_smallest_change_and_proves_it() -> None:
     cluster.pod("p", template="gpu")
     async with asking(cluster.settle()) as ask:
         found = await ask("pod", "p", help=True)
-    helps = found.reason.children[1]
+    helps = found.reason.children[0]
     claim = cluster.claim_of("p")
     assert helps.text.startswith("what would help, each proved by allocating again")
     assert [child.text for child in helps.children] == [
@@ -214,6 +214,20 @@ async def test_help_names_the_smallest_change_and_proves_it() -> None:
     assert found.to_json()["helps"][0]["node"] == "n0"
 
 
+@pytest.mark.parametrize(("is_gone", "cause"), [(False, "what would help"), (True, "deleted at ")])
+async def test_cause_comes_before_what_was_decided_because_of_it(is_gone: bool, cause: str) -> None:
+    cluster = cluster_of(nodes=2, devices=2, count=3)
+    cluster.pod("p", template="gpu")
+    cluster.settle()
+    if is_gone:
+        cluster.delete("pods", "p")
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p", help=True)
+    lines = [child.text for child in found.reason.children]
+    assert lines[0].startswith(cause)
+    assert [line for line in lines[1:] if line.startswith("scheduling decided Unschedulable")]
+
+
 async def test_claims_of_which_any_may_be_released_are_told_together() -> None:
     cluster = cluster_of(nodes=1, devices=5)
     for number in range(6):
@@ -221,7 +235,7 @@ async def test_claims_of_which_any_may_be_released_are_told_together() -> None:
     async with asking(cluster.settle()) as ask:
         found = await ask("pod", "p5", help=True)
     assert len(found.to_json()["helps"]) == 5
-    (line,) = found.reason.children[1].children
+    (line,) = found.reason.children[0].children
     assert line.text.startswith("release any one of 5 claims: default/p0-gpu-")
     assert line.text.endswith("and 2 more: then it fits on n0")
 
