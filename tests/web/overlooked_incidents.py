@@ -1,10 +1,10 @@
 """Incidents of the field whose cause is in an object that nobody looks at, first made with kubectl.
 
-A slice that counts for nothing, and a label that a node lost after a claim got its devices. Their
-causes were fixed before a look at a page.
+A slice that counts for nothing, a label that a node lost after a claim got its devices, a class
+that takes the name of another. Their causes were fixed before a look at a page.
 """
 
-from tests.web.invented import Invented, ask, claim, node, pod, slice_of
+from tests.web.invented import Invented, ask, claim, class_of, node, pod, slice_of
 from tests.web.reported_incidents import lab
 
 
@@ -53,7 +53,33 @@ def node_of_a_shared_claim_lost_its_label(new):
     )  # fmt: skip
 
 
+def newer_class_takes_the_name_of_a_resource(new):
+    """A second class is given the name of an extended resource; none of its devices is there."""
+    driver, newer, name = f"{new('d')}.test", new("canary"), f"x.test/{new('card')}"
+    classes = [class_of("c", driver), class_of(newer, f"{newer}.test")]
+    for one in classes:
+        one["spec"]["extendedResourceName"] = name
+    user = pod("job", "lab", claim="no")
+    del user["spec"]["resourceClaims"]
+    amounts = {name: "1"}
+    user["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return Invented(
+        about="job",
+        told=(rf"{name} stands for devices of class {newer} and not of class c",),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, "n", [{"name": "x"}], nodeName="n")),
+                       classes[0]]},
+            {"wait": 5},
+            {"apply": [classes[1]]},
+            {"wait": 5},
+            {"apply": [user]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
 OVERLOOKED = (
     driver_counts_its_generations_anew,
     node_of_a_shared_claim_lost_its_label,
+    newer_class_takes_the_name_of_a_resource,
 )

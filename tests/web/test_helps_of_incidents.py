@@ -7,7 +7,13 @@ import pytest
 
 from tests import draws
 from tests.api.serving import serving
-from tests.web import counted_incidents, misplaced_incidents, night_incidents, quiet_incidents
+from tests.web import (
+    counted_incidents,
+    misplaced_incidents,
+    night_incidents,
+    overlooked_incidents,
+    quiet_incidents,
+)
 from tests.web.invented import Names, ask, claim, pod
 from tests.web.test_incident_stories import stored
 
@@ -113,8 +119,14 @@ def tolerate_as_it_is_spelled(made):
     return ({"delete": "pod/lab/job"}, {"wait": 2}, {"apply": [tree]})
 
 
+def take_the_name_of_the_resource(made):
+    (newer,) = steps_of(made, "DeviceClass", "canary")
+    name = newer["metadata"]["name"]
+    return ({"patch": {"spec": {"extendedResourceName": None}}, "of": f"deviceclass/{name}"},)
+
+
 counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
-night = night_incidents
+night, overlooked = night_incidents, overlooked_incidents
 
 HELPS = [
     (counted.ending_pod_keeps_the_counters, "add 2 to counter tiles", add_to_the_counter),
@@ -134,6 +146,11 @@ HELPS = [
     (night.claim_is_in_another_namespace, "create ResourceClaim claim", make_the_claim),
     (quiet.pod_tolerates_another_value, "remove taint x.test/cards", remove_the_taint),
     (quiet.pod_tolerates_another_value, "tolerate taint x.test/cards", tolerate_as_it_is_spelled),
+    (
+        overlooked.newer_class_takes_the_name_of_a_resource,
+        "take extendedResourceName",
+        take_the_name_of_the_resource,
+    ),
 ]
 
 

@@ -17,7 +17,7 @@ from tests import draws
 from tests.api.serving import serving
 from tests.cluster import Cluster
 from tests.virtual_clock import VirtualClock
-from tests.web import apart_incidents, deeper_incidents
+from tests.web import apart_incidents, deeper_incidents, overlooked_incidents
 from tests.web.invented import (
     Invented,
     Names,
@@ -53,6 +53,16 @@ def hardware(count=2, *, each=lambda number: {}, **spec):
 
 def wanting(*requests, name="want", user="job", **devices):
     return [claim(name, "lab", *requests, **devices), pod(user, "lab", claim=name)]
+
+
+@pytest.mark.parametrize("make", overlooked_incidents.OVERLOOKED, ids=lambda make: make.__name__)
+async def test_object_that_nobody_looks_at_is_named(make):
+    made = make(Names(7))
+    async with serving(store=await stored(made.incident())) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    (item,) = (one for one in items if one["kind"] == "WaitingPods" and one["present"])
+    for part in made.told:
+        assert any(re.search(part, line) for line in item["causes"]), item["causes"]
 
 
 def shelf():

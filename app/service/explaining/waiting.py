@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import circumstances, node_answers, untried, waits
+from app.analysis.explain.nearby import extended, outcomes, publishers
 from app.analysis.explain.nearby import nodes as nodes_nearby
-from app.analysis.explain.nearby import outcomes, publishers
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, node_reason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -111,7 +111,8 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
                     changed += await attempts.former(pod, summary)
                     lines = (*lines, *(reason.text for reason in changed))
                 of_devices = devices.lines(summary, evidence.views, pod, is_local=is_local)
-                lines = (*of_devices, *_held(evidence, summary, pod), *lines)
+                serving = extended.rivals(evidence.views, pod)
+                lines = (*serving, *of_devices, *_held(evidence, summary, pod), *lines)
                 lines = tuple(dict.fromkeys(lines))
                 if obstacles.are_other(item.text):
                     lines = (*await attempts.elsewhere(pod, item.text), *lines)

@@ -3,11 +3,15 @@
 from tests.cluster import Cluster
 from tests.truth.raw import State
 
-_VERSIONS = {"resourceslices": "resource.k8s.io/v1", "nodes": "v1"}
+_VERSIONS = {
+    "resourceslices": "resource.k8s.io/v1",
+    "deviceclasses": "resource.k8s.io/v1",
+    "nodes": "v1",
+}
 
 
 def carry_out(cluster: Cluster, before: State, after: State) -> None:
-    """Changes nodes, slices, rules and claims; the pod is made anew if a claim of it changes."""
+    """Changes nodes, slices, classes, rules and claims; the pod is made anew if a claim of it changes."""
     edited = []
     wanted = after["pods", "default", "p"]["spec"]
     for key in before:
@@ -17,7 +21,8 @@ def carry_out(cluster: Cluster, before: State, after: State) -> None:
         if key not in after:
             cluster.delete(resource, name)
         elif resource in _VERSIONS:
-            body = {"spec": after[key]["spec"]}
+            # A merge patch removes a field by null.
+            body = {"spec": {**dict.fromkeys(before[key]["spec"]), **after[key]["spec"]}}
             if resource == "nodes":
                 body["metadata"] = {"labels": after[key]["metadata"].get("labels")}
             cluster.patch(resource, name, body)

@@ -88,6 +88,7 @@ def _singles(model: Model, node: str) -> Iterator[str]:
             yield f"state {len(pool.slices)} as resourceSliceCount in pool {place}"
     yield from _of_counters(model, node)
     yield from _of_containers(model, node)
+    yield from _of_classes(model, node)
     for claim in model.unallocated:
         place = f"of claim default/{claim['metadata']['name']}"
         for index, one in enumerate(claim["spec"]["devices"].get("constraints") or ()):
@@ -117,6 +118,22 @@ def _of_containers(model: Model, node: str) -> Iterator[str]:
                 for count in range(int(text) - 1, 0, -1):
                     less = f"request {count} instead of {text} {resource}"
                     yield f"{less} in container {container['name']}"
+
+
+def _of_classes(model: Model, node: str) -> Iterator[str]:
+    """The class that serves a resource of the pod on the node gives its name to an older one."""
+    tree = model.facts.state["nodes", "", node]
+    for resource in {
+        name for one in extended.containers(model.pod) for name in extended.wants(one)
+    }:
+        newest = extended.class_of(model.facts, resource)
+        named = [
+            name
+            for name, one in model.facts.all("deviceclasses")
+            if one["spec"].get("extendedResourceName") == resource
+        ]
+        if newest in named and len(named) > 1 and not extended.offered(tree, resource):
+            yield f"take extendedResourceName {resource} from deviceclass {newest}, so that it does"
 
 
 def _of_request(model: Model, node: str, wish: Wish) -> Iterator[str]:
@@ -251,6 +268,10 @@ def _prefer(state: State, main: str, name: str, claim: str) -> None:
     either.sort(key=lambda one: one["name"] != name)
 
 
+def _unname(state: State, resource: str, name: str) -> None:
+    assert state["deviceclasses", "", name]["spec"].pop("extendedResourceName") == resource
+
+
 def _attribute(state: State, name: str, driver: str, pool: str, device: str, value: str) -> None:
     typed = {"int": int(value)} if value.isdigit() else {"string": value}
     own = name.removeprefix(f"{driver}/")
@@ -284,6 +305,7 @@ _ACTS: dict[str, Callable[..., None]] = {
         )
     ),
     r"request (\S+) instead of \S+ (\S+) in container (\S+)": _request_less,
+    r"take extendedResourceName (\S+) from deviceclass (\S+), so that .*": _unname,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
     r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+) by a ResourceSlicePatch": (

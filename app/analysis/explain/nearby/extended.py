@@ -51,8 +51,16 @@ def offered_by_nodes(
 
 def served_by(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     """The classes whose devices serve the extended resources that the pod requests."""
-    if not any(reason.explained is not None and reason.text for reason in nodes):
-        return
+    if any(reason.explained is not None and reason.text for reason in nodes):
+        yield from _serving(views, pod)
+
+
+def rivals(views: LiveViews, pod: JsonObject) -> Iterator[str]:
+    """The classes that serve extended resources of the pod in place of others of the same name."""
+    yield from (reason.text for reason in _serving(views, pod) if reason.is_kept)
+
+
+def _serving(views: LiveViews, pod: JsonObject) -> Iterator[Reason]:
     requests = pod_resources.effective(meta.spec(pod), "requests")
     wanted = [
         name

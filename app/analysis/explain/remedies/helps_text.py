@@ -16,6 +16,7 @@ from app.domain.allocation.reasons.changes import (
     PreferAlternative,
     ReleaseClaim,
     RemoveRule,
+    ServeByClass,
 )
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.patching import PatchAttribute, RemovePatch
@@ -171,6 +172,8 @@ def _of_change(change: Change) -> str:
             return "open the node"
         case LowerAmount():
             return "request less of an extended resource"
+        case ServeByClass():
+            return "have an older deviceclass serve an extended resource"
         case DropConstraint():
             return "drop a constraint"
         case PreferAlternative():

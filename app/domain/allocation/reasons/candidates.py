@@ -22,6 +22,7 @@ from app.domain.allocation.reasons.changes import (
     PreferAlternative,
     ReleaseClaim,
     RemoveRule,
+    ServeByClass,
 )
 from app.domain.allocation.reasons.patching import PatchAttribute, Patching
 from app.domain.allocation.usage import Usage
@@ -30,6 +31,7 @@ from app.domain.devices.model import Taint
 from app.domain.devices.node_views import NodeView
 from app.domain.devices.pools import Pool
 from app.domain.values import quantity
+from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject
 
@@ -67,7 +69,12 @@ def of(problem: Problem, world: AllocationWorld) -> Iterator[Change]:
     left_out = [change for change in ordered if isinstance(change, PatchAttribute)]
     yield from (change for change in ordered if not isinstance(change, PatchAttribute))
     seen = set(weights)
-    further = (*_of_claims(problem, world), *_of_containers(world), *_lower_capacity(problem))
+    further = (
+        *_of_claims(problem, world),
+        *_of_containers(world),
+        *_of_classes(world),
+        *_lower_capacity(problem),
+    )
     for change in further:
         if change not in seen:
             yield change
@@ -260,6 +267,26 @@ def _of_containers(world: AllocationWorld) -> Iterator[Change]:
     for container, resource, before in () if world.made is None else world.made.amounts:
         for amount in range(before - 1, 0, -1):
             yield LowerAmount(container=container, resource=resource, before=before, amount=amount)
+
+
+def _of_classes(world: AllocationWorld) -> Iterator[Change]:
+    """The older classes that would serve an extended resource if the newest did not have its name.
+
+    Parity: controllers.md 3.10, of several classes with the name the newest counts.
+    """
+    for resource, chosen in () if world.made is None else world.made.classes.items():
+        tree = world.classes.get(chosen)
+        if tree is None or dra.extended_resource_name(tree) != resource:
+            continue
+        others = [
+            (meta.creation_timestamp(other), name)
+            for name, other in world.classes.items()
+            if name != chosen and dra.extended_resource_name(other) == resource
+        ]
+        if others:
+            last = max(created for created, _ in others)
+            older = min(name for created, name in others if created == last)
+            yield ServeByClass(resource=resource, newest=chosen, older=older)
 
 
 def _edit(problem: Problem, row: RequestRow, what: str, field: str, value: object) -> EditRequest:

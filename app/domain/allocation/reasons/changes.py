@@ -30,8 +30,17 @@ class MadeClaim(Protocol):
         """Container, resource and amount of each request for what devices serve on the node."""
         ...
 
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """The class of each resource."""
+        ...
+
     def with_amount(self, container: str, resource: str, amount: int) -> "MadeClaim":
         """The claim if the container requested that amount of the resource."""
+        ...
+
+    def with_class(self, resource: str, name: str) -> "MadeClaim":
+        """The claim if that class served the resource."""
         ...
 
 
@@ -55,6 +64,13 @@ class AllocationWorld:
     def is_made(self, number: int) -> bool:
         """Whether the claim with this number is the one that nobody writes."""
         return self.made is not None and self.claims[number] is self.made.tree
+
+    def with_made(self, made: MadeClaim) -> "AllocationWorld":
+        """The world in which the scheduler makes another claim."""
+        claims = tuple(
+            made.tree if self.is_made(number) else claim for number, claim in enumerate(self.claims)
+        )
+        return replace(self, claims=claims, made=made)
 
 
 class Change(Protocol):
@@ -185,11 +201,28 @@ class LowerAmount:
         if world.made is None:
             return world
         made = world.made.with_amount(self.container, self.resource, self.amount)
-        claims = tuple(
-            made.tree if world.is_made(number) else claim
-            for number, claim in enumerate(world.claims)
-        )
-        return replace(world, claims=claims, made=made)
+        return world.with_made(made)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeByClass:
+    """Have an older class serve an extended resource, whose name the newest class has, too."""
+
+    resource: str
+    newest: str
+    older: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        text = f"take extendedResourceName {self.resource} from deviceclass {self.newest}"
+        return f"{text}, so that deviceclass {self.older} serves it"
+
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
+        """The world with the claim that the scheduler makes then; the same without such a claim."""
+        if world.made is None:
+            return world
+        return world.with_made(world.made.with_class(self.resource, self.older))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,11 @@ class ChangeableClaim:
         tree = _claim(self.pod, containers, self.classes).tree
         return replace(self, containers=containers, tree=tree)
 
+    def with_class(self, resource: str, name: str) -> "ChangeableClaim":
+        """The claim if that class served the resource."""
+        classes = {**self.classes, resource: name}
+        return replace(self, classes=classes, tree=_claim(self.pod, self.containers, classes).tree)
+
 
 def wanted_by(
     objects: ObjectsReader, pod: PodFacts, requests: Mapping[str, int]
