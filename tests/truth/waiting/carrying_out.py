@@ -11,7 +11,7 @@ _VERSIONS = {
 
 
 def carry_out(cluster: Cluster, before: State, after: State) -> None:
-    """Changes nodes, slices, classes, rules and claims; the pod is made anew if a claim of it changes."""
+    """Changes nodes, slices, classes, rules and claims; a pod with a changed claim is made anew."""
     edited = []
     wanted = after["pods", "default", "p"]["spec"]
     for key in before:
