@@ -147,6 +147,11 @@ async def _kinds(requests: Requests, group: str, version: str) -> list[ServedKin
         listed = _decoded(await requests.get(path), _ApiResourceList, path)
     except (NotFound, Forbidden):
         return []
+    except ClusterUnreachable:
+        if any(kind.group == group for kind in registry.kinds()):
+            raise
+        # An aggregated API whose server is away is not served, and does not hide all others.
+        return []
     return [
         ServedKind(
             group=group,

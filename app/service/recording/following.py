@@ -40,6 +40,7 @@ from app.domain.log.records import (
 from app.domain.values import counts
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
+from app.service.recording import served
 from app.service.recording.audit_budget import AuditBudget
 from app.service.recording.known import KnownObjects, Name, deletion
 from app.service.recording.window import Window, WindowEntry
@@ -164,8 +165,12 @@ class Follower:
                     self._lose(str(problem))
                 seconds = self._next_pause()
             except (Forbidden, NotFound, MethodNotAllowed) as problem:
-                await self._note_denied(problem)
-                seconds = self._bounds.denied_seconds
+                is_gone = not isinstance(problem, Forbidden)
+                other = await served.in_other_version(self._source, self.kind) if is_gone else None
+                self.kind, seconds = other or self.kind, 0.0
+                if other is None:
+                    await self._note_denied(problem)
+                    seconds = self._bounds.denied_seconds
             except (Rejected, ClusterUnreachable, InputError) as problem:
                 self.problem = str(problem)
                 seconds = self._next_pause()

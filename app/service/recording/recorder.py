@@ -8,18 +8,17 @@ Each follower knows the recorded objects of its kind; only the committer appends
 lease on its history, so only one runs at a time, and another takes over when it has died.
 """
 
-import math
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from app.domain.errors import InputError, LogUnavailable, StaleLease
-from app.domain.log import CLOCKS, Head, HistoryInfo, LeaseToken, ObjectKey, chain
+from app.domain.log import Head, HistoryInfo, LeaseToken, ObjectKey, chain
 from app.domain.log.recorded_cluster import ClusterIdentity, ServedKind
 from app.domain.log.records import Record
 from app.domain.objects.kinds.secret_values import SecretCipher
@@ -28,9 +27,9 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource, EventLog, Leases
 from app.service import history_creation, moments
 from app.service.recorded_events import record_of
-from app.service.recording import resuming, snapshot
+from app.service.recording import clock_offsets, resuming, snapshot
 from app.service.recording.audit_budget import AuditBudget
-from app.service.recording.following import Audit, Follower, FollowingBounds, Start, gap
+from app.service.recording.following import Audit, Follower, FollowingBounds, Start
 from app.service.recording.journal import (
     FINISHED,
     RECORDING,
@@ -45,7 +44,7 @@ from app.service.recording.snapshot import Probed, SnapshotBounds
 from app.service.recording.window import Window, WindowBounds, WindowEntry
 
 _LEASE = "recording"
-_SAID_OFFSET = re.compile(r"(?P<seconds>[0-9.]+) s (?P<way>ahead of|behind) ")
+_LATER = "the cluster began to serve it amid the recording"
 _CLOCK_SECONDS = 10.0
 
 
@@ -158,7 +157,7 @@ async def begin(
         )
         await journal.begin(_opening(name, source, beginning))
         if abs(source.clock_offset) >= bounds.clock_seconds * SECOND:
-            await journal.add([_clock_gap(source, now)])
+            await journal.add([clock_offsets.gap_of(source, now)])
         await snapshot.take(
             source, beginning.kinds, beginning.probed, journal, now, bounds.snapshot
         )
@@ -266,7 +265,7 @@ class Recorder:
                 bounds=self._bounds.journal,
                 leases=[token],
             )
-            self._offset = await _recorded_offset(self._ports.log, self._info, resumed.head)
+            self._offset = await clock_offsets.recorded(self._ports.log, self._info, resumed.head)
             await self._check_clock()
             now = Instant(self._ports.clock.now() + self._source.clock_offset)
             for entry in resuming.unread(resumed, self._beginning.kinds, self._source.name, now):
@@ -292,11 +291,9 @@ class Recorder:
             committing.start_soon(self._renew, token)
             async with anyio.create_task_group() as following:
                 for kind in self._beginning.kinds:
-                    follower = self._follower(kind, resumed)
-                    self._followers.append(follower)
-                    following.start_soon(follower.run)
-                    following.start_soon(follower.audits)
+                    self._follow(self._follower(kind, resumed), following)
                 following.start_soon(self._watch_clock)
+                following.start_soon(self._watch_kinds, journal, resumed, following)
                 await self._stop.wait()
                 # All entries until now are taken from the window in order, while the watches
                 # continue.
@@ -312,6 +309,31 @@ class Recorder:
                 await done.wait()
             committing.cancel_scope.cancel()
         return done.is_set()
+
+    def _follow(self, follower: Follower, following: TaskGroup) -> None:
+        self._followers.append(follower)
+        following.start_soon(follower.run)
+        following.start_soon(follower.audits)
+
+    async def _watch_kinds(
+        self, journal: Journal, resumed: resuming.Resumed, following: TaskGroup
+    ) -> None:
+        """Follow kinds, too, that the cluster begins to serve, such as after an upgrade."""
+        while True:
+            await anyio.sleep(self._bounds.following.denied_seconds)
+            followed = [follower.kind for follower in self._followers]
+            later = await snapshot.probe_later(self._source, followed, self._bounds.snapshot)
+            if later is None:
+                continue
+            new, missing, probed = later
+            beginning = self._beginning
+            beginning.probed.starts.update(probed.starts)
+            beginning.probed.denied.update(probed.denied)
+            self._beginning = replace(beginning, missing=tuple(missing))
+            journal.progress.alone |= _alone(self._beginning)
+            journal.progress.notes = _notes(self._beginning)
+            for kind in new:
+                self._follow(self._follower(kind, resumed, reason=_LATER), following)
 
     async def _audit(self, uncompared: set[str]) -> None:
         """Compare every kind once more; lost changes are listed again.
@@ -332,10 +354,10 @@ class Recorder:
             f"comparison before are not noticed: {', '.join(sorted(kinds))}"
         )
 
-    def _follower(self, kind: ServedKind, resumed: resuming.Resumed) -> Follower:
+    def _follower(self, kind: ServedKind, resumed: resuming.Resumed, reason: str = "") -> Follower:
         known = resumed.known.get((kind.group, kind.resource))
         position = resumed.progress.positions.get(kind.name, "")
-        begun = self._begun.get(kind.name)
+        begun = None if reason else self._begun.get(kind.name)
         return Follower(
             self._source,
             kind,
@@ -343,9 +365,10 @@ class Recorder:
             start=Start(
                 known=known or KnownObjects(),
                 position=position,
-                reason="" if begun is None else begun.reason,
+                reason=reason or ("" if begun is None else begun.reason),
                 is_denied=begun is not None and begun.is_denied,
-                is_listed=resumed.progress.collector.is_listed(kind.group, kind.resource),
+                is_listed=bool(reason)
+                or resumed.progress.collector.is_listed(kind.group, kind.resource),
                 shares_counter=kind.name not in resumed.progress.alone,
             ),
             clock=self._ports.clock,
@@ -385,7 +408,7 @@ class Recorder:
             return
         self._offset = offset
         now = Instant(self._ports.clock.now() + offset)
-        await self._window.put(WindowEntry(kind="", record=_clock_gap(self._source, now)))
+        await self._window.put(WindowEntry(kind="", record=clock_offsets.gap_of(self._source, now)))
 
     @asynccontextmanager
     async def _leading(self) -> AsyncIterator[LeaseToken]:
@@ -430,32 +453,6 @@ async def _if_available(answer: Awaitable[object]) -> object:
         return await answer
     except LogUnavailable:
         return None
-
-
-async def _recorded_offset(log: EventLog, info: HistoryInfo, head: Head) -> int:
-    """The microseconds that the last gap of the clock tells, to a tenth of a second; else 0."""
-    for event in await log.read_object(info.id, CLOCKS, until=head.revision, limit=1):
-        record = record_of(event)
-        match = _SAID_OFFSET.search(record.message) if record is not None else None
-        if match is not None:
-            offset = round(float(match["seconds"]) * SECOND)
-            return offset if match["way"] == "ahead of" else -offset
-    return 0
-
-
-def _clock_gap(source: ClusterSource, now: Instant) -> Record:
-    offset = source.clock_offset / SECOND
-    if not offset:
-        text = "the clocks of the server and of this machine agree again"
-    else:
-        way = "ahead of" if offset > 0 else "behind"
-        # Rounded up, plus half a digit for the rounding of the offset.
-        exactness = math.ceil(source.clock_spread / SECOND * 10 + 0.5) / 10
-        text = (
-            f"the server's clock is {abs(offset):.1f} s {way} the clock of this machine (to within "
-            f"{exactness:.1f} s); times are the server's from here on"
-        )
-    return gap(source.name, CLOCKS, text, now)
 
 
 def _opening(name: str, source: ClusterSource, beginning: FirstLook) -> JsonObject:

@@ -16,8 +16,10 @@ from app.domain.errors import (
     ClusterUnreachable,
     Expired,
     Forbidden,
+    InputError,
     MethodNotAllowed,
     NotFound,
+    Rejected,
     RevisionTooLarge,
     TooManyRequests,
 )
@@ -25,6 +27,7 @@ from app.domain.log.recorded_cluster import ListPage, ServedKind
 from app.domain.log.records import Record, comparable_version
 from app.domain.values.timestamps import Instant
 from app.ports import ClusterSource
+from app.service.recording import served
 from app.service.recording.following import Start, gap
 from app.service.recording.journal import Journal
 from app.service.recording.known import KnownObjects
@@ -81,6 +84,30 @@ async def probe(
         start.shares_counter = bool(order) and low <= order <= high
         low = order if low <= order <= high else low
     return probed
+
+
+async def probe_later(
+    source: ClusterSource, followed: Sequence[ServedKind], bounds: SnapshotBounds
+) -> tuple[list[ServedKind], list[str], Probed] | None:
+    """The kinds that are served by now beside those that are followed, and what was probed of them.
+
+    The names between are of the kinds that are chosen and not served. None without a new kind, or
+    without an answer.
+    """
+    kinds, missing = await served.ask(source) or ([], [])
+    names = {kind.name for kind in followed}
+    new = [kind for kind in kinds if kind.name not in names]
+    if not new:
+        return None
+    try:
+        # A kind of the common counter goes first, as at the beginning.
+        probed = await probe(source, [*followed[:1], *new], bounds)
+    except (Rejected, ClusterUnreachable, InputError):
+        return None
+    for kind in followed[:1]:
+        probed.starts.pop(kind.name)
+        probed.denied.pop(kind.name, None)
+    return new, missing, probed
 
 
 async def take(
