@@ -5,7 +5,7 @@ the seams between files of one type before records are made. A file to which a s
 appended has such a seam within: there it lists objects again that it knows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeAlias
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from app.adapters.history import documents, json_text, kinds
+from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes, object_record
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -27,6 +28,7 @@ TypeName: TypeAlias = tuple[str, str]
 """Group and resource."""
 
 
+_TABLES = "the stream holds tables, not objects"
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
 
@@ -78,12 +80,14 @@ class TypeSummary:
 class WatchFile:
     """One scanned file; `number` is the number of its source in the import.
 
-    `types` has a summary for each watch of a type that the file holds, in their order.
+    `types` has a summary for each watch of a type that the file holds, in their order. `skipped`
+    are the positions of events that cannot be read.
     """
 
     source: ByteSource
     number: int
     types: dict[TypeName, list[TypeSummary]]
+    skipped: Set[str]
 
 
 class _Added(NamedTuple):
@@ -114,14 +118,14 @@ class _Run:
 
 
 def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
-    """Read the identities in a file. Raises InputError naming a bad line.
+    """Read the identities in a file. Raises InputError naming a bad line, unless it is passed over.
 
     A watch whose version is gone ends with an error; its client lists anew before the next one.
     """
     types: dict[TypeName, list[TypeSummary]] = {}
     runs: dict[TypeName, list[_Run]] = {}
-    is_expired = False
-    for position, kind, item in _identities(source, notes):
+    is_expired, skipped = False, set[str]()
+    for position, kind, item in _identities(source, notes, skipped):
         if kind == "ERROR":
             is_expired = item.code == HTTPStatus.GONE and len(types) == 1
             for *_, latest in runs.values():
@@ -143,9 +147,12 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
             if version > summary.last:
                 summary.last, summary.last_version = version, item.metadata.resource_version
             continue
-        if kind not in _OPS:
-            raise InputError(f"unknown event type {kind!r}", place=f"{source.name}:{position}")
-        key = _key(item, f"{source.name}:{position}")
+        try:
+            key = _key(kind, item, f"{source.name}:{position}")
+        except InputError as problem:
+            skipped.add(position)
+            notes.refuse(problem)
+            continue
         if kind != "ADDED" or (run.recent and key <= run.recent[-1].key):
             run.recent.clear()
         is_known = summary.final.get(key, ("", ""))[0] == item.metadata.uid
@@ -168,7 +175,7 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
     for name, summaries in types.items():
         for summary, run in zip(summaries, runs[name], strict=True):
             _conclude(summary, run, f"{source.name} ({name[1]})", notes)
-    return WatchFile(source=source, number=number, types=types)
+    return WatchFile(source=source, number=number, types=types, skipped=skipped)
 
 
 def read(files: list[WatchFile], notes: Notes) -> Iterator[Record]:
@@ -235,7 +242,9 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
     newest: dict[TypeName, str] = {}
     epoch, last = 0, ""
     source = file.source.name
-    for index, (position, stamp, kind, tree) in enumerate(_events(file.source, notes), start=1):
+    for index, (position, stamp, kind, tree) in enumerate(
+        _events(file.source, notes, file.skipped), start=1
+    ):
         if kind == "ERROR":
             yield _broken_off(file, position, index, tree, epoch, last)
             notes.add(f"{source}: a watch ended with an error at line {position}")
@@ -388,7 +397,11 @@ def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None
         )
 
 
-def _key(item: _Object, place: str) -> ObjectKey:
+def _key(kind: str, item: _Object, place: str) -> ObjectKey:
+    if kind not in _OPS:
+        raise InputError(f"unknown event type {kind!r}", place=place)
+    if item.kind == "Table":
+        raise InputError(_TABLES, place=place, cure="record with -o json")
     return kinds.key_of(
         {
             "apiVersion": item.api_version,
@@ -399,30 +412,53 @@ def _key(item: _Object, place: str) -> ObjectKey:
     )
 
 
-def _identities(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, _Object]]:
-    if not documents.is_json_lines(source):
-        # The second reading names repeated keys.
-        for position, _, kind, tree in _events(source, Notes(keep_going=True)):
-            yield position, kind, msgspec.convert(tree, _Object)
-        return
-    for number, line in documents.log_lines(source, notes):
-        content, _ = documents.split_stamp(line)
+def _identities(
+    source: ByteSource, notes: Notes, skipped: set[str]
+) -> Iterator[tuple[str, str, _Object]]:
+    """The identity of each event; those that cannot be read are refused, and added to `skipped`."""
+    for position, content in _contents(source, notes):
+        place = f"{source.name}:{position}"
         try:
-            event = _event_decoder.decode(content)
+            if isinstance(content, bytes):
+                event = _event_decoder.decode(content)
+                yield position, event.type, event.object
+            else:
+                kind, tree = _parts(content, place)
+                yield position, kind, msgspec.convert(tree, _Object)
         except (msgspec.DecodeError, RecursionError) as problem:
-            raise InputError(
-                f"it is not a watch event: {problem}",
-                place=f"{source.name}:{number}",
-                cure="record with --output-watch-events -o json",
-            ) from problem
-        yield str(number), event.type, event.object
+            skipped.add(position)
+            notes.refuse(
+                InputError(
+                    f"it is not a watch event: {problem}",
+                    place=place,
+                    cure="record with --output-watch-events -o json",
+                )
+            )
+        except BoundReached:
+            raise
+        except InputError as problem:
+            skipped.add(position)
+            notes.refuse(problem)
+
+
+def _contents(source: ByteSource, notes: Notes) -> Iterator[tuple[str, Any]]:
+    """The events in a file: lines of JSON as bytes, and documents as values."""
+    if documents.is_json_lines(source):
+        for number, line in documents.log_lines(source, notes):
+            yield str(number), documents.split_stamp(line)[0]
+        return
+    # The second reading names repeated keys.
+    yield from documents.read_documents(source, Notes(keep_going=True))
 
 
 def _events(
-    source: ByteSource, notes: Notes
+    source: ByteSource, notes: Notes, skipped: Set[str]
 ) -> Iterator[tuple[str, Instant | None, str, JsonObject]]:
+    """The events of a file but for the skipped ones, which were refused before."""
     if documents.is_json_lines(source):
         for number, line in documents.log_lines(source, notes):
+            if str(number) in skipped:
+                continue
             content, stamp = documents.split_stamp(line)
             place = f"{source.name}:{number}"
             value = json_text.decode(content, place, source.limits)
@@ -431,8 +467,9 @@ def _events(
             yield str(number), stamp, kind, tree
         return
     for position, value in documents.read_documents(source, notes):
-        kind, tree = _parts(value, f"{source.name}:{position}")
-        yield position, None, kind, tree
+        if position not in skipped:
+            kind, tree = _parts(value, f"{source.name}:{position}")
+            yield position, None, kind, tree
 
 
 def _parts(value: Any, place: str) -> tuple[str, JsonObject]:
@@ -445,7 +482,5 @@ def _parts(value: Any, place: str) -> tuple[str, JsonObject]:
             cure="record with --output-watch-events -o json",
         )
     if tree.get("kind") == "Table":
-        raise InputError(
-            "the stream holds tables, not objects", place=place, cure="record with -o json"
-        )
+        raise InputError(_TABLES, place=place, cure="record with -o json")
     return kind, tree
