@@ -9,16 +9,36 @@ event, and 4 to read it; small clusters are left as they are.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import overload
+from typing import NamedTuple, overload
 
 import msgspec
 
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.values.identifiers import GroupResource, Uid
+from projections import outlines
 from projections.packed import Packed, Packer
 
 PLAIN_MAX = 20_000
 """Objects from which on older events are compressed, unless a caller says another number."""
+
+_NORMAL = b'"type":"Normal"'
+"""What the text of each Event has that is no warning; the type of some is not known."""
+
+
+class Marks(NamedTuple):
+    """The facts that the text of an event shows without being decoded.
+
+    Whether its object may have owners, and whether it is an Event that may be a warning.
+    """
+
+    names_owners: bool
+    is_unusual: bool
+
+    @classmethod
+    def of(cls, event: Event) -> "Marks":
+        """Searches the body of an event."""
+        is_unusual = event.key.resource == "events" and _NORMAL not in event.body
+        return cls(outlines.names_owners(event.body), is_unusual)
 
 
 class PackedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -30,6 +50,7 @@ class PackedEvent(msgspec.Struct, frozen=True, gc=False):
     key: ObjectKey
     uid: Uid
     revision: Revision
+    marks: Marks
     packed: Packed
 
     @property
@@ -42,6 +63,13 @@ class PackedEvent(msgspec.Struct, frozen=True, gc=False):
         event = _decode(self.encoded)
         event.key, event.uid = self.key, self.uid
         return event
+
+    def check(self) -> None:
+        """Raises ValueError unless all that is known here is what the compressed event says."""
+        event = _decode(self.encoded)
+        said = (event.key, event.uid, event.revision, Marks.of(event))
+        if said != (self.key, self.uid, self.revision, self.marks):
+            raise ValueError(f"{self.key} is kept as another object")
 
 
 LastEvent = Event | PackedEvent
@@ -165,7 +193,7 @@ class LastEvents:
     def _pack(self, event: Event, data: bytes) -> None:
         key = event.key
         self.held[key] = PackedEvent(
-            key, event.uid, event.revision, self._packers[key[:2]].pack(data)
+            key, event.uid, event.revision, Marks.of(event), self._packers[key[:2]].pack(data)
         )
 
 

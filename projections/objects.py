@@ -21,8 +21,9 @@ from app.domain.values.fields import meta
 from app.domain.values.identifiers import GroupResource, Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.multimap import Multimap
-from projections import outlines
-from projections.last_events import HeldEvents, LastEvent, LastEvents
+from projections import kept_objects, outlines
+from projections.kept_objects import KeptObjects
+from projections.last_events import HeldEvents, LastEvent, LastEvents, Marks, PackedEvent
 from projections.sorted_keys import SortedKeys
 from projections.tables import OBJECTS
 
@@ -32,13 +33,7 @@ DECODED_MAX = 5_000
 TALLIES_MAX = 4_096
 """Namespaces whose tallies are kept; beyond this number all are counted anew."""
 
-_NORMAL = b'"type":"Normal"'
-"""What the text of each Event has that is no warning; the type of some is not known."""
-
-DUMPED_AT_ONCE = 1_000
-"""Objects in one part of a dump."""
-
-Look = Callable[[Event, Revision], object]
+Look = Callable[[LastEvent, Revision], object]
 """Sees an event that is loaded, and the revision at which its object was created."""
 
 
@@ -55,7 +50,7 @@ class ObjectsProjection:
     """
 
     name = "objects"
-    version = 2
+    version = 3
 
     def __init__(
         self,
@@ -144,7 +139,7 @@ class ObjectsProjection:
             if names_owners or key in owners:
                 unowned.add(key)
             if key.resource == "events":
-                (unusual.discard if _NORMAL in event.body else unusual.add)(key)
+                (unusual.add if Marks.of(event).is_unusual else unusual.discard)(key)
             # Also when the tree is not decoded yet: a view that folds later may decode it.
             decoded.append(event)
         self._let_go()
@@ -291,24 +286,22 @@ class ObjectsProjection:
         return self._hash.text()
 
     def dump(self) -> bytes:
-        """All last events, sorted by key, with the revision folded so far."""
-        return b"".join(self.dump_parts())
+        """All last events, sorted by key, with the revision folded so far; none is compressed.
 
-    def dump_parts(self) -> Iterator[bytes]:
-        """The dump in parts of bounded size; the view may fold further events between the parts.
-
-        The dump holds the state at the time of the first part.
+        Raises ValueError where a loaded state says another thing of an object than its event.
         """
-        revision, created = self._revision, dict(self._created)
         held = self._events.held
         events = [(key, held[key]) for key in sorted(held)]
-        # MessagePack writes a pair as 0x92, a list as 0xdd and its length, then the items.
-        yield b"\x92" + _encoder.encode(revision) + b"\xdd" + len(events).to_bytes(4, "big")
-        for first in range(0, len(events), DUMPED_AT_ONCE):
-            yield b"".join(
-                _encoder.encode((created[key], msgspec.Raw(self._events.encoded(event))))
-                for key, event in events[first : first + DUMPED_AT_ONCE]
-            )
+        return b"".join(kept_objects.as_events(self._revision, self._created, events))
+
+    def dump_parts(self) -> Iterator[bytes]:
+        """A state for `load` in parts of bounded size, with compressed events as they are.
+
+        It holds the state at the time of the first part; the view may fold further events then.
+        """
+        held = self._events.held
+        events = [(key, held[key]) for key in sorted(held)]
+        yield from kept_objects.as_kept(self._revision, dict(self._created), events, self._events)
 
     def load(self, state: bytes, look: Look | None = None) -> None:
         """Restore a dumped state; the view must be empty.
@@ -321,26 +314,40 @@ class ObjectsProjection:
 
     def load_in_steps(self, state: bytes, look: Look | None = None) -> Iterator[None]:
         """Restore a dumped state as `load` does, some objects with each step."""
-        revision, held = _snapshot.decode(state)
-        place = ObjectKey("", "", "", "")
-        with self._events.loading(len(held)):
-            for first in range(0, len(held), DUMPED_AT_ONCE):
-                events: list[Event] = []
-                for created, encoded in held[first : first + DUMPED_AT_ONCE]:
-                    event = _decode(encoded)
-                    # One text for the group, resource and namespace of all objects there.
-                    if event.key[:3] == place[:3]:
-                        event.key = place._replace(name=event.key.name)
-                    place = event.key
-                    events.append(event)
-                    if look is not None:
-                        look(event, created)
-                        event.forget_tree()
-                self._take((event, None) for event in events)
-                for event, (created, _) in zip(events, held[first:], strict=False):
-                    self._created[event.key] = created
+        kept = KeptObjects(state)
+        with self._events.loading(kept.count):
+            for packed in kept.packed():
+                self._put(packed)
+                if look is not None:
+                    for created, each in packed:
+                        look(each, Revision(created))
                 yield
-        self._revision = revision
+            for plain in kept.plain():
+                if look is not None:
+                    for created, event in plain:
+                        look(event, Revision(created))
+                        event.forget_tree()
+                self._take((event, None) for _, event in plain)
+                self._created.update({event.key: created for created, event in plain})
+                yield
+        self._revision = kept.revision
+
+    def _put(self, events: Iterable[tuple[int, PackedEvent]]) -> None:
+        """Add compressed events of objects that are not known yet; none is decoded."""
+        held, uids, dates = self._events.held, self._uids, self._created
+        unowned, unusual, changed = self._unowned, self._unusual, self._changed
+        for created, event in events:
+            key = event.key
+            held[key], dates[key] = event, created
+            self._keys(key[:2]).add(key)
+            if event.uid:
+                uids[event.uid] = key
+            if event.marks.names_owners:
+                unowned.add(key)
+            if event.marks.is_unusual:
+                unusual.add(key)
+            if self._tells_changes:
+                changed.add(key)
 
     def _row(self, place: ObjectKey) -> Row | None:
         event = self._events.look(place)
@@ -456,6 +463,3 @@ _CREATED, _UPDATED, _DELETED = (
     EventType.OBJECT_UPDATED,
     EventType.OBJECT_DELETED,
 )
-_encoder = msgspec.msgpack.Encoder()
-_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[Revision, msgspec.Raw]]])
-_decode = msgspec.msgpack.Decoder(Event).decode

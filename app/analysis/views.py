@@ -25,6 +25,7 @@ from app.domain.values import api_groups, api_resources
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from projections import all_projections
+from projections.last_events import LastEvent, plain
 from projections.objects import ObjectsProjection
 
 _MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
@@ -177,9 +178,9 @@ class LiveViews:
         yield from self.objects.load_in_steps(state, self._look)
         self._forgotten = self.objects.revision
 
-    def _look(self, event: Event, created: Revision) -> None:
-        if event.key.group == api_groups.RESOURCE:
-            self._fold_devices(event, created)
+    def _look(self, kept: LastEvent, created: Revision) -> None:
+        if kept.key.group == api_groups.RESOURCE:
+            self._fold_devices(plain(kept), created)
 
     def _fold_devices(self, event: Event, created: Revision = Revision(0)) -> None:
         """Applies an event about devices; for an old object, `created` is its first revision."""

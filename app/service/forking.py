@@ -361,7 +361,7 @@ class Forker:
         beginning = Beginning(
             head=end,
             after=end.revision,
-            state=state.dump(),
+            state=b"".join(state.dump_parts()),
             objects=objects,
             removed_nodes=await removed_nodes(log, parent, objects, end.revision),
             bindings=await bindings_under_way(log, parent, objects, end.revision),

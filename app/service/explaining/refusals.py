@@ -52,7 +52,7 @@ class _Variant:
         if views.profile == self.profile:
             return views
         made = LiveViews(self.profile)
-        made.load_objects(views.objects.dump())
+        made.load_objects(b"".join(views.objects.dump_parts()))
         return made
 
 

@@ -205,7 +205,8 @@ class SnapshotAudit:
         loaded = next(view for view in self._make() if view.name == audited.name)
         try:
             loaded.load(parts.state)
+            dump = loaded.dump()
         except Exception:
             # Any error means that the value is not a state.
             return False
-        return loaded.revision == audited.view.revision and loaded.dump() == audited.view.dump()
+        return loaded.revision == audited.view.revision and dump == audited.view.dump()

@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
-from projections import objects
+from projections import kept_objects
 from projections import packed as packed_values
 from projections.last_events import PackedEvent
 from projections.objects import ObjectsProjection
@@ -118,7 +118,7 @@ def test_view_with_compressed_objects_shows_what_a_plain_one_shows(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed_values, "SAMPLE_USES_MAX", 3)
-    monkeypatch.setattr(objects, "DUMPED_AT_ONCE", 1 + seed)
+    monkeypatch.setattr(kept_objects, "AT_ONCE", 1 + seed)
     pick = random.Random(seed)
     small, plain = ObjectsProjection(2, plain_max=3), ObjectsProjection()
     most = 0
@@ -159,7 +159,45 @@ def test_view_with_compressed_objects_shows_what_a_plain_one_shows(
     assert seen == sorted((event.key, plain.created(event.key)) for event in held)
     assert packed(again) == again.total - 2, "all but those that are plain at any time"
     assert again.dump() == plain.dump() == again.dump()
-    assert packed(again) == again.total
+    for kept in (b"".join(again.dump_parts()), b"".join(again.dump_parts())):
+        assert packed(again) == again.total, "what nobody has read is compressed for the state"
+        restored, seen = ObjectsProjection(2, plain_max=3), []
+        restored.load(kept, lambda event, created: seen.append((event.key, created)))  # noqa: B023  # called at once
+        assert sorted(seen) == sorted((event.key, plain.created(event.key)) for event in held)
+        assert restored.dump() == plain.dump()
+        assert restored.state_hash() == plain.state_hash()
+        assert restored.unusual_events() == small.unusual_events()
+        for event in held:
+            assert restored.by_uid(event.uid) == plain.by_uid(event.uid)
+            assert list(restored.dependents(event.uid)) == list(plain.dependents(event.uid))
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [("name", "z"), ("namespace", "other"), ("uid", "other"), ("revision", 2), ("marks", None)],
+)
+def test_compressed_object_that_is_kept_as_another_one_is_no_dump(part: str, wrong: object) -> None:
+    """`redra verify` compares dumps: what is known of an object is not believed without a look."""
+    view = ObjectsProjection(1, plain_max=1)
+    log = LogOf(view)
+    for name in "abc":
+        log.put("pod", f"ns/{name}", metadata={"ownerReferences": [{"uid": "owner"}]})
+    state = b"".join(view.dump_parts())
+    revision, count, samples, parts, plain = msgspec.msgpack.decode(state)
+    entries = msgspec.msgpack.decode(parts[0])
+    place = ("created", "group", "resource", "namespace", "name", "uid", "revision", "marks")
+    entries[0][place.index(part)] = [False, False] if wrong is None else wrong
+    changed = msgspec.msgpack.encode(
+        (revision, count, samples, [msgspec.msgpack.encode(entries), *parts[1:]], plain)
+    )
+    for given, is_right in ((state, True), (changed, False)):
+        loaded = ObjectsProjection(1, plain_max=1)
+        loaded.load(given)
+        if is_right:
+            assert loaded.dump() == view.dump()
+        else:
+            with pytest.raises(ValueError, match="is kept as another object"):
+                loaded.dump()
 
 
 def test_compressed_object_stays_so_until_its_tree_is_read() -> None:
@@ -184,7 +222,7 @@ def test_events_of_a_compressed_object_share_its_key_and_uid() -> None:
     log = LogOf(folded)
     for name in "abc":
         log.put("pod", f"ns/{name}", metadata={"uid": f"uid-of-{name}"})
-    loaded.load(folded.dump())
+    loaded.load(b"".join(folded.dump_parts()))
     for view in (folded, loaded):
         key = next(iter(view.keys("", "pods")))
         first, second = view.event(key), view.event(key)
