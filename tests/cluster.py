@@ -29,6 +29,7 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.replays.reconciling import ReconcileBounds, ReplayTimeline
+from projections.last_events import PackedEvent
 
 USER = Actor(user="alice", groups=("system:masters",), agent="kubectl/test")
 T0 = timestamps.parse("2026-01-02T03:00:00Z")
@@ -83,6 +84,18 @@ class Cluster:
         for event in self.line.events:
             for controller in self.line.controllers:
                 controller.fold(event, self.line.views)
+
+    def begin_from_kept(self) -> None:
+        """Replaces the views by those of a new process, which begins with compressed objects."""
+        keeping, begun = (LiveViews(self.profile, plain_max=0) for _ in range(2))
+        keeping.load_objects(self.line.views.objects.dump())
+        b"".join(keeping.objects.dump_parts())  # compresses what nobody has read
+        begun.load_objects(b"".join(keeping.objects.dump_parts()))
+        held = [
+            each for place in begun.objects.resources() for _, each in begun.objects.kept(*place)
+        ]
+        assert all(isinstance(each, PackedEvent) for each in held)
+        self.line.views = begun
 
     def stop(self, name: str = "") -> None:
         """Ends a controller, or all; what they held in memory is lost."""

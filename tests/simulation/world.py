@@ -145,8 +145,13 @@ class World:
         self.check()
 
     def crash(self) -> None:
-        """Replaces the controllers by new ones that fold the log from its start."""
+        """Replaces the controllers by new ones that fold the log from its start.
+
+        Each second time the views, too, are those of a new process.
+        """
         self.crashes += 1
+        if self.crashes % 2:
+            self.cluster.begin_from_kept()
         self.cluster.restart()
 
     def check(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
+from app.domain.values.identifiers import Uid
 from projections import kept_objects
 from projections import packed as packed_values
 from projections.last_events import PackedEvent
@@ -195,6 +196,8 @@ def test_compressed_object_that_is_kept_as_another_one_is_no_dump(part: str, wro
         loaded.load(given)
         if is_right:
             assert loaded.dump() == view.dump()
+            assert packed(loaded) == 2
+            assert [key.name for key in loaded.dependents(Uid("owner"))] == ["a", "b", "c"]
         else:
             with pytest.raises(ValueError, match="is kept as another object"):
                 loaded.dump()
