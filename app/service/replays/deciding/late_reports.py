@@ -114,7 +114,7 @@ class LateReports:
         return report.at
 
     def _refused_at(self, report: ObjectKey, now: Instant) -> Instant | None:
-        """When the namespace of an Event that is not recorded had begun to end, if it soon did."""
+        """The instant from which an Event that is not recorded is refused, as its namespace ends."""
         end = self._recorded.soon_ends(report.namespace, now)
         return None if end is None else Instant(end + 1)
 
