@@ -337,6 +337,22 @@ async def test_event_that_crosses_the_end_of_its_namespace_accuses_nobody(wrong,
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize("is_other_node", [False, True])
+async def test_binding_that_is_answered_after_the_end_of_its_namespace_accuses_nobody(
+    is_other_node, tmp_path
+):
+    """Its Event was stored before that end, so it was, too; and the pod has the node of that."""
+    profile = record(tmp_path, 2370, 8, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    note, text = "Successfully assigned team/pod-8 to n1", path.read_text()
+    assert note in text
+    path.write_text(text.replace(note, f"{note[:-1]}0") if is_other_node else text)
+    report = await _decided(profile, path)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == ({"pods/team/pod-8"} if is_other_node else set())
+
+
+@draws.in_turn("ways")
 @pytest.mark.parametrize("is_left_out", [False, True])
 async def test_event_is_refused_only_where_its_namespace_is_about_to_end(is_left_out, tmp_path):
     """A pod was bound, and its namespace deleted before the scheduler reported it.

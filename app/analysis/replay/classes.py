@@ -190,7 +190,7 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
     if (unseen := _unseen_end(sides, recorded)) is not None:
         return Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=unseen)
     if _crosses_an_end(sides, recorded):
-        detail = "the Event was asked for before its namespace was to end, and stored afterwards"
+        detail = "what its Event tells of passed the end of the namespace, or the Event did"
         return Judgement(reason=DifferenceClass.RACE, detail=detail)
     is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
     if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
@@ -203,8 +203,9 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
 def _crosses_an_end(sides: Sides, recorded: Trace) -> bool:
     """Whether a run lacks the Event of a binding that was asked for as its namespace was to end.
 
-    A server looks at the namespace before it stores what is new in it. The Event has to be about
-    the node that the pod has.
+    A server looks at the namespace before it stores what is new in it. A binding has no version, so
+    an order of answers may have it after the Event that tells of it, and after the end. The Event
+    has to be about the node that the pod has.
     """
     bound = recorded.node_of.get(sides.uid)
     if sides.aspect is not Aspect.SAID or sides.only_again or bound is None:
@@ -213,7 +214,7 @@ def _crosses_an_end(sides: Sides, recorded: Trace) -> bool:
         return False  # the same Events in another order
     key = recorded.keys[sides.uid]
     return all(
-        step.revision in recorded.crossing
+        (step.revision in recorded.crossing or _is_bound_late(step, bound, recorded))
         and isinstance(fact, EventSeen)
         and any(
             isinstance(write, Bound)
@@ -223,6 +224,12 @@ def _crosses_an_end(sides: Sides, recorded: Trace) -> bool:
         for step in sides.only_recorded
         for fact in step.facts
     )
+
+
+def _is_bound_late(said: Step, bound: Step, recorded: Trace) -> bool:
+    """Whether a namespace begins to end between an Event and the binding that it tells of."""
+    end = recorded.soon_ends(said.key.namespace, said.time)
+    return end is not None and said.revision < bound.revision and end <= bound.time
 
 
 def _unseen_end(sides: Sides, recorded: Trace) -> str | None:
