@@ -37,7 +37,7 @@ from tests.conformance import honest_lines
 from tests.conformance.crossed_tampering import lease_line
 from tests.conformance.fleet_recordings import KUBELETS, record
 from tests.conformance.further_tampering import SCHEDULER
-from tests.simulation.edits import BATCH, EDITS
+from tests.simulation.edits import BATCH, EDITS, schedule_otherwise
 from tests.simulation.fleet_acts import ROUTINE, UPKEEP
 
 pytestmark = pytest.mark.timeout(0)
@@ -300,6 +300,46 @@ async def test_pods_of_another_scheduler_accuse_nobody(source, blamed, tmp_path)
         assert report.violations == {}
         author = "an unknown author" if source == "watch" else "alice"
         assert report.not_comparable[f"a binding by {author}, taken as recorded"] == 1
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("user", ["system:serviceaccount:batch:batch-scheduler", SCHEDULER])
+async def test_scheduler_that_reports_under_its_own_user_accuses_nobody(user, tmp_path):
+    """It binds a pod and tells so in kube-scheduler's words; as that user it is kube-scheduler."""
+    profile = record(tmp_path, 2412, 5, besides={**EDITS, schedule_otherwise: 40})
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    (bound,) = (line for line in lines if _is_binding(line, "alice"))
+    bound["user"]["username"] = user
+    name, node = bound["objectRef"]["name"], bound["requestObject"]["target"]["name"]
+    made = next(line for line in lines if line["objectRef"]["name"] == name)["responseObject"]
+    said = next(line for line in lines if "Successfully assigned" in json.dumps(line))
+    text = json.dumps(said)
+    for old, new in (
+        (said["responseObject"]["involvedObject"]["name"], name),
+        (said["responseObject"]["involvedObject"]["uid"], made["metadata"]["uid"]),
+        (said["responseObject"]["metadata"]["uid"], "feed0000-0000-4000-8000-000000000001"),
+        (said["responseObject"]["message"].rpartition(" ")[2], node),
+        ("default-scheduler", BATCH),
+        (SCHEDULER, user),
+        (said["auditID"], "feed"),
+        (said["stageTimestamp"], later(bound["stageTimestamp"], 0.002)),
+        (said["requestReceivedTimestamp"], later(bound["stageTimestamp"], 0.001)),
+    ):
+        text = text.replace(old, new)
+    again = json.loads(text)
+    again["responseObject"]["metadata"].pop("resourceVersion")
+    lines.insert(lines.index(bound) + 1, again)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    report = await _decided(profile, path)
+    is_other = user != SCHEDULER
+    assert report.explained is is_other
+    if is_other:
+        assert report.not_comparable[f"a binding by {user}, taken as recorded"] == 1
+
+
+def _is_binding(line, user):
+    return line["objectRef"]["subresource"] == "binding" and line["user"]["username"] == user
 
 
 @draws.in_turn("ways")

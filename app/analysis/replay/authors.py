@@ -225,7 +225,7 @@ class Authors:
             if core.node_name(event.object):
                 self._placed.add(event.uid)
         elif event.key.resource == "events" and _reporter(event.object) in self._reporters:
-            self._managers.add(_manager({}, event.object))
+            self._managers.add(manager_of({}, event.object))
 
     def _unnamed(self, event: Event, before: JsonView | None) -> str:
         resource = event.key.resource
@@ -238,7 +238,7 @@ class Authors:
             return _maker(event)
         if event.type is EventType.OBJECT_DELETED or _begins_to_end(before, event.object):
             return self._ender(event, before)
-        manager = _manager(before, event.object)
+        manager = manager_of(before, event.object)
         if manager in _MANAGERS:
             return _MANAGERS[manager]
         if manager not in self._managers:
@@ -415,7 +415,7 @@ def _pod_writer(before: JsonView, after: JsonView) -> str:
     return SCHEDULER if is_tried else ""
 
 
-def _manager(before: JsonView, after: JsonView) -> str:
+def manager_of(before: JsonView, after: JsonView) -> str:
     """The manager whose entry is new, later or wider; empty when none or several are."""
     olds, news = _entries(before), _entries(after)
     managers = {

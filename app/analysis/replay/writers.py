@@ -5,11 +5,12 @@ not emulated) and leaves out those that the controllers here decide again. The u
 decides; for a write without a named actor, `authors` finds the author.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from enum import StrEnum
 from typing import Any
 
-from app.analysis.replay.authors import COLLECTOR, SCHEDULER, UNNAMED
+from app.analysis.replay.authors import COLLECTOR, SCHEDULER, UNNAMED, manager_of
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, event_reasons
@@ -76,11 +77,16 @@ class Writers:
     """Sorts the events of a recording by their writer.
 
     `running` are the names of the controllers that decide again, `foreign` those of schedulers that
-    do not (`foreign_schedulers`).
+    do not (`foreign_schedulers`), `users` the names of their users (`foreign_users`).
     """
 
-    def __init__(self, running: Collection[str], foreign: Set[str] = frozenset()) -> None:
-        self._foreign = foreign
+    def __init__(
+        self,
+        running: Collection[str],
+        foreign: Set[str] = frozenset(),
+        users: Set[str] = frozenset(),
+    ) -> None:
+        self._foreign, self._users = foreign, users
         self._decided: dict[str, list[str]] = {}
         for name in running:
             self._decided.setdefault(registry.actor_of(name).user, []).append(name)
@@ -101,7 +107,11 @@ class Writers:
         return Writer.OUTSIDE
 
     def is_foreign(self, event: Event, before: JsonView | None) -> bool:
-        """Whether a write binds a pod that another program than kube-scheduler places."""
+        """Whether another scheduler than kube-scheduler writes, or binds a pod, or reports it."""
+        if event.stamp.actor.user in self._users:
+            return True
+        if event.key.resource == "events":
+            return _reporter(event) in self._foreign
         if event.key[:2] != api_resources.PODS or not core.node_name(event.object):
             return False
         is_bound = core.scheduler_name(event.object) in self._foreign
@@ -121,24 +131,55 @@ def foreign_schedulers(events: Iterable[Event]) -> frozenset[str]:
     """The names in pods (`schedulerName`) under which kube-scheduler has done nothing.
 
     It writes an Event about each pod that it places or refuses, under the name of the pod's
-    profile. Where no such Event of any profile is recorded, no name is known to be foreign.
-    Parity: controllers.md 4.3, 4.6.
+    profile. Where no such Event of any profile is recorded, no name is known to be foreign. One
+    process has all profiles, with one user and one field manager: what others write under another
+    name than the usual one shows another program.
+    Parity: controllers.md 4.1, 4.3, 4.6.
     """
     named: set[str] = set()
     shown: set[str] = set()
+    writers: dict[str, set[str]] = defaultdict(set)
     for event in events:
         if event.key.resource == "events":
-            report = core.event_object(event.object)
-            if report.reason in (event_reasons.SCHEDULED, event_reasons.FAILED_SCHEDULING):
-                shown.add(report.reporting_component or report.reporting_controller)
+            if _is_of_scheduler(event):
+                writers[_reporter(event)].add(_identity(event))
         elif event.key[:2] == api_resources.PODS and event.is_about_object:
             name = core.scheduler_name(event.object)
             named.add(name)
             if event.stamp.actor.user == SCHEDULER or core.nominated_node_name(event.object):
                 shown.add(name)
+    own = {SCHEDULER, ""}.union(*(writers[name] for name in _USUAL))
+    shown.update(name for name, users in writers.items() if users & own)
     if not shown & _USUAL:
         return frozenset()
     return frozenset(named - shown - _USUAL)
+
+
+def foreign_users(events: Iterable[Event], foreign: Set[str]) -> frozenset[str]:
+    """The users who report what schedulers with these names do."""
+    users = {
+        event.stamp.actor.user
+        for event in events
+        if event.key.resource == "events" and _is_of_scheduler(event)
+        if _reporter(event) in foreign
+    }
+    return frozenset(users - {UNNAMED})
+
+
+def _is_of_scheduler(event: Event) -> bool:
+    reason = core.event_object(event.object).reason
+    return reason in (event_reasons.SCHEDULED, event_reasons.FAILED_SCHEDULING)
+
+
+def _reporter(event: Event) -> str:
+    report = core.event_object(event.object)
+    return report.reporting_component or report.reporting_controller
+
+
+def _identity(event: Event) -> str:
+    """The user of a write, otherwise its field manager; empty without either."""
+    user = event.stamp.actor.user
+    return manager_of({}, event.object) if user == UNNAMED else user
 
 
 def _is_renewal(event: Event) -> bool:

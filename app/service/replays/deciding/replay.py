@@ -29,7 +29,7 @@ from app.analysis.replay.unsure import ending
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
-from app.analysis.replay.writers import Writers, foreign_schedulers
+from app.analysis.replay.writers import Writers, foreign_schedulers, foreign_users
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
@@ -263,7 +263,8 @@ async def recording_of(
     begun = () if beginning is None else beginning.objects
     acting = authors.acting(events, begun) if history.was_decided_elsewhere else {}
     is_elsewhere = history.was_decided_elsewhere
-    writers = Writers(running, foreign_schedulers(events) if is_elsewhere else frozenset())
+    foreign = foreign_schedulers(events) if is_elsewhere else frozenset()
+    writers = Writers(running, foreign, foreign_users(events, foreign))
     recording = Recording(writers, LiveViews(rules.profile), acting, lacks, rules.schemas)
     if beginning is not None:
         recording.begin(beginning)

@@ -9,6 +9,7 @@ from app.analysis.replay.writers import (
     Writer,
     Writers,
     foreign_schedulers,
+    foreign_users,
     is_by_anyone_alike,
     is_first_of_removal,
 )
@@ -64,10 +65,12 @@ def test_lease_by_which_a_process_leads_is_no_decision(user, type_, sort):
     assert Writers(DECIDED).of(written, None, user) is sort
 
 
-def report_by(reporter, reason="Scheduled"):
+def report_by(reporter, reason="Scheduled", user="redra:import", manager=""):
     key = ObjectKey("", "events", "default", "e")
     tree = {"kind": "Event", "reason": reason, "reportingComponent": reporter}
-    return event(key, tree, user="redra:import")
+    if manager:
+        tree["metadata"] = {"managedFields": [{"manager": manager, "operation": "Update"}]}
+    return event(key, tree, user=user)
 
 
 def pod_of(scheduler, user="redra:import", **status):
@@ -86,11 +89,34 @@ def pod_of(scheduler, user="redra:import", **status):
         ([report_by("default-scheduler"), pod_of("mine", "system:kube-scheduler")], set()),
         ([report_by("default-scheduler"), pod_of("mine", nominatedNodeName="n")], set()),
         ([report_by("default-scheduler"), pod_of("")], {"mine"}),
+        ([report_by("default-scheduler"), report_by("mine", user="me")], {"mine"}),
+        ([report_by("default-scheduler", user="me"), report_by("mine", user="me")], set()),
+        ([report_by("default-scheduler"), report_by("mine", user="system:kube-scheduler")], set()),
+        ([report_by("default-scheduler"), report_by("mine", manager="m")], {"mine"}),
+        (
+            [
+                report_by("default-scheduler", manager="m"),
+                report_by("default-scheduler", manager="n"),
+                report_by("mine", manager="m"),
+            ],
+            set(),
+        ),
     ],
 )
-def test_scheduler_that_reports_nothing_is_another_program(events, foreign):
+def test_scheduler_that_reports_nothing_or_as_another_user_is_another_program(events, foreign):
     """Two pods, of `mine` and of the usual scheduler, and what else is recorded."""
     assert foreign_schedulers([pod_of("mine"), pod_of("default-scheduler"), *events]) == foreign
+
+
+def test_writes_of_a_user_who_reports_for_another_scheduler_are_foreign():
+    usual, other = report_by("default-scheduler"), report_by("mine", user="me")
+    users = foreign_users([usual, other], {"mine"})
+    assert users == {"me"}
+    writers = Writers(DECIDED, {"mine"}, users)
+    claim = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+    for user, is_foreign in (("me", True), ("redra:import", False)):
+        assert writers.is_foreign(event(claim, {"status": {}}, user=user), None) is is_foreign
+    assert [writers.is_foreign(each, None) for each in (usual, other)] == [False, True]
 
 
 def test_first_half_of_a_removal_is_part_of_it():
