@@ -266,6 +266,7 @@ AREAS = {
             f"{UNIT}/service/test_audits_of_recordings.py",
             f"{UNIT}/service/test_continued_recordings.py",
             f"{UNIT}/service/test_expired_lists.py",
+            f"{UNIT}/service/test_followed_kinds.py",
             f"{UNIT}/service/test_lost_changes.py",
             f"{UNIT}/service/test_patient_lists.py",
             f"{UNIT}/service/test_resumed_recordings.py",
