@@ -78,6 +78,7 @@ AREAS = {
         ),
         tests=(
             f"{UNIT}/service/test_writing.py",
+            f"{UNIT}/service/test_staged_objects.py",
             f"{UNIT}/service/test_write_step.py",
             "tests/properties/test_writer_laws.py",
             "tests/api/test_joined_writes.py",

@@ -32,13 +32,14 @@ async def running_history(
     seed: int = 7,
     own_rules: Rules | None = None,
     views: ViewStore | None = None,
+    clock: VirtualClock | None = None,
     **bounds: Any,
 ) -> AsyncIterator[HistoryRuntime]:
     wake_up = MemoryWakeUp()
     ports = RuntimePorts(
         log=log or MemoryLog(store or MemoryStore(), wake_up.grown),
         wake_up=wake_up,
-        clock=VirtualClock(START),
+        clock=clock or VirtualClock(START),
         uids=DerivedUids(seed),
         views=views,
     )

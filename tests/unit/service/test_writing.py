@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -10,6 +11,7 @@ import pytest
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.domain.errors import (
     AlreadyExists,
+    ChainBroken,
     Expired,
     LogUnavailable,
     NotFound,
@@ -27,10 +29,19 @@ from app.domain.log import (
 )
 from app.domain.log.chain import check_chain
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, RecordFact
+from app.domain.values.timestamps import SECOND, Instant
 from app.service.runtime import HistoryRuntime
 from app.service.watches import Subscription
 from app.service.writing import WriterBounds
-from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
+from tests.unit.service.builders import (
+    ALICE,
+    START,
+    config_map,
+    deletion,
+    namespace,
+    running_history,
+)
+from tests.virtual_clock import VirtualClock
 
 
 async def test_a_write_is_in_the_views_when_its_caller_hears_of_it() -> None:
@@ -661,6 +672,68 @@ async def test_second_half_of_many_writes_is_decided_while_the_first_is_stored()
         events = await log.read(history.info.id, after=Revision(0), limit=10)
         check_chain(events)
         assert [event.key.name for event in events] == ["default", *"abcdef"]
+
+
+@pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
+async def test_queued_writes_are_decided_while_the_first_half_is_stored(names: str) -> None:
+    log, clock = Slow(MemoryStore()), VirtualClock(START)
+    async with (
+        running_history(log=log, clock=clock, writer=WriterBounds(halved_min=2)) as history,
+        anyio.create_task_group() as tasks,
+    ):
+        await history.submit(namespace("default"), actor=ALICE)
+        log.is_slow = True
+        for name in names:
+            tasks.start_soon(partial(history.submit, config_map(name), actor=ALICE))
+        await anyio.wait_all_tasks_blocked()
+        assert log.sizes == [(len(names) + 1) // 2]
+        # What is decided from now on has a later time.
+        clock.advance_to(Instant(clock.now() + 3_600 * SECOND))
+        log.go.set()
+        assert await history.wait_for(Revision(1 + len(names)), 5.0)
+        events = await log.read(history.info.id, after=Revision(0), limit=10)
+        assert max(event.stamp.time for event in events) < START + 60 * SECOND
+
+
+class Spliced(MemoryLog):
+    """A log that gives two events at once, and from the third one on those of another log."""
+
+    other: MemoryLog | None = None
+    is_hidden = True
+
+    async def read(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[Event]:
+        if after >= 2 and self.other is not None:
+            return await self.other.read(history, after=after, limit=limit, until=until)
+        return await super().read(history, after=after, limit=min(limit, 2), until=until)
+
+    async def head(self, history: HistoryId) -> Head:
+        if self.is_hidden:
+            return Head()
+        return await (super() if self.other is None else self.other).head(history)
+
+
+async def written_behind(part: MemoryStore | None) -> Head:
+    """The head after a write to a log of two pages, the second one of which is from a part."""
+    store, other = MemoryStore(), part or MemoryStore()
+    log = Spliced(store)
+    async with running_history(log=log) as history:
+        for each, seed in ((store, 8), (other, 9)):
+            async with running_history(store=each, seed=seed) as writer:
+                for name in "abcd":
+                    await writer.submit(namespace(name), actor=ALICE)
+        log.other = None if part is None else MemoryLog(part)
+        log.is_hidden = False
+        await history.submit(namespace("e"), actor=ALICE)
+        return history.head
+
+
+async def test_log_whose_pages_do_not_follow_each_other_is_refused() -> None:
+    assert (await written_behind(None)).revision == 5
+    with pytest.raises(ExceptionGroup) as problems:
+        await written_behind(MemoryStore())
+    assert problems.value.subgroup(ChainBroken)
 
 
 async def test_second_half_is_decided_again_when_the_first_was_not_stored() -> None:
