@@ -270,6 +270,7 @@ AREAS = {
             f"{UNIT}/service/test_followed_kinds.py",
             f"{UNIT}/service/test_lost_changes.py",
             f"{UNIT}/service/test_patient_lists.py",
+            f"{UNIT}/service/test_recorders_in_time.py",
             f"{UNIT}/service/test_resumed_recordings.py",
             "tests/recording/test_gaps.py",
             "tests/recording/test_following.py",

@@ -196,6 +196,8 @@ STEPS = {
     "other kinds of a restored cluster": (
         "follow pods 1, put pods 9, out, leave pods, restore pods, follow nodes 3, put nodes 4",
         ["pods restored", "nodes 4"]),
+    "change soon after one that went out long ago": (
+        "follow pods 1, follow nodes 10, put pods 9, out, pass 2, put pods 12", []),
     "change without an order behind one that waits": (
         "follow pods 1, follow nodes 8, put pods 9, add events 2", []),
     "change without an order before one that waits": (
@@ -246,3 +248,16 @@ async def test_no_more_come_out_than_are_wanted():
     watches.window.close()
     await watches.show("pods", 5)
     assert await watches.window.take(2) == []
+
+
+@pytest.mark.parametrize("stored", [0, 1, 2])
+async def test_flush_waits_for_all_that_is_in_the_window_to_be_stored(stored):
+    watches = Watches()
+    follows(watches, "pods")
+    await watches.show("pods", 2)
+    await watches.show("pods", 3)
+    entries = await watches.window.take(10)
+    watches.window.stored(entries[:stored])
+    with anyio.move_on_after(0) as waiting:
+        await watches.window.flush()
+    assert waiting.cancelled_caught is (stored < 2)

@@ -169,6 +169,14 @@ async def test_records_of_a_first_list_have_no_report():
     assert [event.type for event in events] == [EventType.OBJECT_CREATED, EventType.GAP_OBSERVED]
 
 
+async def test_gap_of_a_kind_without_a_report_takes_its_position():
+    log, info, journal = await recorded([])
+    await journal.add([unreadable("pods", "a", "8").record, CLOCK.record, lost(CLAIMS).record])
+    assert (await resuming.resume(log, info)).progress.positions == {"pods": "5"}
+    await journal.add([lost("pods").record])
+    assert (await resuming.resume(log, info)).progress.positions == {}
+
+
 async def test_kinds_of_their_own_counter_are_known_to_the_next_recorder():
     log, info, _ = await recorded([change("pods", "a", "7")], alone=["events", "leases"])
     resumed = await resuming.resume(log, info)
