@@ -10,8 +10,9 @@ from app.adapters.postgres.names import view_name
 from app.adapters.postgres.queries import QueryBounds, QueryRows
 from app.analysis.recordings import uncertainty
 from app.bootstrap.stores import Store, database_bounds, find_history, open_store, reader_address
+from app.domain.errors import HistoryBroken, NotFound
 from app.domain.log import HistoryInfo, Revision
-from app.service import recorded_doubts
+from app.service import broken_histories, recorded_doubts
 from app.settings import Settings
 from projections.tables import OF_PROJECTIONS
 
@@ -69,7 +70,11 @@ async def _unsure(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
     """Notes about incomplete recordings: rows about these histories may be unsure."""
     notes = []
     for info in infos:
-        kinds = uncertainty.lines(await recorded_doubts.doubts_of(store.log, info))[1:]
+        try:
+            doubts = await recorded_doubts.doubts_of(store.log, info)
+        except NotFound:  # no head, as another note says, or deleted since it was listed
+            continue
+        kinds = uncertainty.lines(doubts)[1:]
         if kinds:
             lacks = ", ".join(line.strip() for line in kinds)
             notes.append(
@@ -88,7 +93,13 @@ async def _behind(store: Store, infos: Sequence[HistoryInfo]) -> list[str]:
             checkpoint.projection: checkpoint.revision
             for checkpoint in await store.views.checkpoints(info.id)
         }
-        head = await store.log.head(info.id)
+        try:
+            head = await broken_histories.head_of(store.log, info)
+        except NotFound:
+            continue
+        except HistoryBroken as problem:
+            notes.append(str(problem))
+            continue
         shown = [kept.get(projection, Revision(0)) for projection in OF_PROJECTIONS]
         revision = min(shown) if min(shown) < head.revision else max(shown)
         if revision != head.revision:

@@ -16,8 +16,8 @@ from app.cli.connecting.answering import AnswerSource
 from app.cli.connecting.reading import ReadingCommand, ReadingGroup
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
-from app.domain.errors import InputError
-from app.domain.log import Event, ObjectKey, Revision, records
+from app.domain.errors import HistoryBroken, InputError, NotFound
+from app.domain.log import Event, Head, ObjectKey, Revision, records
 from app.domain.log.chain import event_json
 from app.domain.log.event import EVENTS_PAGE
 from app.domain.values import timestamps
@@ -92,7 +92,13 @@ def _rows(source: AnswerSource) -> list[dict[str, object]]:
         async with stores.open_store(source.settings) as store:
             rows: list[dict[str, object]] = []
             for info in await store.log.histories():
-                head = await store.log.head(info.id)
+                try:
+                    head = await broken_histories.head_of(store.log, info)
+                    broken = await broken_histories.find(store.views, info.id, head.revision)
+                except NotFound:
+                    continue
+                except HistoryBroken as problem:
+                    head, broken = Head(), problem.cause
                 rows.append(
                     {
                         "name": info.name,
@@ -100,7 +106,7 @@ def _rows(source: AnswerSource) -> list[dict[str, object]]:
                         "time": timestamps.micro_text(head.time) if head.revision else None,
                         "profile": info.settings.get("profile"),
                         "head": f"sha256:{head.hash.hex()}",
-                        "broken": await broken_histories.find(store.views, info.id, head.revision),
+                        "broken": broken,
                     }
                 )
             return rows

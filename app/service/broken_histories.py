@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from app.domain.errors import ChainBroken, LogUnavailable, NotFound
+from app.domain.errors import ChainBroken, HistoryBroken, LogUnavailable, NotFound
 from app.domain.log import Head, HistoryId, HistoryInfo, Revision, chain
 from app.domain.values.bounded import Bounded
 from app.ports import EventLog, ViewStore
@@ -23,6 +23,22 @@ _LEFT_MAX = 10_000
 """Closed histories whose last heads are kept."""
 CAUSE_CHARACTERS_MAX = 500
 """The longest text of a cause; longer ones are cut."""
+_NO_HEAD = "it has no head: the row was deleted from the database"
+
+
+async def head_of(log: EventLog, info: HistoryInfo) -> Head:
+    """The head of a history that the log has listed.
+
+    Raises NotFound if the history was deleted by now, and HistoryBroken if it is there without a
+    head: one history may not hide the others.
+    """
+    try:
+        return await log.head(info.id)
+    except NotFound as problem:
+        stored = await log.find_history(info.name)
+        if stored is None or stored.id != info.id:
+            raise
+        raise HistoryBroken(info.name, _NO_HEAD) from problem
 
 
 def innermost(mistake: BaseException) -> BaseException:

@@ -20,14 +20,7 @@ from app.domain.errors import (
     LogUnavailable,
     NotFound,
 )
-from app.domain.log import (
-    Actor,
-    Event,
-    Head,
-    HistoryInfo,
-    Revision,
-    Tombstone,
-)
+from app.domain.log import Actor, Event, Head, HistoryInfo, Revision, Tombstone
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.moments import HistoryEnd
@@ -130,23 +123,27 @@ class Histories:
 
     async def head(self, info: HistoryInfo) -> Head:
         """The head of a history, which need not be open."""
-        return await self._ports.log.head(info.id)
+        return await broken_histories.head_of(self._ports.log, info)
 
     def end(self, info: HistoryInfo, head: Head) -> HistoryEnd:
         """The end from which relative moments of a history count."""
         return moments.end_of(info, head.time, self.now())
 
-    async def why_broken(self, info: HistoryInfo, head: Head) -> str:
-        """The cause why the history could not be opened at this head, here or elsewhere.
+    async def state(self, info: HistoryInfo) -> tuple[Head, str]:
+        """The head, and the cause why the history could not be opened at it, here or elsewhere.
 
         Empty when it could be opened. A history that was never tried is not known to be broken.
         """
+        try:
+            head = await self.head(info)
+        except HistoryBroken as problem:
+            return Head(), problem.cause
         known = self._broken.get(info.name)
         if known is not None and known.head == head:
-            return known.cause
+            return head, known.cause
         if self._ports.views is None or info.name in self._runtimes:
-            return ""
-        return await broken_histories.find(self._ports.views, info.id, head.revision)
+            return head, ""
+        return head, await broken_histories.find(self._ports.views, info.id, head.revision)
 
     async def create(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
@@ -354,7 +351,7 @@ class Histories:
             await use.ended.wait()
 
     async def _start(self, info: HistoryInfo) -> HistoryRuntime:
-        head = await self._ports.log.head(info.id)
+        head = await self.head(info)
         await self._replacements.compare(info, head)
         known = self._broken.get(info.name)
         if known is not None and known.head == head:
@@ -482,7 +479,7 @@ class Histories:
         """The head of the log, which may be after the folded events; None after a deletion."""
         try:
             return await self.head(runtime.info)
-        except LogUnavailable:
+        except LogError:
             return runtime.head
         except NotFound:
             return None

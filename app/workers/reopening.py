@@ -51,8 +51,8 @@ async def open_active(
         is_wanted = not info.is_decided_elsewhere and (not names or info.name in names)
         if not is_wanted or info.name in running:
             continue
-        if (await histories.head(info)).time >= oldest:
-            with suppress(HistoryBroken, NotFound):
+        with suppress(HistoryBroken, NotFound):
+            if (await histories.head(info)).time >= oldest:
                 await histories.wait_open(info.name)
                 opened.append(info.name)
     return opened

@@ -6,11 +6,12 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from app.adapters.memory import MemoryStore
+from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.views import LiveViews
-from app.domain.errors import HistoryBroken
+from app.domain.errors import HistoryBroken, NotFound
 from app.domain.log import Draft
 from app.domain.log.chain import seal
+from app.workers import reopening
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
 from tests.contracts.restoring import restore_older
 from tests.patience import PATIENCE_SECONDS
@@ -18,6 +19,7 @@ from tests.patience import PATIENCE_SECONDS
 WORDS = "this cannot be folded"
 CAUSE = f"TypeError: {WORDS}"
 HISTORIES = "/redra/v1/histories"
+NO_HEAD = "it has no head: the row was deleted from the database"
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,52 @@ async def test_the_others_are_served_when_one_cannot_be_opened(request):
         assert (await server.get(f"{HISTORIES}/night"))["broken"] == CAUSE
         health = await server.raw("GET", "/readyz")
         assert (health.status_code, health.text) == (200, f"ok\nnight: {CAUSE}\n")
+
+
+@pytest.fixture
+def headless(monkeypatch):
+    """A function after which a history has no head, and one after which it is deleted unseen."""
+    lost, gone = set(), set()
+    head, find = MemoryLog.head, MemoryLog.find_history
+
+    async def head_of(self, history):
+        if history in lost | gone:
+            raise NotFound(f"history {history} not found", resource="histories", name=str(history))
+        return await head(self, history)
+
+    async def find_history(self, name):
+        stored = await find(self, name)
+        return None if stored is not None and stored.id in gone else stored
+
+    monkeypatch.setattr(MemoryLog, "head", head_of)
+    monkeypatch.setattr(MemoryLog, "find_history", find_history)
+    return lost.add, gone.add
+
+
+async def test_history_without_a_head_is_shown_as_broken_and_the_others_are_served(headless):
+    lose, _ = headless
+    async with serving() as server:
+        night = (await server.histories.create_cluster("night")).info
+        await server.histories.close("night")
+        lose(night.id)
+        assert await reopening.open_active(server.histories, 3_600) == []
+        listed = {item["name"]: item for item in (await server.get(HISTORIES))["items"]}
+        assert listed["night"]["broken"] == NO_HEAD
+        assert listed["night"]["revision"] == 0
+        assert listed["default"]["broken"] == ""
+        refused = await server.get(f"/h/night{CONFIG_MAPS}", 503)
+        assert NO_HEAD in refused["message"]
+        await server.post(CONFIG_MAPS, config_map("fine"))
+
+
+async def test_history_that_is_deleted_while_all_are_listed_is_left_out(headless):
+    _, delete = headless
+    async with serving() as server:
+        night = (await server.histories.create_cluster("night")).info
+        await server.histories.close("night")
+        delete(night.id)
+        assert await reopening.open_active(server.histories, 3_600) == []
+        assert [item["name"] for item in (await server.get(HISTORIES))["items"]] == ["default"]
 
 
 async def test_broken_history_is_not_folded_again_before_its_log_changes(request, monkeypatch):

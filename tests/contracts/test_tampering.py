@@ -32,11 +32,12 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service import copying
-from app.service.replays import integrity
+from app.service.replays import heads, integrity
 from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
 from tests import draws
 from tests.cluster import T0, Cluster
+from tests.command_line import redra
 from tests.conftest import in_thread, new_database, say
 from tests.contracts.tampering import COLUMNS, Forger, Row, Tampering, rehashed, renumbered
 
@@ -454,6 +455,62 @@ async def test_tampering_is_named(url: str, tampering: Tampering, words: str) ->
     async with forger(url) as hand:
         await tampering(hand)
     assert words in await problems_of(url)
+
+
+async def test_head_that_is_not_the_end_of_the_log_is_not_signed(url: str) -> None:
+    """A signature is kept for years: it may say nothing that the log does not."""
+    async with stores.open_store(Settings(database_url=url)) as store:
+        info = await stores.find_history(store, "victim")
+        end = await heads.head_at(store.log, info, "")
+        whole = await store.log.head(info.id)
+        assert (end.revision, end.hash, end.time) == (whole.revision, whole.hash, whole.time)
+        assert await heads.head_at(store.log, info, str(end.revision)) == end
+        for assignment in (
+            "revision = 0",
+            "revision = -1",
+            "revision = revision - 1",
+            "revision = revision + 1",
+            "hash = sha256('x')",
+            "time = time + interval '1 second'",
+            "time = 'infinity'",
+            "revision = 0, hash = (SELECT hash FROM log_events AS one "
+            "WHERE one.history = log_heads.history AND one.revision = 1)",
+        ):
+            async with forger(url) as hand:
+                await head(assignment)(hand)
+                with pytest.raises(ChainBroken, match="the head row is not the end of the log"):
+                    await heads.head_at(store.log, info, "")
+                await hand.run(
+                    "UPDATE log_heads SET (revision, hash, time) = (SELECT revision, hash, clock "
+                    "FROM log_events AS one WHERE one.history = $1 ORDER BY revision DESC LIMIT 1) "
+                    "WHERE history = $1"
+                )
+        assert await heads.head_at(store.log, info, "") == end
+
+
+def test_history_without_a_head_hides_no_other(url: str) -> None:
+    """It is listed as broken, and the others are as before: one row may not end a command."""
+
+    async def forge() -> None:
+        async with forger(url) as hand:
+            await hand.run("DELETE FROM log_heads WHERE history = $1")
+
+    anyio.run(forge)
+    given = {"REDRA_DATABASE_URL": url, "REDRA_SERVER": "none"}
+    cause = "it has no head: the row was deleted from the database"
+    code, out, error = redra("histories", "-o", "json", **given)
+    assert (code, error) == (0, "")
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert (rows["victim"]["broken"], rows["victim"]["revision"]) == (cause, 0)
+    assert rows["other"]["broken"] == ""
+    assert rows["other"]["revision"] > 0
+    code, out, error = redra("sql", "select 1 as one", **given)
+    assert (code, out.split()) == (0, ["ONE", "1"])
+    assert f"the history 'victim' is broken: {cause}" in error
+    code, out, error = redra("head", "victim", **given)
+    assert (code, out) == (4, "")
+    assert cause in error
+    assert redra("verify", "other", **given)[0] == 0
 
 
 async def test_copy_has_the_events_of_its_source_up_to_where_it_says(url: str) -> None:

@@ -1,6 +1,7 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 import anyio.lowlevel
@@ -189,11 +190,12 @@ class RedraApi:
 
     async def histories(self, actor: Actor) -> list[models.History]:
         """The facts about the histories that a user may see."""
-        return [
-            await self._history(info)
-            for info in await self._histories.all()
-            if await self._gate.sees_history(info.name, actor)
-        ]
+        items = []
+        for info in await self._histories.all():
+            with suppress(NotFound):  # deleted since it was listed
+                if await self._gate.sees_history(info.name, actor):
+                    items.append(await self._history(info))
+        return items
 
     async def _manage(self, request: HttpRequest, name: str, what: str, actor: Actor) -> Response:
         """Rename, copy or fork a history. The result has a new name and the existing data.
@@ -235,9 +237,8 @@ class RedraApi:
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """The facts about a history, without opening it."""
-        head = await self._histories.head(info)
+        head, broken = await self._histories.state(info)
         end = self._histories.end(info, head)
-        broken = await self._histories.why_broken(info, head)
         try:
             settings = profiles.from_settings(info.settings).settings()
         except InputError as problem:

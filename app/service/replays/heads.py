@@ -1,10 +1,14 @@
 """The head of a history at a moment, for signing."""
 
+import msgspec
+
 from app.domain.errors import ChainBroken, InputError, RevisionTooLarge
 from app.domain.log import Head, HistoryInfo, Revision
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import moments
+from app.service import broken_histories, moments
+
+_NOT_THE_END = "the head row is not the end of the log"
 
 
 async def head_at(
@@ -17,9 +21,10 @@ async def head_at(
 ) -> Head:
     """The head, or the head at a moment. Raises InputError naming the option.
 
-    Raises ChainBroken when the head row does not match the end of the log.
+    Raises ChainBroken when the head row does not match the end of the log, and HistoryBroken when
+    there is none.
     """
-    head = await log.head(info.id)
+    head = await broken_histories.head_of(log, info)
     revision = head.revision
     if moment:
         try:
@@ -32,10 +37,14 @@ async def head_at(
                 place=option,
                 cure="give a later moment",
             )
-    if not revision:
+    last = await log.read_stored(
+        info.id, after=Revision(max(revision - 1, 0)), until=Revision(max(revision, 1)), limit=1
+    )
+    if not last and not revision:
         return head
-    last = await log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
-    is_end = revision == head.revision
-    if not last or (is_end and last[0].hash != head.hash):
-        raise ChainBroken(revision, "the head row is not the end of the log")
-    return head if is_end else Head(revision=revision, hash=last[0].hash, time=last[0].stamp.time)
+    if not last or revision < 1:
+        raise ChainBroken(revision, _NOT_THE_END)
+    end = Head(revision=revision, hash=last[0].event.hash, time=last[0].clock or Instant(0))
+    if revision == head.revision and end != msgspec.structs.replace(head, epoch=end.epoch):
+        raise ChainBroken(revision, _NOT_THE_END)
+    return end
