@@ -1,10 +1,11 @@
 """The page of a sweep: a plot per measure and the table, without external resources."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
+from app.analysis.sweep.columns import bases, worded
 from app.domain.values import counts
 from app.web.pictures import runs
 
@@ -23,21 +24,25 @@ Row = dict[str, Any]
 
 def page(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
     """The page as HTML."""
+    marked = bases(rows)
     plots = Markup("").join(
         Markup("<h2>{}</h2>{}").format(runs.heading(name), runs.picture(name, rows, most))
         for name, most in runs.measures(rows, columns)
     )
-    head = Markup("").join(Markup("<th scope=col>{}</th>").format(name) for name in columns)
+    head = Markup("").join(Markup("<th scope=col>{}</th>").format(worded(name)) for name in columns)
     body = Markup("\n").join(
         Markup("<tr>{}</tr>").format(
-            Markup("").join(Markup("<td>{}</td>").format(runs.text(row[name])) for name in columns)
+            Markup("").join(
+                Markup("<td>{}</td>").format(_cell(row, name, marked)) for name in columns
+            )
         )
         for row in rows
     )
     return Markup(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
         "<style>{style}</style><h1>{title}</h1><p>{number}, in the order of the plan; point at "
-        "a bar for its run.</p>{plots}<h2>Table</h2><div class=scroll><table><thead><tr>{head}</tr>"
+        "a bar for its run. Runs are compared with the base of their history and order.</p>"
+        "{plots}<h2>Table</h2><div class=scroll><table><thead><tr>{head}</tr>"
         "</thead><tbody>{body}</tbody></table></div></html>\n"
     ).format(
         title=title,
@@ -47,3 +52,9 @@ def page(rows: Sequence[Row], columns: Sequence[str], title: str) -> str:
         head=head,
         body=body,
     )
+
+
+def _cell(row: Row, name: str, marked: Collection[int]) -> str:
+    """The text of a cell; the number of a run with which others are compared says so."""
+    is_base = name == "cell" and row[name] in marked
+    return f"{row[name]} (base)" if is_base else runs.text(row[name])

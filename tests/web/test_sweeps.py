@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from app.analysis.sweep import columns
 from app.api.server.limits import ApiLimits
 from app.domain.errors import InputError
 from app.service.answering.jobs import JobBounds, JobOutcome
+from app.web import sweeps as own_file
 from app.web.pages import sweeps
 from tests.api.serving import serving
 from tests.api.test_jobs import JOBS, Worker
@@ -168,7 +170,10 @@ async def test_each_run_is_on_one_page_in_the_table_and_in_each_picture(count):
         shown, path = [], place
         while path:
             main = await main_of(server, path)
-            numbers = [row.one("th").text for row in main.all("table")[0].one("tbody").all("tr")]
+            numbers = [
+                row.one("th").text.removesuffix(" base")
+                for row in main.all("table")[0].one("tbody").all("tr")
+            ]
             shown += numbers
             pictures = main.all(class_="picture")
             assert 0 < len(pictures) <= sweeps.PICTURES_MAX
@@ -208,6 +213,29 @@ async def test_picture_and_table_carry_the_same_values():
         assert drawn["Pods placed"] == ["5", "3", "broken"]
         assert drawn["Largest claim of class mig"] == ["11", "11", "broken"]
         assert drawn["Stranded share of counter d.test/memory"] == ["0.25", "0.25", "broken"]
+
+
+async def test_columns_are_words_with_their_units_and_the_runs_to_compare_with_are_marked():
+    worker = Worker()
+    rows = [run(0), run(1, profile="1.37"), run(2, seed=1), run(3, "other", problem="broken"),
+            run(4, seed=1, quirks="c2=false"), run(5, "other", seed=1)]  # fmt: skip
+    names = columns.columns_of(rows)
+    file = read(own_file.page([columns.flat(row, names) for row in rows], names, "all"))
+    async with serving(worker=worker) as server:
+        place = (await begin(server)).headers["location"]
+        worker.end(outcome(*rows))
+        (job,) = (await server.get(JOBS))["items"]
+        await server.get(f"{JOBS}/{job['id']}?wait=60")
+        main = await main_of(server, place)
+    for page in (main, file):
+        headings = [one.text for table in page.all("table") for one in table.one("thead").all("th")]
+        assert "mean seconds to binding" in headings
+        assert "devices in the largest claim of class mig" in headings
+        assert not [one for one in headings if re.search(r"[a-z][A-Z]", one)]
+    runs = [row.one("th").text for row in main.all("table")[0].one("tbody").all("tr")]
+    assert runs == ["0 base", "1", "2 base", "3 base", "4", "5 base"]
+    runs = [row.all("td")[0].text for row in file.one("tbody").all("tr")]
+    assert runs == ["0 (base)", "1", "2 (base)", "3 (base)", "4", "5 (base)"]
 
 
 async def test_failure_and_markup_are_text():

@@ -33,6 +33,30 @@ BRIEF = (
 )
 """The columns of a short table."""
 
+_WORDS = {
+    "cell": "run",
+    "profile": "release",
+    "gates": "feature gates",
+    "quirks": "behaviours",
+    "seed": "order of arrival",
+    "pods": "pods in all",
+    "placed": "pods placed",
+    "waiting": "pods waiting",
+    "evicted": "pods evicted",
+    "boundMean": "mean seconds to binding",
+    "boundP50": "median seconds to binding",
+    "boundP99": "99th percentile of seconds to binding",
+    "boundMax": "most seconds to binding",
+    "differing": "pods unlike the base",
+    "notDone": "writes that did not apply",
+    "largest": "devices in the largest claim of class",
+    "stranded": "stranded amount of counter",
+    "strandedShare": "stranded share (0 to 1) of counter",
+}
+"""The words of the columns whose names are none; the files have the names."""
+
+_BRIEF_WORDS = {"stranded": "stranded share of counters"}
+
 LARGEST = "largest"
 STRANDED = {"stranded": "amount", "strandedShare": "share"}
 """The columns of each counter, with the keys of their values in a run."""
@@ -48,6 +72,21 @@ def columns_of(rows: Sequence[JsonObject]) -> list[str]:
         *(f"{column} {name}" for name in counters for column in STRANDED),
         "problem",
     ]
+
+
+def worded(column: str) -> str:
+    """The heading of a column for people, with the unit of its values."""
+    name, _, about = column.partition(" ")
+    words = _WORDS.get(name, name) if about or column not in _BRIEF_WORDS else _BRIEF_WORDS[name]
+    return f"{words} {about}".strip()
+
+
+def bases(rows: Sequence[JsonObject]) -> set[int]:
+    """The numbers of the runs with which others are compared: one for each history and seed."""
+    first: dict[tuple[object, object], int] = {}
+    for row in rows:
+        first.setdefault((row["history"], row["seed"]), row["cell"])
+    return set(first.values())
 
 
 def flat(row: JsonObject, columns: Sequence[str]) -> JsonObject:

@@ -142,8 +142,16 @@ def _show(swept: "JsonObject", folder: Path, output: Output) -> None:
         if output is Output.JSON:
             console.say_json(swept)
         else:
-            rows = [columns.brief(row) for row in swept["rows"]]
-            console.table(columns.BRIEF, [list(row.values()) for row in rows])
+            rows = swept["rows"]
+            bases = columns.bases(rows)
+            numbers = [f"{row['cell']}{' (base)' * (row['cell'] in bases)}" for row in rows]
+            console.table(
+                [columns.worded(name) for name in ("cell", *columns.BRIEF)],
+                [
+                    [number, *columns.brief(row).values()]
+                    for number, row in zip(numbers, rows, strict=True)
+                ],
+            )
             console.say()
             console.say(
                 f"{counts.of(len(rows), 'run')}, {swept['ran']} of them now: "

@@ -86,6 +86,8 @@ def page(job: ShownJob, first: int) -> bytes:
             for name, _ in measures[:PICTURES_MAX]
             for row in flat
         ),
-        headings=runs.HEADINGS,
+        bases=columns.bases(job.rows),
+        measured=runs.HEADINGS,
+        worded=columns.worded,
         text=runs.text,
     )
