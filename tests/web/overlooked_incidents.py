@@ -1,11 +1,23 @@
 """Incidents of the field whose cause is in an object that nobody looks at, first made with kubectl.
 
 A slice that counts for nothing, a label that a node lost after a claim got its devices, a class
-that takes the name of another. Their causes were fixed before a look at a page.
+that takes the name of another, a driver that is gone although its slice is there. Their causes were fixed before a look at a page.
 """
 
-from tests.web.invented import Invented, ask, claim, class_of, node, pod, slice_of
-from tests.web.reported_incidents import lab
+from tests.web.field_incidents import told_by_kubelet
+from tests.web.invented import (
+    Invented,
+    ask,
+    claim,
+    class_of,
+    driver_pod,
+    node,
+    pod,
+    slice_of,
+    space,
+)
+from tests.web.night_incidents import container_waits
+from tests.web.reported_incidents import lab, one
 
 
 def driver_counts_its_generations_anew(new):
@@ -57,8 +69,8 @@ def newer_class_takes_the_name_of_a_resource(new):
     """A second class is given the name of an extended resource; none of its devices is there."""
     driver, newer, name = f"{new('d')}.test", new("canary"), f"x.test/{new('card')}"
     classes = [class_of("c", driver), class_of(newer, f"{newer}.test")]
-    for one in classes:
-        one["spec"]["extendedResourceName"] = name
+    for each in classes:
+        each["spec"]["extendedResourceName"] = name
     user = pod("job", "lab", claim="no")
     del user["spec"]["resourceClaims"]
     amounts = {name: "1"}
@@ -78,8 +90,38 @@ def newer_class_takes_the_name_of_a_resource(new):
     )  # fmt: skip
 
 
+def driver_crashes_behind_its_slice(new):
+    """The driver's pod restarts again and again after an upgrade; its slice is there as before."""
+    driver, plugin, here, module = f"{new('d')}.test", new("plugin"), new("node"), new("module")
+    said = "Failed to prepare dynamic resources: prepare dynamic resources: "
+    said += f"DRA driver {driver} is not registered"
+    crashed = container_waits("CrashLoopBackOff", restarts=7)
+    crashed["containerStatuses"][0]["lastState"] = {
+        "terminated": {"exitCode": 1, "reason": "Error", "message": f"{module} is not loaded"}
+    }
+    return Invented(
+        about="job",
+        told=(rf"DRA driver {driver} is not registered",
+              rf"pod drivers/{plugin} on that node fails: .{{0,60}}CrashLoopBackOff; it ended "
+              rf"before with exit code 1 \(Error: {module} is not loaded\)"),
+        off=("kubelet",),
+        steps=(
+            {"apply": [*lab(driver, one(driver, on=here), on=here), space("drivers"),
+                       driver_pod(plugin, here), driver_pod("well", here)]},
+            {"status": crashed, "of": f"pod/drivers/{plugin}"},
+            {"wait": 60},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 5},
+            {"apply": [told_by_kubelet(new, "job", "FailedPrepareDynamicResources", said)]},
+            {"wait": 300},
+        ),
+    )  # fmt: skip
+
+
 OVERLOOKED = (
     driver_counts_its_generations_anew,
     node_of_a_shared_claim_lost_its_label,
     newer_class_takes_the_name_of_a_resource,
 )
+
+STARTED_NOWHERE = (driver_crashes_behind_its_slice,)

@@ -238,6 +238,11 @@ def _is_seen_by(one: Slice, node: Node) -> bool:
         return False
 
 
+async def of_drivers(evidence: ExplainedMoment, revision: Revision, node: str) -> list[Reason]:
+    """The pods on a node that may be drivers: deleted shortly before a revision, or failing."""
+    return [*await ended_before(evidence, revision, node), *_failing_pods(evidence, node)]
+
+
 async def ended_before(evidence: ExplainedMoment, revision: Revision, node: str) -> list[Reason]:
     """The pods of a node that were deleted shortly before a revision; empty without a node."""
     if not node:
@@ -297,7 +302,7 @@ def _failing_pods(evidence: ExplainedMoment, node: str) -> list[Reason]:
         maker = meta.controller(event.object)
         if maker is not None and maker.kind not in _NODE_WORKLOADS:
             continue
-        waits = [*lives.waiting_containers(event.object)]
+        waits = [*lives.container_waits(event.object)]
         if waits and not pods.facts(event.object).entries and evidence.sight.sees(event):
             text = f"pod {key.namespace}/{key.name} on that node fails: {waits[0]}"
             reasons.append(Reason(text=text, revision=event.revision, about=key, is_kept=True))

@@ -250,7 +250,7 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
     """The reasons why a pod does not run on its node: what its kubelet said, and its status.
 
     When devices could not be prepared, a driver may have left the node: the pods of the node that
-    were deleted before are named.
+    were deleted before are named, and those that fail.
     """
     is_ending = lives.is_ending(tree)
     if not is_ending and not lives.is_starting(tree) and not lives.is_failing(tree):
@@ -279,7 +279,7 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
 async def _warning_reason(
     evidence: ExplainedMoment, warning: lives.KubeletWarning, tree: JsonObject
 ) -> Reason:
-    """A kubelet's warning; one about a driver has the node's pods that were deleted before."""
+    """A kubelet's warning; one about a driver has the node's pods that were deleted, or fail."""
     report = lives.warning_reason(warning, tree)
     held = [result.id for result in _held(evidence, tree)]
     drivers = {driver for driver, _, _ in held}
@@ -289,11 +289,11 @@ async def _warning_reason(
         return report
     first = await evidence.changes(warning.event.key)
     revision = min((event.revision for event in first), default=warning.event.revision)
-    before = await former_circumstances.ended_before(evidence, revision, core.node_name(tree))
+    drivers_pods = await former_circumstances.of_drivers(evidence, revision, core.node_name(tree))
     node = evidence.views.objects.get(ObjectKey(*api_resources.NODES, "", core.node_name(tree)))
     places = [] if node is None else [node_of(node)]
     renamed = successors.of_other_drivers(evidence.views, held, places)
-    return replace(report, children=(*before, *renamed))
+    return replace(report, children=(*drivers_pods, *renamed))
 
 
 async def _somewhere(
