@@ -1,7 +1,8 @@
 """Incidents of the field whose cause is in an object that nobody looks at, first made with kubectl.
 
 A slice that counts for nothing, a label that a node lost after a claim got its devices, a class
-that takes the name of another, a driver that is gone although its slice is there. Their causes were fixed before a look at a page.
+that takes the name of another, a driver that is gone although its slice is there. Their causes were
+fixed before a look at a page.
 """
 
 from tests.web.field_incidents import told_by_kubelet

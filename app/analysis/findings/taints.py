@@ -12,16 +12,17 @@ from app.analysis.explain.tainted import TaintFate
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.verify.invariants.stock import Evictor
 from app.analysis.views import LiveViews
-from app.domain.controllers.eviction.reconciler import CONDITION_REASON
+from app.domain.controllers.eviction.reconciler import COMPONENT, CONDITION_REASON
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key
 from app.domain.devices import pools
 from app.domain.devices.model import Device, Taint
-from app.domain.log import ObjectKey, Revision
-from app.domain.values import counts
+from app.domain.log import EventType, ObjectKey, Revision, records
+from app.domain.values import api_resources, counts
 from app.domain.values.fields import dra
 from app.domain.values.timestamps import Instant
+from projections.timeline import Entry
 from projections.timeline_kinds import AFTER, POD_DELETION, POD_EVICTED
 
 EVICTORS_MAX = 5
@@ -133,6 +134,61 @@ def evictions(chronicle: Chronicle, until: Revision) -> Iterator[tuple[str, Obje
             marked.discard(entry.subject)
         elif entry.text.startswith(AFTER):
             yield entry.text.removeprefix(AFTER), entry.subject, entry.revision
+
+
+def unseen_evictions(
+    chronicle: Chronicle, views: LiveViews, until: Revision, namespace: str = ""
+) -> Iterator[Finding]:
+    """The pods that the eviction controller wrote by requests whose content was not recorded.
+
+    It writes no pod for another reason than a tainted device. Which taint it was is not known; the
+    rules that were written shortly before the first of these requests are named.
+    """
+    shown = {pod for _, pod, _ in evictions(chronicle, until)}
+    writes = [*chronicle.of_kind(EventType.GAP_OBSERVED.value, until=until)]
+    pods: dict[ObjectKey, Revision] = {}
+    first: Entry | None = None
+    for entry in writes:
+        key = entry.subject
+        is_of_pod = key[:2] == api_resources.PODS and key not in shown
+        if is_of_pod and _is_of_controller(entry):
+            first = first or entry
+            if namespace in ("", key.namespace):
+                pods[key] = entry.revision
+    if first is None or not pods:
+        return
+    rules = heapq.merge(
+        (one for one in writes if one.subject[:2] == api_resources.DEVICE_TAINT_RULES),
+        chronicle.of_kind("RuleCreated", until=until),
+        chronicle.of_kind("RuleChanged", until=until),
+        key=attrgetter("revision"),
+    )
+    before = [one for one in rules if one.revision < first.revision and not _is_of_controller(one)][
+        -EVICTORS_MAX:
+    ]
+    newest = sorted(pods.items(), key=lambda one: -one[1])
+    yield Finding(
+        kind=FindingKind.EVICTED_PODS,
+        severity=Severity.WARNING,
+        text=f"{_count({*pods})} {counts.verb(len(pods), 'was')} evicted by {COMPONENT} for a "
+        "taint that was not recorded",
+        count=len(pods),
+        present=sum(views.objects.event(pod) is not None for pod in pods),
+        first=min(pods.values()),
+        last=max(pods.values()),
+        objects=tuple(Subject.of(*one) for one in newest[:OBJECTS_SHOWN_MAX]),
+        causes=tuple(_write_text(one) for one in reversed(before)),
+    )
+
+
+def _is_of_controller(entry: Entry) -> bool:
+    return entry.actor.rpartition(":")[2] == COMPONENT
+
+
+def _write_text(write: Entry) -> str:
+    name = records.named_author(write.actor)
+    what = f"before that, devicetaintrule {write.subject.name} was written ({write.verb})"
+    return f"{what}, by {name} at {sources.when(Instant(write.time))}"
 
 
 def evictor_lines(

@@ -228,6 +228,7 @@ class Explainer:
             text = f"deletion was asked for {sources.by(last)} (revision {last.revision})"
         children = [Reason(text=text, about=key)]
         children += lives.deletion_request(events[1:])
+        children += unseen_changes.requests(await evidence.observed(key))
         children += await disruption.of(evidence, key)
         if decision is not None:
             children.append(decision_reasons.reason_of(decision, with_causes=True))
@@ -265,7 +266,7 @@ class Explainer:
         )
         if later := questions.created_later(events):
             return later
-        if events:
+        if events := [event for event in events if evidence.sight.sees(event)]:
             return _requested(events)
         if key[:2] == api_resources.PODS and evidence.sight.reads_events:
             warnings = lives.warnings(evidence.views.objects, key.namespace)
@@ -385,4 +386,5 @@ def _requested(requests: Sequence[Event]) -> str:
     more += "".join(f"; {reason.text}" for reason in kubelet_logs.failures(requests))
     refusal = refused_writes.newest(requests)
     more += "" if refusal is None else f"; {refused_writes.sentence(refusal)}"
+    more += "".join(f"; {reason.text}" for reason in unseen_changes.requests(requests))
     return f"; only requests about it were recorded, the last at revision {newest.revision}{more}"
